@@ -1,0 +1,1 @@
+"""A simulated vCenter and a simulated Kubernetes: real servers on loopback over one small world."""
