@@ -1,0 +1,1 @@
+"""Fleet + wish → plan, or a refusal that says why. Pure functions."""

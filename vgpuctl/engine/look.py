@@ -1,0 +1,125 @@
+"""One look at the due steps: what may be sent now, and what each step waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.model.fleet import Budget, Fleet, Task, Worker
+from vgpuctl.model.plan import Step
+from vgpuctl.model.requests import Evict, Request
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.drain import asks_budgets
+from vgpuctl.planning.laws import broken_by
+from vgpuctl.planning.planner import may_start
+from vgpuctl.planning.steps import PowerOn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """A request to send now, under the key by which its answer is remembered."""
+
+    key: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """When a look is taken: on the clock that measures, and on the one that people read."""
+
+    now_s: float
+    utc: str
+
+
+class Look:
+    """Collects what one look sends; budgets are spent as it goes, so that two pods never share one allowance."""
+
+    def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment) -> None:
+        self.wishes, self.fleet, self.memory, self.moment = wishes, fleet, memory, moment
+        self.sends: list[Send] = []
+        self.waits: dict[str, str] = {}
+        self.left = {_budget_key(budget): budget.allowed for budget in fleet.budgets}
+
+    def consider(self, step: Step) -> None:
+        """Send what this due step asks for and may ask now; remember what it waits for."""
+        worker = self.fleet.worker(step.worker)
+        why_not = self._why_not(step, worker)
+        self.waits[step.name] = why_not or step.waits_for(self.fleet)
+        if why_not:
+            return
+        for request in step.requests(self.fleet, self.moment.utc):
+            self._consider(step, request)
+
+    def _why_not(self, step: Step, worker: Worker) -> str:
+        if self.fleet.stale:
+            return f"{' and '.join(self.fleet.stale)} cannot be heard"
+        if worker.busy_with is not None:
+            return f"vCenter is at work on it ({worker.busy_with.kind})"
+        if self._asked_otherwise(step):
+            return "an earlier request is still out"
+        if isinstance(step, PowerOn):
+            return may_start(self.fleet, self.wishes[worker.name], worker, self._starting(worker))
+        return ""
+
+    def _asked_otherwise(self, step: Step) -> bool:
+        """Is a request of another step for the same worker still without an answer?"""
+        attempts = self.memory.attempts.items()
+        mine = (key for key, attempt in attempts if attempt.answered_s is None and key.split("/")[1] == step.worker)
+        return any(not key.startswith(f"{step.name}/") for key in mine)
+
+    def _starting(self, worker: Worker) -> frozenset[str]:
+        """The other workers of this host whose start was sent, by us or by anybody, and is not seen yet."""
+        others = (other for other in self.fleet.on_host(worker.host) if other.name != worker.name and not other.on)
+        return frozenset(other.name for other in others if self._start_is_out(other))
+
+    def _start_is_out(self, worker: Worker) -> bool:
+        if worker.busy_with is not None:
+            return worker.busy_with.kind == "powerOn"
+        attempt = self.memory.attempts.get(f"PowerOn/{worker.name}/")
+        return attempt is not None and not failed(attempt, worker)
+
+    def _consider(self, step: Step, request: Request) -> None:
+        key = f"{step.name}/{request.pod.uid if isinstance(request, Evict) else ''}"
+        if not self._may_send(key, step) or not self._budget_allows(request):
+            return
+        if why := broken_by(request, self.fleet):
+            self.waits[step.name] = why
+            return
+        self.memory = self.memory.sent(key, self.moment.now_s)
+        self.sends.append(Send(key=key, request=request))
+
+    def _may_send(self, key: str, step: Step) -> bool:
+        """Never while the same request is out, nor before its effect was looked for."""
+        attempt = self.memory.attempts.get(key)
+        if attempt is None:
+            return True
+        if attempt.answered_s is None:
+            return False
+        again = failed(attempt, self.fleet.worker(step.worker))
+        pause = min(0.25 * 2 ** min(attempt.tries, 5), 5.0) if again else step.effect_s
+        return self.moment.now_s - attempt.answered_s >= pause
+
+    def _budget_allows(self, request: Request) -> bool:
+        if not isinstance(request, Evict) or not asks_budgets(request.pod):
+            return True
+        keys = [_budget_key(budget) for budget in self.fleet.budgets_over(request.pod)]
+        if any(self.left[key] <= 0 for key in keys):
+            return False
+        for key in keys:
+            self.left[key] -= 1
+        return True
+
+
+def task_of(attempt: Attempt, worker: Worker) -> Task | None:
+    """The vCenter task that this request became, as the fleet shows it."""
+    return next((task for task in worker.tasks if attempt.task and task.key == attempt.task), None)
+
+
+def failed(attempt: Attempt, worker: Worker) -> bool:
+    task = task_of(attempt, worker)
+    return bool(attempt.error) or (task is not None and task.fault is not None)
+
+
+def _budget_key(budget: Budget) -> tuple[str, str]:
+    return budget.namespace, budget.name

@@ -1,0 +1,64 @@
+"""What the engine remembers between two looks: which requests are out, and since when a step is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One request that was sent. `answered_s` is None while it is in flight."""
+
+    sent_s: float
+    answered_s: float | None = None
+    task: str | None = None
+    error: str = ""
+    passing: bool = False
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Frozen as everything that decisions are made on: a new one after every look."""
+
+    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    due_since: Mapping[str, float] = field(default_factory=dict)
+    going_back: Mapping[str, str] = field(default_factory=dict)
+    gave_up: Mapping[str, str] = field(default_factory=dict)
+    stopping: bool = False
+
+    def sent(self, key: str, now: float) -> Memory:
+        tries = self.attempts[key].tries + 1 if key in self.attempts else 1
+        return replace(self, attempts={**self.attempts, key: Attempt(sent_s=now, tries=tries)})
+
+    def answered(self, key: str, now: float, **outcome: object) -> Memory:
+        attempt = self.attempts.get(key)
+        if attempt is None:
+            return self
+        return replace(self, attempts={**self.attempts, key: replace(attempt, answered_s=now, **outcome)})  # type: ignore[arg-type]
+
+    def due(self, names: Iterable[str], now: float) -> Memory:
+        """The steps that are due now, and since when each has been."""
+        return replace(self, due_since={name: self.due_since.get(name, now) for name in names})
+
+    def turn_back(self, host: str, why: str, workers: Iterable[str]) -> Memory:
+        """From here on this host's wish is the former one; what was tried for the old wish is forgotten."""
+        return replace(self._forget(workers), going_back={**self.going_back, host: why})
+
+    def give_up(self, host: str, why: str) -> Memory:
+        return replace(self, gave_up={**self.gave_up, host: why})
+
+    def _forget(self, workers: Iterable[str]) -> Memory:
+        names = set(workers)
+        kept = {k: a for k, a in self.attempts.items() if a.answered_s is None or _worker_of(k) not in names}
+        due = {name: since for name, since in self.due_since.items() if _worker_of(name) not in names}
+        return replace(self, attempts=kept, due_since=due)
+
+    @property
+    def in_flight(self) -> bool:
+        return any(attempt.answered_s is None for attempt in self.attempts.values())
+
+
+def _worker_of(key: str) -> str:
+    return key.split("/")[1]

@@ -1,0 +1,85 @@
+"""What the engine needs of the world; the edges provide it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.requests import Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A server took the request. `task`: the vCenter task whose end will show the effect."""
+
+    task: str | None = None
+
+
+class Observer(Protocol):
+    """Two streams, one picture."""
+
+    def fleet(self) -> Fleet:
+        """The picture as it is now."""
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Call this (from any thread) after every change of the picture."""
+
+
+class Sender(Protocol):
+    """Carries one request to its server and returns when it was taken; raises VgpuctlError when it was not."""
+
+    def send(self, request: Request) -> Answer: ...
+
+
+class Lease(Protocol):
+    """The acting Lease: who holds it, and only he, writes."""
+
+    def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+        """Take it; a holder seen alive raises BusyError, one that shows no life is waited out."""
+
+    def held(self) -> bool:
+        """Is it certainly still ours, by the monotonic clock?"""
+
+    def release(self) -> None: ...
+
+
+class Clock(Protocol):
+    def monotonic(self) -> float: ...
+    def utc(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The ports together."""
+
+    observer: Observer
+    sender: Sender
+    lease: Lease
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """How one host's part ended. `why` says what held it up, in words for people."""
+
+    host: str
+    end: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    worker: str
+    step: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    wish: str
+    hosts: tuple[HostReport, ...] = ()
+    steps: tuple[StepReport, ...] = field(default=())
+    seconds: float = 0.0
+    interrupted: bool = False

@@ -1,0 +1,120 @@
+"""The reactor: fleet, memory and time in; requests and a new memory out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from vgpuctl.engine.look import Look, Moment, Send, task_of
+from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.plan import Plan, Step
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.planner import plan
+
+#: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
+LAG_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A wish, and the wish to go back to where it fails; None: where it fails, it stops."""
+
+    wish: Wish
+    former: Wish | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What one look came to. `waits`: for each due step what it waits for."""
+
+    memory: Memory
+    plan: Plan
+    waits: Mapping[str, str]
+    sends: tuple[Send, ...] = ()
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    host: str
+    why: str
+
+
+def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision:
+    """One look: what is still missing, what may be sent now, and what each due step waits for."""
+    wishes = _wishes(goal, fleet, memory)
+    todo = _plan(goal, fleet, wishes)
+    due = todo.ready()
+    memory = memory.due((step.name for step in due), moment.now_s)
+    failures = [failure for step in due if (failure := _failure(step, fleet, memory, moment.now_s))]
+    if failures:
+        return decide(goal, fleet, _after(failures, goal, fleet, memory), moment)
+    look = Look(wishes, fleet, memory, moment)
+    if not memory.stopping:
+        for step in due:
+            look.consider(step)
+    over = not todo or (memory.stopping and not _working(fleet, wishes))
+    return Decision(
+        memory=look.memory,
+        plan=todo,
+        waits=look.waits,
+        sends=tuple(look.sends),
+        finished=over and not look.memory.in_flight,
+    )
+
+
+def _wishes(goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, Wish]:
+    """For each worker the wish that is in force: the new one, or the former where its host goes back."""
+    wishes: dict[str, Wish] = {}
+    for name in goal.wish.workers:
+        host = fleet.workers[name].host if name in fleet.workers else ""
+        if host not in memory.gave_up:
+            wishes[name] = goal.former if host in memory.going_back and goal.former else goal.wish
+    return wishes
+
+
+def _plan(goal: Goal, fleet: Fleet, wishes: Mapping[str, Wish]) -> Plan:
+    forward = goal.wish.only(name for name, wish in wishes.items() if wish is goal.wish)
+    todo = plan(fleet, forward)
+    if goal.former is None:
+        return todo
+    return todo + plan(fleet, goal.former.only(name for name, wish in wishes.items() if wish is goal.former))
+
+
+def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
+    """Does vCenter still work on something of ours?"""
+    return any(fleet.workers[name].busy_with for name in wishes if name in fleet.workers)
+
+
+def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory) -> Memory:
+    """A host that failed goes back, or, where there is no way back or that failed too, gives up."""
+    for host, why in {failure.host: failure.why for failure in failures}.items():
+        if goal.former is not None and host not in memory.going_back and not memory.stopping:
+            memory = memory.turn_back(host, why, (worker.name for worker in fleet.on_host(host)))
+        else:
+            memory = memory.give_up(host, why)
+    return memory
+
+
+def _failure(step: Step, fleet: Fleet, memory: Memory, now_s: float) -> Failure | None:
+    """A due step that was refused for good, or whose time is over."""
+    worker = fleet.worker(step.worker)
+    due_for_s = now_s - memory.due_since[step.name]
+    for key, attempt in memory.attempts.items():
+        if key.startswith(f"{step.name}/") and (why := _refused(attempt, worker, due_for_s)):
+            return Failure(worker.host, f"{worker.name} could not {step.describe()}: {why}")
+    if due_for_s >= step.deadline_s:
+        why = step.waits_for(fleet) or "it took too long"
+        return Failure(worker.host, f"{worker.name} did not {step.describe()} within {step.deadline_s:.0f} s: {why}")
+    return None
+
+
+def _refused(attempt: Attempt, worker: Worker, due_for_s: float) -> str:
+    """Why this request will not be tried again; "" where it may be, or was not refused."""
+    if attempt.error and not attempt.passing:
+        return attempt.error
+    task = task_of(attempt, worker)
+    if task is None or task.fault is None or (task.passing and due_for_s < LAG_S):
+        return ""
+    return task.message

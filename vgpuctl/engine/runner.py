@@ -1,0 +1,145 @@
+"""Runs the reactor over real servers: threads live only here, where requests block."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from vgpuctl.engine.look import Moment, Send
+from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.ports import Answer, HostReport, Report, StepReport, World
+from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.model.errors import BusyError, VgpuctlError
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.plan import Plan
+
+LOOK_S = 0.5
+REQUESTS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a listener is shown after each look."""
+
+    first: Plan
+    decision: Decision
+    fleet: Fleet
+    done: dict[str, float]
+    elapsed_s: float
+
+
+class Listener(Protocol):
+    def progress(self, progress: Progress) -> None: ...
+    def say(self, text: str) -> None: ...
+
+
+class Runner:
+    """One goal, carried out until nothing is left to do or nothing more can be done."""
+
+    def __init__(self, world: World, goal: Goal, listener: Listener) -> None:
+        self._world, self._goal, self._listener = world, goal, listener
+        self._events: queue.SimpleQueue[Callable[[Memory, float], Memory] | None] = queue.SimpleQueue()
+        self._memory = Memory()
+        self._began_s = world.clock.monotonic()
+        self._first = Plan()
+        self._done: dict[str, float] = {}
+        self._since: dict[str, float] = {}
+        self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="request")
+
+    def interrupt(self) -> None:
+        """Start nothing more; end when what is in flight has ended. May be called from a signal handler."""
+        self._events.put(lambda memory, _: replace(memory, stopping=True))
+
+    def run(self) -> Report:
+        self._world.observer.on_change(lambda: self._events.put(None))
+        try:
+            return self._until_finished()
+        finally:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _until_finished(self) -> Report:
+        while True:
+            fleet = self._world.observer.fleet()
+            moment = Moment(now_s=self._world.clock.monotonic(), utc=self._world.clock.utc())
+            decision = decide(self._goal, fleet, self._memory, moment)
+            self._memory = decision.memory
+            self._follow(decision, fleet, moment.now_s)
+            if decision.finished:
+                return self._report(moment.now_s, decision)
+            for send in decision.sends:
+                self._pool.submit(self._send, send)
+            self._wait()
+
+    def _follow(self, decision: Decision, fleet: Fleet, now_s: float) -> None:
+        """Keep the times of steps: begun when first due, done when no longer missing."""
+        if not self._first:
+            self._first = decision.plan
+        self._since.update({name: s for name, s in decision.memory.due_since.items() if name not in self._since})
+        missing = decision.plan.names
+        for name, since in self._since.items():
+            if name not in missing and name not in self._done:
+                self._done[name] = now_s - since
+        shown = dict(self._done)
+        elapsed = now_s - self._began_s
+        self._listener.progress(
+            Progress(first=self._first, decision=decision, fleet=fleet, done=shown, elapsed_s=elapsed)
+        )
+
+    def _wait(self) -> None:
+        """Until something changed, or for a moment; everything that has happened by then is taken in at once."""
+        try:
+            event = self._events.get(timeout=LOOK_S)
+            while True:
+                if event is not None:
+                    self._memory = event(self._memory, self._world.clock.monotonic())
+                event = self._events.get_nowait()
+        except queue.Empty:
+            return
+
+    def _send(self, send: Send) -> None:
+        """In a thread of the pool: fence, send, and put the answer where the loop takes it in."""
+        try:
+            if not self._world.lease.held():
+                raise BusyError("The acting Lease was lost: another instance may be at work.")
+            answer = self._world.sender.send(send.request)
+        except VgpuctlError as error:
+            self._answered(send.key, error=error.message, passing=error.passing)
+        except Exception as error:  # A thread must never die in silence: the request counts as refused for good.
+            self._answered(send.key, error=f"{type(error).__name__}: {error}", passing=False)
+        else:
+            self._taken(send.key, answer)
+
+    def _taken(self, key: str, answer: Answer) -> None:
+        self._answered(key, task=answer.task, error="", passing=False)
+
+    def _answered(self, key: str, **outcome: object) -> None:
+        self._events.put(lambda memory, now_s: memory.answered(key, now_s, **outcome))
+
+    def _report(self, now_s: float, decision: Decision) -> Report:
+        memory = self._memory
+        hosts = {w.host: w for w in self._world.observer.fleet().workers.values() if w.name in self._goal.wish.workers}
+        ends = (_end(host, memory, left=bool(decision.plan)) for host in hosts)
+        return Report(
+            wish=self._goal.wish.name,
+            hosts=tuple(ends),
+            steps=tuple(
+                StepReport(worker=n.split("/")[1], step=n.split("/")[0], seconds=s) for n, s in self._done.items()
+            ),
+            seconds=now_s - self._began_s,
+            interrupted=memory.stopping and bool(decision.plan),
+        )
+
+
+def _end(host: str, memory: Memory, *, left: bool) -> HostReport:
+    if host in memory.gave_up:
+        tried = memory.going_back.get(host)
+        why = memory.gave_up[host] if tried is None else f"{tried} Going back failed too: {memory.gave_up[host]}"
+        return HostReport(host=host, end="failed", why=why)
+    if left:
+        return HostReport(host=host, end="interrupted")
+    if host in memory.going_back:
+        return HostReport(host=host, end="went back", why=memory.going_back[host])
+    return HostReport(host=host, end="done")

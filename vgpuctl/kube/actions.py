@@ -1,0 +1,49 @@
+"""What we ask of the API server: patches of what is ours on a node, evictions of the pod that we saw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.engine.ports import Answer
+from vgpuctl.kube import views
+from vgpuctl.kube.client import Client, NotFoundError
+from vgpuctl.model.errors import ChangedMeanwhileError
+from vgpuctl.model.requests import Confirm, Evict, PatchNode
+
+
+def patch_node(client: Client, request: PatchNode) -> Answer:
+    metadata: dict[str, Any] = {"labels": dict(request.labels), "annotations": dict(request.annotations)}
+    if request.version is not None:
+        metadata["resourceVersion"] = request.version
+    body: dict[str, Any] = {"metadata": metadata}
+    if request.unschedulable is not None:
+        body["spec"] = {"unschedulable": request.unschedulable or None}
+    client.patch(f"/api/v1/nodes/{request.node}", body)
+    return Answer()
+
+
+def evict(client: Client, request: Evict) -> Answer:
+    """With a UID precondition: a pod that took over the name is not the one that we decided about."""
+    pod = request.pod
+    options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+    if request.grace_period_s is not None:
+        options["gracePeriodSeconds"] = request.grace_period_s
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": options,
+    }
+    try:
+        client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
+    except (NotFoundError, ChangedMeanwhileError):
+        return Answer()
+    return Answer()
+
+
+def confirm(client: Client, request: Confirm) -> None:
+    """No pod may be on the node that was not expected to stay; without an answer, no suspend."""
+    listed = client.get("/api/v1/pods", fieldSelector=f"spec.nodeName={request.node}")
+    late = [pod for raw in listed.get("items") or () if (pod := views.pod(raw)).uid not in request.expected]
+    if late:
+        raise ChangedMeanwhileError(f"{late[0]} has come to {request.node} in the meantime")

@@ -1,0 +1,168 @@
+"""Plain JSON over the official client's own authentication and TLS: no models are loaded, nothing is guessed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vgpuctl.model.errors import (
+    BudgetError,
+    ChangedMeanwhileError,
+    PassingError,
+    RequestFailedError,
+    TryAgainError,
+    UnreachableError,
+    VgpuctlError,
+)
+
+ANSWER_WITHIN_S = 30
+MERGE_PATCH = "application/merge-patch+json"
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesSettings:
+    """Which cluster: a kubeconfig and context, in the order people expect, or the pod's own account."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str = "kube-system"
+
+
+class NotFoundError(RequestFailedError):
+    """There is no such object."""
+
+
+class Client:
+    """One connection pool for all threads."""
+
+    def __init__(self, settings: KubernetesSettings) -> None:
+        self.settings = settings
+        self._api = _api_client(settings)
+        self.server = str(self._api.configuration.host)
+
+    def get(self, path: str, **query: str) -> Object:
+        return self._json("GET", path, query=query)
+
+    def post(self, path: str, body: Object) -> Object:
+        return self._json("POST", path, body=body)
+
+    def put(self, path: str, body: Object) -> Object:
+        return self._json("PUT", path, body=body)
+
+    def patch(self, path: str, body: Object) -> Object:
+        return self._json("PATCH", path, body=body, content_type=MERGE_PATCH)
+
+    def watch(self, path: str, version: str, wait_s: int) -> Any:
+        """An open stream of change events; the caller reads its lines and closes it."""
+        query = {
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(wait_s),
+        }
+        return self._call("GET", path, query=query, timeout_s=wait_s + ANSWER_WITHIN_S)
+
+    def _json(self, method: str, path: str, **options: Any) -> Object:
+        response = self._call(method, path, **options)
+        found: Object = json.loads(response.read())
+        response.release_conn()
+        return found
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        content_type: str = "application/json",
+        timeout_s: int = ANSWER_WITHIN_S,
+    ) -> Any:
+        headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if body is not None else {})
+        request = self._api.param_serialize(
+            method,
+            path,
+            query_params=list((query or {}).items()),
+            header_params=headers,
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        return self._answer(request, timeout_s)
+
+    def _answer(self, request: Any, timeout_s: int) -> Any:
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+        try:
+            response = self._api.call_api(*request, _request_timeout=timeout_s).response
+        except (HTTPError, OSError) as error:
+            raise _no_answer(self.server, error) from error
+        if response.status >= 300:
+            raise refusal(response.status, response.read(), self.server)
+        return response
+
+
+def _api_client(settings: KubernetesSettings) -> Any:
+    """Flag, KUBECONFIG (a list is merged), ~/.kube/config, then the pod's own account."""
+    from kubernetes.client.api_client import ApiClient  # noqa: PLC0415
+    from kubernetes.client.configuration import Configuration  # noqa: PLC0415
+    from kubernetes.config import ConfigException, load_incluster_config, load_kube_config  # noqa: PLC0415
+
+    configuration = Configuration()
+    path = settings.kubeconfig or os.environ.get("KUBECONFIG")
+    try:
+        if not path and os.environ.get("KUBERNETES_SERVICE_HOST") and not os.path.exists(_home_config()):  # noqa: PTH110
+            load_incluster_config(client_configuration=configuration)
+        else:
+            load_kube_config(path or _home_config(), settings.context, client_configuration=configuration)
+    except (ConfigException, OSError) as error:
+        raise UnreachableError(
+            f"No usable kubeconfig: {error}", hint="Set KUBECONFIG, or pass --kubeconfig FILE."
+        ) from error
+    configuration.retries = False
+    return ApiClient(configuration)
+
+
+def _home_config() -> str:
+    return os.path.expanduser("~/.kube/config")  # noqa: PTH111
+
+
+def _no_answer(server: str, error: Exception) -> VgpuctlError:
+    from urllib3.exceptions import MaxRetryError, SSLError  # noqa: PLC0415
+
+    reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
+    if isinstance(reason, SSLError):
+        return UnreachableError(
+            f"The certificate of Kubernetes at {server} is not trusted: {reason}",
+            hint="Check certificate-authority-data in the kubeconfig.",
+        )
+    return PassingError(
+        f"Kubernetes at {server} does not answer: {type(reason).__name__}.", hint="Is KUBECONFIG right?"
+    )
+
+
+def refusal(status: int, body: bytes, server: str) -> VgpuctlError:
+    """A Status object as one of our own errors."""
+    try:
+        answer = json.loads(body)
+        message = str(answer.get("message") or status)
+        causes = [cause.get("reason") for cause in (answer.get("details") or {}).get("causes") or ()]
+    except (ValueError, AttributeError):
+        message, causes = f"HTTP {status}", []
+    match status:
+        case 401 | 403 if "being terminated" not in message:
+            hint = "Check the kubeconfig's user." if status == 401 else "See the docs for the rights vgpuctl needs."
+            return UnreachableError(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
+        case 404:
+            return NotFoundError(message)
+        case 409:
+            return ChangedMeanwhileError(message)
+        case 429 if "DisruptionBudget" in causes:
+            return BudgetError(message)
+        case 403 | 429 | 500 | 502 | 503 | 504:
+            return TryAgainError(message)
+    return RequestFailedError(message)

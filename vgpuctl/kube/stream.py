@@ -1,0 +1,133 @@
+"""Lists and watches: one copy of nodes, pods, leases and budgets, kept true by the API server's own events."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from vgpuctl.kube.client import Client, Object
+from vgpuctl.model.errors import PassingError, VgpuctlError
+
+WATCH_S = 240
+AGAIN_AFTER_S = 1.0
+PAGE = "2000"
+
+PATHS = {
+    "nodes": "/api/v1/nodes",
+    "pods": "/api/v1/pods",
+    "leases": "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
+    "budgets": "/apis/policy/v1/poddisruptionbudgets",
+}
+
+
+class Shelf:
+    """All objects of one kind. One thread writes; readers take a copy under the lock."""
+
+    def __init__(self, client: Client, path: str, on_change: Callable[[], None]) -> None:
+        self._client, self._path, self._on_change = client, path, on_change
+        self._objects: dict[str, Object] = {}
+        self._version = ""
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self.heard = False
+
+    def objects(self) -> list[Object]:
+        with self._lock:
+            return list(self._objects.values())
+
+    def fill(self) -> None:
+        """The whole list, page by page; raises where the server cannot be asked."""
+        found: dict[str, Object] = {}
+        query = {"limit": PAGE}
+        while True:
+            page = self._client.get(self._path, **query)
+            found.update({item["metadata"]["uid"]: item for item in page.get("items") or ()})
+            token = page["metadata"].get("continue")
+            if not token:
+                break
+            query["continue"] = token
+        with self._lock:
+            self._objects = found
+        self._version = page["metadata"]["resourceVersion"]
+        self.heard = True
+
+    def follow(self) -> None:
+        name = f"watch-{self._path.rsplit('/', 1)[-1]}"
+        threading.Thread(target=self._listen, name=name, daemon=True).start()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _listen(self) -> None:
+        while not self._closed.is_set():
+            try:
+                if not self.heard:
+                    self.fill()
+                    self._on_change()
+                self._watch()
+            except VgpuctlError:
+                self.heard = False
+                self._on_change()
+                self._closed.wait(AGAIN_AFTER_S)
+
+    def _watch(self) -> None:
+        for event in _events(self._client.watch(self._path, self._version, WATCH_S)):
+            if event["type"] == "ERROR":
+                raise PassingError("the watch has ended; the list must be read anew")
+            self._take(event)
+            if event["type"] != "BOOKMARK":
+                self._on_change()
+            if self._closed.is_set():
+                return
+
+    def _take(self, event: Any) -> None:
+        meta = event["object"]["metadata"]
+        self._version = meta["resourceVersion"]
+        with self._lock:
+            if event["type"] == "DELETED":
+                self._objects.pop(meta["uid"], None)
+            elif event["type"] != "BOOKMARK":
+                self._objects[meta["uid"]] = event["object"]
+
+
+def _events(response: Any) -> Iterator[Any]:
+    """The lines of a watch; a connection that breaks is an error, one that ends in good order is not."""
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+    rest = b""
+    try:
+        for chunk in response.stream(amt=None, decode_content=True):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from (json.loads(line) for line in lines if line)
+    except (HTTPError, OSError, ValueError) as error:
+        raise PassingError(f"the watch broke: {type(error).__name__}") from error
+    finally:
+        response.release_conn()
+
+
+class KubernetesStream:
+    """The four shelves together."""
+
+    def __init__(self, client: Client, on_change: Callable[[], None]) -> None:
+        self.shelves = {name: Shelf(client, path, on_change) for name, path in PATHS.items()}
+
+    def fill(self) -> None:
+        for shelf in self.shelves.values():
+            shelf.fill()
+
+    def follow(self) -> None:
+        for shelf in self.shelves.values():
+            shelf.follow()
+
+    def close(self) -> None:
+        for shelf in self.shelves.values():
+            shelf.close()
+
+    @property
+    def heard(self) -> bool:
+        return all(shelf.heard for shelf in self.shelves.values())
+
+    def objects(self, name: str) -> list[Object]:
+        return self.shelves[name].objects()

@@ -1,0 +1,81 @@
+"""The few errors that reach a person: what happened, what to do, how the process ends."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    REFUSED = 3
+    WENT_BACK = 4
+    UNREACHABLE = 5
+    BUSY = 6
+    INTERRUPTED = 130
+
+
+class VgpuctlError(Exception):
+    """Something a person should read; never a traceback."""
+
+    exit_code = ExitCode.FAILED
+    #: May the same request succeed if it is sent again later?
+    passing = False
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(VgpuctlError):
+    """The words or files that were given cannot be understood."""
+
+    exit_code = ExitCode.USAGE
+
+
+class RefusedError(VgpuctlError):
+    """The wish cannot end well, and nothing was touched."""
+
+    exit_code = ExitCode.REFUSED
+
+
+class UnreachableError(VgpuctlError):
+    """A server does not answer, or does not let us in."""
+
+    exit_code = ExitCode.UNREACHABLE
+
+
+class PassingError(UnreachableError):
+    """A server does not answer just now; asking again may help."""
+
+    passing = True
+
+
+class BusyError(VgpuctlError):
+    """Another instance is at work."""
+
+    exit_code = ExitCode.BUSY
+
+
+class RequestFailedError(VgpuctlError):
+    """A server refused one request."""
+
+
+class TryAgainError(RequestFailedError):
+    """A server refused one request for a reason that passes: look again, then send it again."""
+
+    passing = True
+
+
+class GraphicsFullError(TryAgainError):
+    """No card had room at that moment; the host's own books may lag behind a suspend."""
+
+
+class ChangedMeanwhileError(TryAgainError):
+    """The object is no longer the one that the decision was made on."""
+
+
+class BudgetError(TryAgainError):
+    """A disruption budget does not allow this eviction now."""

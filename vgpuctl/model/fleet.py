@@ -1,0 +1,188 @@
+"""The fleet: one immutable picture of hosts, cards, workers, their pods and their running vCenter tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from vgpuctl.model.record import Record
+
+GPU_RESOURCE = "nvidia.com/gpu"
+
+
+class Power(StrEnum):
+    """vSphere's own words."""
+
+    ON = "poweredOn"
+    OFF = "poweredOff"
+    SUSPENDED = "suspended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A vCenter task on one VM, running or lately ended."""
+
+    key: str
+    kind: str
+    running: bool
+    fault: str | None = None
+    message: str = ""
+    passing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One physical GPU. `holds` is what the host says; it may lag behind the power states."""
+
+    pci_id: str
+    model: str
+    frame_mib: int
+    holds: tuple[str, ...] = ()
+    shared: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    name: str
+    cards: tuple[Card, ...] = ()
+    offers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    namespace: str
+    name: str
+    uid: str
+    node: str | None = None
+    phase: str = "Running"
+    ready: bool = True
+    terminating: bool = False
+    owner: str | None = None
+    mirror: bool = False
+    empty_dir: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    selector: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name if self.namespace == "default" else f"{self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        return self.phase in {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A PodDisruptionBudget: how many of the pods it covers may go now."""
+
+    namespace: str
+    name: str
+    allowed: int
+    covers: Selector
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A Kubernetes label selector, read once."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    expressions: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any] | None) -> Selector:
+        raw = raw or {}
+        expressions = (
+            (e["key"], e["operator"], tuple(e.get("values") or ())) for e in raw.get("matchExpressions") or ()
+        )
+        return cls(raw.get("matchLabels") or {}, tuple(expressions))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        if any(labels.get(key) != value for key, value in self.labels.items()):
+            return False
+        return all(_holds(labels.get(key), operator, values) for key, operator, values in self.expressions)
+
+
+def _holds(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
+    match operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """The Kubernetes node inside a worker."""
+
+    name: str
+    version: str = ""
+    ready: bool = False
+    unschedulable: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    record: Record | None = None
+    lease_renewed: str | None = None
+    heartbeat: str | None = None
+    taints: tuple[str, ...] = ()
+    gpus: int = 0
+    pods: tuple[Pod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """One vSphere VM and the Kubernetes node inside it."""
+
+    name: str
+    vm: str
+    host: str
+    power: Power
+    vgpus: tuple[str, ...] = ()
+    memory_locked: bool = True
+    tasks: tuple[Task, ...] = ()
+    node: Node | None = None
+
+    @property
+    def on(self) -> bool:
+        return self.power is Power.ON
+
+    @property
+    def busy_with(self) -> Task | None:
+        return next((task for task in self.tasks if task.running), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Everything that decisions are made on.
+
+    `strangers`: the vGPUs of VMs on our cards that no file names. `missing`: workers that vCenter does not know.
+    `stale`: the streams that are not heard at this moment.
+    """
+
+    hosts: Mapping[str, Host] = field(default_factory=dict)
+    workers: Mapping[str, Worker] = field(default_factory=dict)
+    budgets: tuple[Budget, ...] = ()
+    waiting: tuple[Pod, ...] = ()
+    strangers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    def worker(self, name: str) -> Worker:
+        return self.workers[name]
+
+    def on_host(self, host: str) -> list[Worker]:
+        return [worker for worker in self.workers.values() if worker.host == host]
+
+    def with_worker(self, name: str, **changes: Any) -> Fleet:
+        return replace(self, workers={**self.workers, name: replace(self.workers[name], **changes)})
+
+    def with_node(self, name: str, **changes: Any) -> Fleet:
+        node = self.workers[name].node
+        return self if node is None else self.with_worker(name, node=replace(node, **changes))
+
+    def budgets_over(self, pod: Pod) -> Iterable[Budget]:
+        return (b for b in self.budgets if b.namespace == pod.namespace and b.covers.matches(pod.labels))

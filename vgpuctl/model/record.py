@@ -1,0 +1,67 @@
+"""What we write on a node before we touch it, so that a crash loses no intention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+PREFIX = "vgpuctl.io/"
+STATE_LABEL = PREFIX + "state"
+
+LEAVING = "leaving"
+ASLEEP = "asleep"
+
+_FIELDS = {
+    "wish": PREFIX + "for",
+    "since": PREFIX + "since",
+    "cordoned": PREFIX + "cordoned",
+    "awake_before": PREFIX + "awake-before",
+    "lease": PREFIX + "last-lease",
+    "heartbeat": PREFIX + "last-heartbeat",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep."""
+
+    wish: str
+    state: str
+    since: str
+    cordoned: bool = False
+    awake_before: tuple[str, ...] = ()
+    lease: str | None = None
+    heartbeat: str | None = None
+
+    def asleep(self, *, since: str, lease: str | None, heartbeat: str | None) -> Record:
+        return replace(self, state=ASLEEP, since=since, lease=lease, heartbeat=heartbeat)
+
+
+def read_record(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Record | None:
+    """The record that a node bears; None when it bears none of ours."""
+    wish = annotations.get(_FIELDS["wish"])
+    if wish is None:
+        return None
+    return Record(
+        wish=wish,
+        state=labels.get(STATE_LABEL, ""),
+        since=annotations.get(_FIELDS["since"], ""),
+        cordoned=annotations.get(_FIELDS["cordoned"]) == "true",
+        awake_before=tuple(filter(None, annotations.get(_FIELDS["awake_before"], "").split(","))),
+        lease=annotations.get(_FIELDS["lease"]) or None,
+        heartbeat=annotations.get(_FIELDS["heartbeat"]) or None,
+    )
+
+
+def record_annotations(record: Record | None) -> dict[str, str | None]:
+    """The annotations that write `record`, or take all of ours off again."""
+    if record is None:
+        return dict.fromkeys(_FIELDS.values())
+    return {
+        _FIELDS["wish"]: record.wish,
+        _FIELDS["since"]: record.since,
+        _FIELDS["cordoned"]: "true" if record.cordoned else None,
+        _FIELDS["awake_before"]: ",".join(record.awake_before),
+        _FIELDS["lease"]: record.lease,
+        _FIELDS["heartbeat"]: record.heartbeat,
+    }

@@ -1,0 +1,72 @@
+"""What the engine may ask of the two servers: plain data, sent by the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vgpuctl.model.fleet import Pod
+from vgpuctl.model.record import STATE_LABEL, Record, record_annotations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchNode:
+    """Change labels, annotations or the cordon of a node. `version`: refuse if the node changed since we looked."""
+
+    node: str
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+    unschedulable: bool | None = None
+    version: str | None = None
+
+    @classmethod
+    def recording(cls, node: str, record: Record | None, **changes: object) -> PatchNode:
+        """A patch that writes our record, its label for people included, together with other changes."""
+        labels = {STATE_LABEL: record.state if record else None, **changes.pop("labels", {})}  # type: ignore[dict-item]
+        return cls(node=node, labels=labels, annotations=record_annotations(record), **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evict:
+    pod: Pod
+    grace_period_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirm:
+    """Before a worker stops: list its node's pods once more and refuse if one is there that `expected` leaves out."""
+
+    node: str
+    expected: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspendVm:
+    worker: str
+    vm: str
+    first: Confirm | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutDownGuest:
+    worker: str
+    vm: str
+    first: Confirm | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOnVm:
+    worker: str
+    vm: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachVgpus:
+    """Replace all vGPUs of a powered-off VM by these, in one reconfigure, with all its memory reserved."""
+
+    worker: str
+    vm: str
+    vgpus: tuple[str, ...]
+
+
+Request = PatchNode | Evict | SuspendVm | ShutDownGuest | PowerOnVm | AttachVgpus

@@ -1,0 +1,69 @@
+"""Timetables: which workers are awake in which shift, and when each shift begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+
+@dataclass(frozen=True, slots=True)
+class DrainOptions:
+    """How pods leave a node; the names are kubectl's."""
+
+    timeout_s: float = 600.0
+    grace_period_s: int | None = None
+    force: bool = False
+    delete_emptydir_data: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A part of the day: who is awake in it. The timetable's other workers are asleep."""
+
+    name: str
+    starts: tuple[str, ...]
+    awake: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    name: str
+    timezone: str
+    shifts: Mapping[str, Shift]
+    drain: DrainOptions = field(default_factory=DrainOptions)
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Everyone whom some shift names, in the order of the file, each once."""
+        return tuple(dict.fromkeys(worker for shift in self.shifts.values() for worker in shift.awake))
+
+    def shift_at(self, now: datetime) -> tuple[Shift, datetime] | None:
+        """The shift whose latest start is nearest before `now`, and that start."""
+        return max(self._starts(now, past=True), key=_moment, default=None)
+
+    def next_start(self, now: datetime) -> tuple[Shift, datetime] | None:
+        """The start of a shift that comes next."""
+        return min(self._starts(now, past=False), key=_moment, default=None)
+
+    def _starts(self, now: datetime, *, past: bool) -> list[tuple[Shift, datetime]]:
+        local = now.astimezone(ZoneInfo(self.timezone))
+        found = []
+        for shift in self.shifts.values():
+            for line in shift.starts:
+                moment = _latest(line, local) if past else next(CronSim(line, local), None)
+                if moment is not None:
+                    found.append((shift, moment))
+        return found
+
+
+def _latest(line: str, local: datetime) -> datetime | None:
+    """The latest start at or before `local`: with a microsecond to go back, cronsim counts this very second too."""
+    return next(CronSim(line, local.replace(microsecond=1), reverse=True), None)
+
+
+def _moment(found: tuple[Shift, datetime]) -> float:
+    return found[1].timestamp()

@@ -1,0 +1,33 @@
+"""A wish: what should become true of each worker. Commands differ only in the wish they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.timetable import DrainOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerWish:
+    """For one worker; None leaves a thing as it is. Its devices may be changed with `change`, else must be right."""
+
+    vgpus: tuple[str, ...] | None = None
+    change: bool = False
+    awake: bool | None = None
+    label: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    name: str
+    catalogue: Catalogue
+    workers: Mapping[str, WorkerWish]
+    awake_before: frozenset[str] = frozenset()
+    drain: DrainOptions = field(default_factory=DrainOptions)
+
+    def only(self, workers: Iterable[str]) -> Wish:
+        """The same wish for some of the workers."""
+        kept = set(workers)
+        return replace(self, workers={name: wish for name, wish in self.workers.items() if name in kept})

@@ -1,0 +1,71 @@
+"""The laws: executable predicates, asked by the engine just before each write and by the tests of every world."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from vgpuctl.model.fleet import Fleet, Host
+from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.planning.cards import card_gib, most, size_of
+from vgpuctl.planning.drain import asks_budgets, pods_to_move
+from vgpuctl.planning.placement import loads_without, may_choose
+
+
+def broken_by(request: Request, fleet: Fleet) -> str:
+    """The law that this write would break in this world; "" when it breaks none."""
+    match request:
+        case SuspendVm() | ShutDownGuest():
+            return _law_1(fleet, request.worker)
+        case PowerOnVm():
+            return _law_2(fleet, request.worker)
+        case PatchNode():
+            return _law_3(fleet, request)
+        case Evict():
+            return _law_4(fleet, request)
+        case AttachVgpus():
+            return "" if not fleet.worker(request.worker).on else "law 2: devices of a running VM"
+    return ""
+
+
+def _law_1(fleet: Fleet, worker: str) -> str:
+    pods = pods_to_move(fleet.worker(worker))
+    return f"law 1: {worker} still runs {pods[0]}" if pods else ""
+
+
+def _law_2(fleet: Fleet, name: str) -> str:
+    worker = fleet.worker(name)
+    host = fleet.hosts.get(worker.host)
+    loads = loads_without(fleet, host) if host else ()
+    blocked = [vgpu for vgpu in worker.vgpus if host and not may_choose(loads, vgpu)]
+    return f"law 2: no card of {worker.host} can hold {blocked[0]} for {name}" if blocked else ""
+
+
+def _law_3(fleet: Fleet, patch: PatchNode) -> str:
+    node = next((w.node for w in fleet.workers.values() if w.node and w.node.name == patch.node), None)
+    if node is None:
+        return f"law 3: {patch.node} is no worker of ours"
+    if patch.unschedulable is False and not (node.record and node.record.cordoned):
+        return f"law 3: the cordon of {patch.node} is not ours"
+    return ""
+
+
+def _law_4(fleet: Fleet, request: Evict) -> str:
+    pod = request.pod
+    blocking = [b for b in fleet.budgets_over(pod) if asks_budgets(pod) and b.allowed <= 0]
+    return f"law 4: budget {blocking[0].name} forbids to evict {pod}" if blocking else ""
+
+
+def overfull(fleet: Fleet) -> list[str]:
+    """Cards that hold more than NVIDIA's tables allow, or vGPUs of two sizes: never true of a lawful world."""
+    return [fault for host in fleet.hosts.values() for fault in _overfull_cards(fleet, host)]
+
+
+def _overfull_cards(fleet: Fleet, host: Host) -> list[str]:
+    faults = []
+    for card in host.cards:
+        vgpus = [v for name in card.holds if name in fleet.workers for v in fleet.worker(name).vgpus]
+        counts = Counter(size_of(vgpu, card) for vgpu in vgpus)
+        if len(counts) > 1:
+            faults.append(f"{card.pci_id} holds two sizes")
+        faults += [f"{card.pci_id} is overfull" for size, n in counts.items() if n > most(card_gib(card), size)]
+    return faults

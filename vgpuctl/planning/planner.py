@@ -1,0 +1,153 @@
+"""Release before acquire: each worker's missing rungs, joined host by host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from vgpuctl.model.fleet import Fleet, Power, Worker
+from vgpuctl.model.plan import Plan, Step
+from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.planning.placement import loads_without, may_choose, needs_of, safe_to_start, seats
+from vgpuctl.planning.steps import (
+    Attach,
+    Cordon,
+    Drain,
+    Label,
+    MarkAsleep,
+    PowerOn,
+    ShutDown,
+    Suspend,
+    Uncordon,
+    WaitBack,
+    equipped,
+)
+
+
+def plan(fleet: Fleet, wish: Wish) -> Plan:
+    """The steps that are still missing between the fleet and the wish."""
+    steps: list[Step] = []
+    needs: dict[str, frozenset[str]] = {}
+    for host, names in _by_host(fleet, wish).items():
+        ladders = {name: ladder(fleet, wish, fleet.workers[name]) for name in names}
+        for rungs in ladders.values():
+            _climb(rungs, needs)
+        for waker, releases in _releases(fleet, host, ladders).items():
+            needs[f"PowerOn/{waker}"] |= releases
+        steps += _from_the_top(ladders.values())
+    return Plan(tuple(steps), needs)
+
+
+def _by_host(fleet: Fleet, wish: Wish) -> dict[str, list[str]]:
+    hosts: dict[str, list[str]] = {}
+    for name in wish.workers:
+        if name in fleet.workers:
+            hosts.setdefault(fleet.workers[name].host, []).append(name)
+    return hosts
+
+
+def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
+    below: frozenset[str] = frozenset()
+    for step in rungs:
+        needs[step.name] = below
+        below = frozenset({step.name})
+
+
+def _from_the_top(ladders: Iterable[list[Step]]) -> list[Step]:
+    """An order in which the steps may be done one by one: all that leads up to a power-on, then the rest."""
+    first: list[Step] = []
+    second: list[Step] = []
+    for rungs in ladders:
+        start = next((i for i, step in enumerate(rungs) if isinstance(step, PowerOn)), len(rungs))
+        first += rungs[:start]
+        second += rungs[start:]
+    return first + second
+
+
+def ladder(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
+    """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do."""
+    missing: list[Step] = []
+    alone = replace(fleet, workers={worker.name: worker})
+    for step in _rungs(fleet, wish, worker):
+        if not step.done_in(alone):
+            missing.append(step)
+            alone = step.applied_to(alone)
+    return missing
+
+
+def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
+    name, mine, key = worker.name, wish.workers[worker.name], wish.catalogue.label
+    wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
+    if worker.on and (mine.awake is False or wrong):
+        yield Cordon(name, wish.name, _former(fleet, wish, worker))
+        yield Drain(name, wish.drain)
+        yield ShutDown(name) if wrong else Suspend(name)
+    if wrong and mine.vgpus is not None:
+        yield Attach(name, mine.vgpus)
+    if mine.awake is not None:
+        yield MarkAsleep(name, wish.name, _former(fleet, wish, worker))
+    if mine.awake:
+        yield PowerOn(name, resume=worker.power is Power.SUSPENDED)
+        yield WaitBack(name)
+        yield Uncordon(name, key, _label_value(wish, worker, mine))
+    if mine.label:
+        yield Label(name, key, _label_value(wish, worker, mine))
+
+
+def _former(fleet: Fleet, wish: Wish, worker: Worker) -> tuple[str, ...]:
+    """Who was awake on this worker's host when the wish was made."""
+    return tuple(sorted(w.name for w in fleet.on_host(worker.host) if w.name in wish.awake_before))
+
+
+def _label_value(wish: Wish, worker: Worker, mine: WorkerWish) -> str | None:
+    """Labels tell what the VM carries, or will carry once it has been changed."""
+    carries = mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus
+    return wish.catalogue.carried(carries)
+
+
+def _releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict[str, frozenset[str]]:
+    """For each worker that starts: the steps that must empty its card first. Cards that are soonest free go first."""
+    if host not in fleet.hosts:
+        return {}
+    seated = seats(fleet, fleet.hosts[host])
+    stops = {
+        step.worker: step.name for rungs in ladders.values() for step in rungs if isinstance(step, Suspend | ShutDown)
+    }
+    starts = [name for name, rungs in ladders.items() if any(isinstance(step, PowerOn) for step in rungs)]
+    loads = list(loads_without(fleet, fleet.hosts[host], leaving=stops))
+    leavers = [frozenset(stops[n] for n, i in seated.items() if i == card and n in stops) for card in range(len(loads))]
+    releases: dict[str, frozenset[str]] = {}
+    for name in starts:
+        needed: frozenset[str] = frozenset()
+        for vgpu in _vgpus_at_start(fleet, ladders, name):
+            choices = may_choose(tuple(loads), vgpu)
+            if choices:
+                card = min(choices, key=lambda i: (len(leavers[i]), -loads[i].count, i))
+                loads[card] = loads[card].with_one(needs_of([vgpu])[0][0])
+                needed |= leavers[card]
+        releases[name] = needed - {stops.get(name, "")}
+    return releases
+
+
+def _vgpus_at_start(fleet: Fleet, ladders: Mapping[str, list[Step]], name: str) -> tuple[str, ...]:
+    attached = [step.vgpus for step in ladders[name] if isinstance(step, Attach)]
+    return attached[-1] if attached else fleet.worker(name).vgpus
+
+
+def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str] = frozenset()) -> str:
+    """Why this worker may not be powered on now; "" when it may. `starting`: starts that no card shows yet."""
+    host = fleet.hosts.get(worker.host)
+    if host is None or not worker.vgpus:
+        return ""
+    neighbours = [w for w in fleet.on_host(host.name) if w.name in wish.workers and w.name != worker.name]
+    begun = [w for w in neighbours if w.name in starting and not w.on]
+    rest = [v for w in neighbours if wish.workers[w.name].awake and not w.on and w not in begun for v in w.vgpus]
+    if begun and len(needs_of([*worker.vgpus, *rest, *(v for w in begun for v in w.vgpus)])) > 1:
+        return "waits until the last start shows its card"
+    for other in begun:
+        fleet = fleet.with_worker(other.name, power=Power.ON)
+    now = loads_without(fleet, host)
+    later = loads_without(fleet, host, [w.name for w in neighbours if wish.workers[w.name].awake is False])
+    if all(safe_to_start(now, later, vgpu, needs_of(rest)) for vgpu in worker.vgpus):
+        return ""
+    return "waits for the card"

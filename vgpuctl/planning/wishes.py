@@ -1,0 +1,77 @@
+"""The wishes that the commands make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.timetable import DrainOptions, Timetable
+from vgpuctl.model.wish import Wish, WorkerWish
+
+PROVISION = "provision"
+
+
+def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str) -> Wish:
+    """The shift's workers awake and labelled, the timetable's others asleep."""
+    awake = set(timetable.shifts[shift].awake)
+    workers = {
+        name: WorkerWish(vgpus=catalogue.wanted(name).vgpus, awake=name in awake, label=name in awake)
+        for name in timetable.workers
+    }
+    wish = Wish(name=shift, catalogue=catalogue, workers=workers, drain=timetable.drain)
+    return replace(wish, awake_before=_awake_before(fleet, wish))
+
+
+def provision_wish(fleet: Fleet, catalogue: Catalogue, drain: DrainOptions) -> Wish:
+    """Every worker with its profile's devices, and in the power state in which it was found."""
+    workers = {
+        name: WorkerWish(vgpus=catalogue.wanted(name).vgpus, change=True, awake=_to_give_back(fleet.workers.get(name)))
+        for name in catalogue.workers
+    }
+    wish = Wish(name=PROVISION, catalogue=catalogue, workers=workers, drain=drain)
+    return replace(wish, awake_before=frozenset(name for name, mine in workers.items() if mine.awake))
+
+
+def label_wish(catalogue: Catalogue) -> Wish:
+    """Every node's label true."""
+    workers = {name: WorkerWish(label=True) for name in catalogue.workers}
+    return Wish(name="label-nodes", catalogue=catalogue, workers=workers)
+
+
+def former_wish(wish: Wish) -> Wish:
+    """What going back means: awake who was awake, the others asleep, no device changed."""
+    workers = {
+        name: WorkerWish(awake=True if name in wish.awake_before else (False if mine.awake is not None else None))
+        for name, mine in wish.workers.items()
+    }
+    return replace(wish, name=f"back from {wish.name}", workers=workers)
+
+
+def _to_give_back(worker: Worker | None) -> bool | None:
+    """On now, or on before an earlier provision was cut short."""
+    if worker is None:
+        return None
+    record = worker.node.record if worker.node else None
+    cut_short = record is not None and record.wish == PROVISION and worker.name in record.awake_before
+    changing = worker.on or cut_short
+    return True if changing else None
+
+
+def _awake_before(fleet: Fleet, wish: Wish) -> frozenset[str]:
+    """Who was awake before this switch began: what its first writes recorded, where it was cut short; else who runs."""
+    before: set[str] = set()
+    for host in {worker.host for worker in fleet.workers.values()}:
+        mine = [worker for worker in fleet.on_host(host) if worker.name in wish.workers]
+        recorded = _recorded(mine, wish) if _unfinished(mine, wish) else set()
+        before |= recorded or {worker.name for worker in mine if worker.on}
+    return frozenset(before)
+
+
+def _unfinished(workers: list[Worker], wish: Wish) -> bool:
+    return any(wish.workers[w.name].awake and not w.on for w in workers)
+
+
+def _recorded(workers: list[Worker], wish: Wish) -> set[str]:
+    records = [w.node.record for w in workers if w.node and w.node.record]
+    return {name for record in records if record.wish == wish.name for name in record.awake_before}

@@ -1,0 +1,86 @@
+"""vSphere's faults in plain words: what happened, what to do, and whether trying again helps."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+
+from vgpuctl.model.errors import PassingError, RequestFailedError, TryAgainError, UnreachableError, VgpuctlError
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    text: str
+    passing: bool = False
+
+
+_EXPLAINED = {
+    "InsufficientGraphicsResourcesFault": Explanation("no card of the host had room for its vGPU", passing=True),
+    "TaskInProgress": Explanation("vCenter is at work on the VM", passing=True),
+    "ConcurrentAccess": Explanation("somebody changed the VM at the same moment", passing=True),
+    "InvalidPowerState": Explanation("its power state had changed", passing=True),
+    "InsufficientMemoryResourcesFault": Explanation("its host has not enough free memory", passing=True),
+    "HostNotConnected": Explanation("its host is not connected to vCenter", passing=True),
+    "NoDiskSpace": Explanation("its datastore has not enough free space for the suspended state"),
+    "NoCompatibleHost": Explanation("no host of the cluster can run it"),
+    "ToolsUnavailable": Explanation("VMware Tools do not answer in its guest, so it cannot shut down in order"),
+    "InvalidDeviceBacking": Explanation("its host does not know this vGPU type"),
+    "InsufficientFailoverResourcesFault": Explanation("HA admission control forbids to start it"),
+}
+
+_GRAPHICS_WORDS = ("graphics resource", "no graphics device is available")
+
+
+def explain(fault: Any) -> Explanation:
+    """The fault's type first, its text second."""
+    name = type(fault).__name__.rsplit(".", 1)[-1]
+    message = getattr(fault, "msg", None) or _inner(fault) or name
+    known = _EXPLAINED.get(name)
+    if known is None and any(words in message.lower() for words in _GRAPHICS_WORDS):
+        known = _EXPLAINED["InsufficientGraphicsResourcesFault"]
+    if known is None:
+        return Explanation(f"{message} ({name})")
+    return Explanation(f"{known.text} ({name})", known.passing)
+
+
+def _inner(fault: Any) -> str:
+    messages = getattr(fault, "faultMessage", None) or ()
+    return next((message.message for message in messages if message.message), "")
+
+
+@contextmanager
+def translated(server: str) -> Iterator[None]:
+    """Whatever goes wrong inside leaves as one of our own errors."""
+    from pyVmomi import vim, vmodl  # noqa: PLC0415
+
+    try:
+        yield
+    except VgpuctlError:
+        raise
+    except vim.fault.InvalidLogin as fault:
+        raise UnreachableError(
+            f"vCenter {server} does not accept this user and password.", hint="Check GOVC_USERNAME and GOVC_PASSWORD."
+        ) from fault
+    except vim.fault.NoPermission as fault:
+        raise UnreachableError(
+            f"vCenter {server} does not allow this user to do that ({fault.privilegeId}).",
+            hint="See the docs for the rights that vgpuctl's role needs.",
+        ) from fault
+    except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound) as fault:
+        raise PassingError(f"the session with vCenter {server} has ended") from fault
+    except vmodl.MethodFault as fault:
+        explanation = explain(fault)
+        raise (TryAgainError if explanation.passing else RequestFailedError)(explanation.text) from fault
+    except ssl.SSLCertVerificationError as error:
+        raise UnreachableError(
+            f"The certificate of vCenter {server} is not trusted: {error.verify_message}.",
+            hint="Point GOVC_TLS_CA_CERTS at its CA.",
+        ) from error
+    except (OSError, HTTPException) as error:
+        raise PassingError(
+            f"vCenter {server} does not answer: {error or type(error).__name__}.", hint="Is GOVC_URL right?"
+        ) from error
