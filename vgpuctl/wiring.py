@@ -1,4 +1,4 @@
-"""The one place where vCenter and Kubernetes meet: two streams joined into one fleet, requests sent to whom they concern."""
+"""Where vCenter and Kubernetes meet: two streams joined into one fleet, requests sent to whom they concern."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.kube.actions import confirm, evict, patch_node
 from vgpuctl.kube.client import Client, KubernetesSettings, Object
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.model.fleet import Fleet, Pod, Task, Worker
+from vgpuctl.model.fleet import Fleet, Host, Node, Pod, Task, Worker
 from vgpuctl.model.identity import NodeIdentity, match
 from vgpuctl.model.requests import Evict, PatchNode, Request, ShutDownGuest, SuspendVm
 from vgpuctl.vsphere import actions as vsphere_actions
@@ -126,14 +126,14 @@ class _Nodes:
         for pod in pods:
             self._pods.setdefault(pod.node, []).append(pod)
 
-    def of(self, vm: str) -> kube_views.Node | None:
+    def of(self, vm: str) -> Node | None:
         name = self._of_vm.get(vm)
         if name is None:
             return None
         return kube_views.node(self._raw[name], self._leases.get(name), self._pods.get(name, ()))
 
 
-def _worker(vm: Object, hosts: dict[str, vsphere_views.Host], tasks: list[tuple[str, Task]], nodes: _Nodes) -> Worker:
+def _worker(vm: Object, hosts: dict[str, Host], tasks: list[tuple[str, Task]], nodes: _Nodes) -> Worker:
     host = vm.get("runtime.host")
     return Worker(
         name=vm["name"],

@@ -133,6 +133,11 @@ class Runner:
         )
 
 
+def _step_report(name: str, seconds: float) -> StepReport:
+    step, worker = name.split("/")
+    return StepReport(worker=worker, step=step, seconds=seconds)
+
+
 def _end(host: str, memory: Memory, *, left: bool) -> HostReport:
     if host in memory.gave_up:
         tried = memory.going_back.get(host)

@@ -40,5 +40,6 @@ def match(vms: Mapping[str, str], nodes: Iterable[NodeIdentity]) -> dict[str, st
                 f"The nodes {' and '.join(sorted(candidates))} both claim to be VM {vm}.",
                 hint="Correct their spec.providerID, or delete the node that is stale.",
             )
-        found.update({vm: node for node in candidates})
+        if candidates:
+            found[vm] = candidates.pop()
     return found

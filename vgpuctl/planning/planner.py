@@ -113,7 +113,7 @@ def _releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dic
     stops = {
         step.worker: step.name for rungs in ladders.values() for step in rungs if isinstance(step, Suspend | ShutDown)
     }
-    starts = [name for name, rungs in ladders.items() if any(isinstance(step, PowerOn) for step in rungs)]
+    starts = [step.worker for step in every if isinstance(step, PowerOn)]
     loads = list(loads_without(fleet, fleet.hosts[host], leaving=stops))
     leavers = [frozenset(stops[n] for n, i in seated.items() if i == card and n in stops) for card in range(len(loads))]
     releases: dict[str, frozenset[str]] = {}

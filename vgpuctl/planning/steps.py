@@ -283,21 +283,29 @@ class WaitBack(Rung):
 
 def missing_signs(worker: Worker) -> str:
     """The first sign of being truly back that is still missing; "" when there is none."""
-    node, record = worker.node, worker.node.record if worker.node else None
-    slept = record is not None and record.state == ASLEEP
-    if not worker.on or node is None:
-        return "its node has not registered" if worker.on else "its VM is not on"
-    if slept and record and record.lease == node.lease_renewed:
+    if not worker.on:
+        return "its VM is not on"
+    if worker.node is None:
+        return "its node has not registered"
+    return _old_evidence(worker.node) or _not_usable(worker.node, gpu=bool(worker.vgpus))
+
+
+def _old_evidence(node: Node) -> str:
+    """A node that slept looks as it did before: only what changed since tells anything."""
+    record = node.record
+    if record is None or record.state != ASLEEP:
+        return ""
+    if record.lease == node.lease_renewed:
         return "its kubelet has not renewed the lease since it slept"
-    if slept and record and record.heartbeat == node.heartbeat:
-        return "its node status is from before the sleep"
+    return "its node status is from before the sleep" if record.heartbeat == node.heartbeat else ""
+
+
+def _not_usable(node: Node, *, gpu: bool) -> str:
     if not node.ready:
         return "its node is not Ready"
     if bad := sorted(_BAD_TAINTS.intersection(node.taints)):
         return f"its node is tainted {bad[0]}"
-    if worker.vgpus and node.gpus <= 0:
-        return "its node offers no nvidia.com/gpu yet"
-    return ""
+    return "its node offers no nvidia.com/gpu yet" if gpu and node.gpus <= 0 else ""
 
 
 @dataclass(frozen=True, slots=True)

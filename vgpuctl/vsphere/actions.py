@@ -32,8 +32,7 @@ def send(session: Session, request: VmRequest) -> Answer:
 
 def _devices(vm: Any, wanted: tuple[str, ...]) -> Any:
     """Wrong vGPUs out and the wanted ones in, in one change. Memory must be reserved for a vGPU to start."""
-    from pyVmomi import vim  # noqa: PLC0415
-
+    vim = _types()
     present = vgpu_devices(vm.config.hardware.device)
     spec = vim.vm.ConfigSpec(memoryReservationLockedToMax=True if wanted else None)
     if sorted(device.backing.vgpu for device in present) != sorted(wanted):
@@ -46,7 +45,11 @@ def _devices(vm: Any, wanted: tuple[str, ...]) -> Any:
 
 
 def _device(key: int, vgpu: str) -> Any:
+    passthrough = _types().vm.device.VirtualPCIPassthrough
+    return passthrough(key=key, backing=passthrough.VmiopBackingInfo(vgpu=vgpu))
+
+
+def _types() -> Any:
     from pyVmomi import vim  # noqa: PLC0415
 
-    passthrough = vim.vm.device.VirtualPCIPassthrough
-    return passthrough(key=key, backing=passthrough.VmiopBackingInfo(vgpu=vgpu))
+    return vim

@@ -51,7 +51,7 @@ class Session:
                 sslContext=_tls(s),
                 httpConnectionTimeout=ANSWER_WITHIN_S,
             )
-            content = vim.ServiceInstance("ServiceInstance", stub).RetrieveContent()
+            content: Any = vim.ServiceInstance("ServiceInstance", stub).RetrieveContent()
             content.sessionManager.Login(s.user, s.password, None)
             self.content = content
         return self

@@ -1,0 +1,1 @@
+"""A simulated vCenter: its physics (`estate`) apart from its protocol (`app`)."""
