@@ -1,0 +1,55 @@
+"""What people write: profiles.yaml and schedules/*.yaml, read into the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vgpuctl.files.catalogue import read_catalogue
+from vgpuctl.files.reading import nearest
+from vgpuctl.files.timetables import read_timetable
+from vgpuctl.model.errors import UsageError
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.timetable import Timetable
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What people wrote: the catalogue, and the timetables by name."""
+
+    catalogue: Catalogue
+    timetables: Mapping[str, Timetable]
+
+    def timetable_of(self, shift: str, name: str | None = None) -> Timetable:
+        """The timetable that has this shift; a name decides where several have it."""
+        if name is not None and name not in self.timetables:
+            raise UsageError(f"There is no timetable {name}{nearest(name, self.timetables)}.")
+        candidates = [t for t in self.timetables.values() if name in {None, t.name}]
+        found = [timetable for timetable in candidates if shift in timetable.shifts]
+        if not found:
+            shifts = [shift for timetable in candidates for shift in timetable.shifts]
+            known = f" Known: {', '.join(sorted(set(shifts)))}." if shifts else ""
+            raise UsageError(f"No timetable has a shift {shift}{nearest(shift, shifts)}.", hint=known.strip() or None)
+        if len(found) > 1:
+            names = ", ".join(timetable.name for timetable in found)
+            raise UsageError(f"Several timetables have a shift {shift}: {names}.", hint="Choose one with --timetable.")
+        return found[0]
+
+
+def read_files(profiles: Path, schedules: Path) -> Files:
+    catalogue = read_catalogue(profiles)
+    paths = sorted(schedules.glob("*.yaml")) if schedules.is_dir() else [schedules]
+    timetables = [read_timetable(path, catalogue) for path in paths if path.exists()]
+    _apart(timetables)
+    return Files(catalogue, {timetable.name: timetable for timetable in timetables})
+
+
+def _apart(timetables: list[Timetable]) -> None:
+    """A worker obeys one timetable."""
+    owner: dict[str, str] = {}
+    for timetable in timetables:
+        for worker in timetable.workers:
+            other = owner.setdefault(worker, timetable.name)
+            if other != timetable.name:
+                raise UsageError(f"{worker} is in two timetables: {other} and {timetable.name}.")

@@ -1,0 +1,93 @@
+"""schedules/*.yaml: one timetable a file, named after it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import available_timezones
+
+from cronsim import CronSim, CronSimError
+
+from vgpuctl.files.catalogue import profile_name
+from vgpuctl.files.reading import Reading, nearest
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
+
+_SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
+    reading = Reading(path)
+    found = reading.document(("version", "timezone", "shifts", "drain"))
+    timezone = found.get("timezone")
+    if timezone not in available_timezones():
+        reading.wrong("timezone", f"no time zone {timezone}{nearest(str(timezone), available_timezones())}")
+    shifts = {
+        name: _shift(reading, name, value, catalogue)
+        for name, value in reading.mapping(found.get("shifts"), "shifts").items()
+    }
+    if not shifts:
+        reading.wrong("shifts", "names no shift")
+    drain = _drain(reading, found.get("drain"))
+    reading.finish()
+    return Timetable(name=path.stem, timezone=str(timezone), shifts=shifts, drain=drain)
+
+
+def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue) -> Shift:
+    key = f"shifts.{name}"
+    entry = reading.mapping(value, key)
+    reading.known(entry, ("starts", "profiles", "workers"), f"{key}.")
+    profiles = reading.texts(entry.get("profiles"), f"{key}.profiles")
+    patterns = reading.texts(entry.get("workers"), f"{key}.workers")
+    awake = [worker for profile in profiles for worker in _with(reading, f"{key}.profiles", profile, catalogue)]
+    awake += [worker for pattern in patterns for worker in _named(reading, f"{key}.workers", pattern, catalogue)]
+    return Shift(name=name, starts=_starts(reading, entry, f"{key}.starts"), awake=tuple(dict.fromkeys(awake)))
+
+
+def _starts(reading: Reading, entry: dict[str, Any], key: str) -> tuple[str, ...]:
+    starts = reading.texts(entry.get("starts"), key)
+    if not starts:
+        reading.wrong(key, "names no start, such as 0 20 * * *")
+    for line in starts:
+        if reason := _no_cron(line):
+            reading.wrong(key, f"{line!r} is no cron line: {reason}")
+    return starts
+
+
+def _no_cron(line: str) -> str:
+    if len(line.split()) != 5:
+        return "it needs five fields (minute, hour, day, month, weekday)"
+    try:
+        CronSim(line, _SOME_TIME)
+    except CronSimError as error:
+        return str(error)
+    return ""
+
+
+def _with(reading: Reading, key: str, profile: str, catalogue: Catalogue) -> tuple[str, ...]:
+    known = profile_name(profile, catalogue.profiles)
+    if known is None:
+        reading.wrong(key, f"no profile {profile}{nearest(profile, catalogue.profiles)}")
+        return ()
+    return catalogue.workers_with(known)
+
+
+def _named(reading: Reading, key: str, pattern: str, catalogue: Catalogue) -> list[str]:
+    names = reading.worker_names(pattern, key)
+    for name in names:
+        if name not in catalogue.workers:
+            reading.wrong(key, f"no worker {name}{nearest(name, catalogue.workers)}")
+    return names
+
+
+def _drain(reading: Reading, value: Any) -> DrainOptions:
+    entry = reading.mapping(value, "drain")
+    reading.known(entry, ("timeout", "grace-period", "force", "delete-emptydir-data"), "drain.")
+    grace = entry.get("grace-period")
+    return DrainOptions(
+        timeout_s=reading.seconds(entry.get("timeout"), "drain.timeout", DrainOptions().timeout_s),
+        grace_period_s=None if grace is None else int(reading.seconds(grace, "drain.grace-period", 0)),
+        force=reading.yes(entry.get("force"), "drain.force"),
+        delete_emptydir_data=reading.yes(entry.get("delete-emptydir-data"), "drain.delete-emptydir-data"),
+    )
