@@ -73,11 +73,12 @@ class Connection:
         lease = ActingLease(self._client, self._settings.kubernetes.namespace, self._settings.lease_s)
         return World(observer=self, sender=self, lease=lease, clock=SystemClock())
 
-    def on_change(self, call: Callable[[], None]) -> None:
+    def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(call)
+        return lambda: self._listeners.remove(call)
 
     def _changed(self) -> None:
-        for call in self._listeners:
+        for call in tuple(self._listeners):
             call()
 
     def send(self, request: Request) -> Answer:

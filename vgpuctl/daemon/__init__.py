@@ -1,0 +1,1 @@
+"""Keeps the shift of the hour."""

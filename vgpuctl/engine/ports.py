@@ -23,8 +23,8 @@ class Observer(Protocol):
     def fleet(self) -> Fleet:
         """The picture as it is now."""
 
-    def on_change(self, call: Callable[[], None]) -> None:
-        """Call this (from any thread) after every change of the picture."""
+    def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call this (from any thread) after every change of the picture, until the function given back is called."""
 
 
 class Sender(Protocol):

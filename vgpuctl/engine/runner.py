@@ -54,10 +54,11 @@ class Runner:
         self._events.put(lambda memory, _: replace(memory, stopping=True))
 
     def run(self) -> Report:
-        self._world.observer.on_change(lambda: self._events.put(None))
+        stop_listening = self._world.observer.on_change(lambda: self._events.put(None))
         try:
             return self._until_finished()
         finally:
+            stop_listening()
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _until_finished(self) -> Report:
@@ -125,9 +126,7 @@ class Runner:
         return Report(
             wish=self._goal.wish.name,
             hosts=tuple(ends),
-            steps=tuple(
-                StepReport(worker=n.split("/")[1], step=n.split("/")[0], seconds=s) for n, s in self._done.items()
-            ),
+            steps=tuple(_step_report(name, seconds) for name, seconds in self._done.items()),
             seconds=now_s - self._began_s,
             interrupted=memory.stopping and bool(decision.plan),
         )

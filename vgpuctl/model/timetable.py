@@ -49,6 +49,10 @@ class Timetable:
         """The start of a shift that comes next."""
         return min(self._starts(now, past=False), key=_moment, default=None)
 
+    def next_start_of(self, shift: str, now: datetime) -> datetime | None:
+        """The next start of this one shift."""
+        return min((start for found, start in self._starts(now, past=False) if found.name == shift), default=None)
+
     def _starts(self, now: datetime, *, past: bool) -> list[tuple[Shift, datetime]]:
         local = now.astimezone(ZoneInfo(self.timezone))
         found = []

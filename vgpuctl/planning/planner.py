@@ -110,9 +110,8 @@ def _releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dic
     if host not in fleet.hosts:
         return {}
     seated = seats(fleet, fleet.hosts[host])
-    stops = {
-        step.worker: step.name for rungs in ladders.values() for step in rungs if isinstance(step, Suspend | ShutDown)
-    }
+    every = [step for rungs in ladders.values() for step in rungs]
+    stops = {step.worker: step.name for step in every if isinstance(step, Suspend | ShutDown)}
     starts = [step.worker for step in every if isinstance(step, PowerOn)]
     loads = list(loads_without(fleet, fleet.hosts[host], leaving=stops))
     leavers = [frozenset(stops[n] for n, i in seated.items() if i == card and n in stops) for card in range(len(loads))]

@@ -52,7 +52,7 @@ class Clock:
             action()
 
         current[:] = [self.after(period_s, again)]
-        return lambda: current[0].cancel()
+        return lambda: current[0].cancel()  # noqa: PLW0108  # `current` is another timer by then
 
     def next_due_s(self) -> float | None:
         while self._timers and self._timers[0].action is None:

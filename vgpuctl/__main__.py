@@ -1,0 +1,5 @@
+"""`python -m vgpuctl` is the same as `vgpuctl`."""
+
+from vgpuctl.cli import main
+
+main()

@@ -1,0 +1,171 @@
+"""What provision, label-nodes and switch have in common: look ahead, show, ask, carry out, tell how it ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from vgpuctl.cli.common import connected, console, explained, may_go_on, print_json, read
+from vgpuctl.cli.options import Output
+from vgpuctl.model.errors import ExitCode
+
+if TYPE_CHECKING:
+    from vgpuctl.engine.ports import Report
+    from vgpuctl.files import Files
+    from vgpuctl.operations import MakeFormer, MakeWish, Operation, Prospect
+    from vgpuctl.settings import Flags
+    from vgpuctl.wiring import Connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a command was asked to act."""
+
+    flags: Flags
+    output: Output = Output.TABLE
+    dry_run: bool = False
+    yes: bool = False
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a command wants: a wish, the way back from it, and its words."""
+
+    wish: MakeWish
+    former: MakeFormer | None
+    nothing: str
+    done: Callable[[Prospect, Report], str]
+
+
+def act(manner: Manner, order: Callable[[Files], Order]) -> None:
+    """Ends the process with the code that tells how it went."""
+    with explained(debug=manner.debug):
+        files = read(manner.flags)
+        with connected(manner.flags, files, follow=not manner.dry_run) as connection:
+            code = _act(manner, order(files), connection)
+        raise typer.Exit(int(code))
+
+
+def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
+    from vgpuctl.operations import look_ahead  # noqa: PLC0415
+
+    fleet = connection.fleet()
+    prospect = look_ahead(fleet, order.wish(fleet))
+    if manner.dry_run:
+        return _dry_run(manner, order, prospect)
+    if not prospect.plan:
+        return _nothing(manner, order, prospect)
+    question = prospect.touches and not manner.yes
+    if question or prospect.refusals:
+        from vgpuctl.cli.plans import show_plan  # noqa: PLC0415
+
+        show_plan(console(error=manner.output is Output.JSON), prospect)
+    if question and not may_go_on("Go on?", yes=manner.yes):
+        console().print("Nothing was changed.")
+        return ExitCode.DONE
+    return _carry_out(manner, order, connection, prospect)
+
+
+def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
+    from vgpuctl.cli.plans import plan_document, show_plan  # noqa: PLC0415
+
+    if manner.output is Output.JSON:
+        print_json(plan_document(prospect))
+    else:
+        show_plan(console(), prospect)
+        if not prospect.plan and not prospect.refusals:
+            console().print(order.nothing)
+        console().print("Nothing was changed.")
+    return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
+
+
+def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
+    from vgpuctl.cli.plans import refused  # noqa: PLC0415
+    from vgpuctl.engine.ports import Report  # noqa: PLC0415
+
+    if prospect.refusals:
+        raise refused(prospect)
+    if manner.output is Output.JSON:
+        print_json(report_document(Report(wish=prospect.wish.name), prospect))
+    else:
+        console().print(order.nothing)
+        _tell_missing(prospect)
+    return ExitCode.DONE
+
+
+def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: Prospect) -> ExitCode:
+    from vgpuctl.cli.progress import screen  # noqa: PLC0415
+    from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
+
+    out = console()
+    with screen(out, quiet=manner.output is Output.JSON) as listener:
+        operation = Operation(world=connection.world(), listener=listener)
+        with _interruptible(operation):
+            report = operation.carry_out(order.wish, order.former)
+    code = exit_code(report, refused=bool(prospect.refusals))
+    if manner.output is Output.JSON:
+        print_json(report_document(report, prospect) | {"exitCode": int(code)})
+        return code
+    _tell(report, code, order, prospect)
+    _tell_missing(prospect)
+    return code
+
+
+def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> None:
+    from rich.markup import escape  # noqa: PLC0415
+
+    from vgpuctl.operations import troubled  # noqa: PLC0415
+
+    out = console(error=code is not ExitCode.DONE)
+    for host in troubled(report):
+        out.print(f"[bold red]{host.host} {host.end}[/]{': ' if host.why else ''}{escape(host.why)}")
+    if report.interrupted:
+        out.print("Stopped after what was in flight. Run the same command to go on, or another shift to go there.")
+    elif code is ExitCode.DONE:
+        out.print(escape(order.done(prospect, report)))
+
+
+def _tell_missing(prospect: Prospect) -> None:
+    for name in prospect.fleet.missing:
+        console(error=True).print(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
+
+
+@contextmanager
+def _interruptible(operation: Operation) -> Iterator[None]:
+    """The first Ctrl-C ends what is in flight and no more; the second ends at once."""
+    asked: list[int] = []
+
+    def handle(number: int, _frame: object) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+        operation.interrupt()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def report_document(report: Report, prospect: Prospect) -> dict[str, Any]:
+    return {
+        "apiVersion": "vgpuctl.io/v1",
+        "kind": "Report",
+        "wish": report.wish,
+        "seconds": round(report.seconds, 3),
+        "interrupted": report.interrupted,
+        "hosts": [{"host": host.host, "end": host.end, "why": host.why} for host in report.hosts],
+        "steps": [
+            {"worker": step.worker, "step": step.step, "seconds": round(step.seconds, 3)} for step in report.steps
+        ],
+        "refusals": [{"host": refusal.host, "message": refusal.message} for refusal in prospect.refusals],
+        "missing": list(prospect.fleet.missing),
+    }

@@ -1,0 +1,114 @@
+"""What every command does around its one sentence: errors in plain words, a connection, a question."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from vgpuctl.model.errors import ExitCode, PassingError, UsageError, VgpuctlError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vgpuctl.files import Files
+    from vgpuctl.settings import Flags
+    from vgpuctl.wiring import Connection
+
+CONNECT_FOR_S = 10.0
+
+
+def console(*, error: bool = False) -> Console:
+    """NO_COLOR and terminals without colour are honoured by rich; a pipe gets plain text."""
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(stderr=error, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def explained(*, debug: bool = False) -> Iterator[None]:
+    """No traceback reaches a user unless asked for; each error ends the process with its own code."""
+    try:
+        yield
+    except VgpuctlError as error:
+        if debug:
+            raise
+        show_error(error.message, error.hint)
+        raise typer.Exit(int(error.exit_code)) from None
+    except KeyboardInterrupt:
+        console(error=True).print("Stopped at once. Run the command again to go on.")
+        raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
+    except BrokenPipeError:
+        with suppress(OSError):
+            os.close(1)
+        raise typer.Exit(int(ExitCode.FAILED)) from None
+
+
+def show_error(message: str, hint: str | None) -> None:
+    from rich.markup import escape  # noqa: PLC0415
+
+    out = console(error=True)
+    out.print(f"[bold red]Error:[/] {escape(message)}")
+    if hint:
+        out.print(f"[bold]Hint:[/] {escape(hint)}")
+
+
+def read(flags: Flags) -> Files:
+    from vgpuctl.files import read_files  # noqa: PLC0415
+    from vgpuctl.settings import profiles_path, schedules_path  # noqa: PLC0415
+
+    return read_files(profiles_path(flags), schedules_path(flags))
+
+
+@contextmanager
+def connected(flags: Flags, files: Files, *, follow: bool = True) -> Iterator[Connection]:
+    """Both servers, first looked at. A server that does not answer is given a little time, visibly."""
+    from vgpuctl.settings import settings  # noqa: PLC0415
+    from vgpuctl.wiring import Connection  # noqa: PLC0415
+
+    connection = Connection(settings(flags), files.catalogue.workers)
+    _open(connection)
+    try:
+        if follow:
+            connection.follow()
+        yield connection
+    finally:
+        connection.close()
+
+
+def _open(connection: Connection) -> None:
+    began, said = time.monotonic(), False
+    while True:
+        try:
+            connection.open()
+            return
+        except PassingError as error:
+            if time.monotonic() - began > CONNECT_FOR_S:
+                raise
+            if not said:
+                console(error=True).print(f"{error.message} Trying again for {CONNECT_FOR_S:.0f} s.")
+            said = True
+            time.sleep(0.5)
+
+
+def may_go_on(question: str, *, yes: bool) -> bool:
+    """Ask on a terminal; where nobody can be asked, --yes must have been said."""
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "This touches pods or running VMs, and there is no terminal to ask on.",
+            hint="Add --yes, or look first with --dry-run. Nothing was changed.",
+        )
+    return typer.confirm(question)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    import json  # noqa: PLC0415
+
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -1,0 +1,62 @@
+"""vgpuctl label-nodes"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vgpuctl.cli.act import Manner, Order, act
+from vgpuctl.cli.options import (
+    ContextOption,
+    DebugOption,
+    DryRunOption,
+    KubeconfigOption,
+    NamespaceOption,
+    Output,
+    OutputOption,
+    ProfilesOption,
+    SchedulesOption,
+)
+from vgpuctl.cli.words import count
+
+if TYPE_CHECKING:
+    from vgpuctl.files import Files
+    from vgpuctl.operations import Prospect
+
+
+def command(
+    dry_run: DryRunOption = False,
+    output: OutputOption = Output.TABLE,
+    profiles: ProfilesOption = None,
+    schedules: SchedulesOption = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Label each worker's node with the profile that its VM really carries.
+
+    Examples:
+
+      vgpuctl label-nodes --dry-run
+      vgpuctl label-nodes && kubectl get nodes -L vgpu.type
+    """
+    from vgpuctl.settings import Flags  # noqa: PLC0415
+
+    flags = Flags(profiles=profiles, schedules=schedules, kubeconfig=kubeconfig, context=context, namespace=namespace)
+    act(Manner(flags=flags, output=output, dry_run=dry_run, debug=debug), _order)
+
+
+def _order(files: Files) -> Order:
+    from vgpuctl.planning.wishes import label_wish  # noqa: PLC0415
+
+    return Order(
+        wish=lambda _fleet: label_wish(files.catalogue),
+        former=None,
+        nothing="Every node's label is true. Nothing to do.",
+        done=lambda prospect, _report: f"{count(len(prospect.plan.steps), 'node')} labelled.{_unregistered(prospect)}",
+    )
+
+
+def _unregistered(prospect: Prospect) -> str:
+    names = [worker.name for worker in prospect.fleet.workers.values() if worker.node is None]
+    return f" Not yet registered: {', '.join(names)}." if names else ""

@@ -1,0 +1,160 @@
+"""A running plan as a person sees it: live on a terminal, one line an event elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from vgpuctl.cli.words import STEP_WORDS, clock, seconds
+from vgpuctl.engine.runner import Progress
+
+CARD_WAIT = "waits for the card"
+
+
+class Screen(Protocol):
+    """A listener that is opened before and closed after the work."""
+
+    def __enter__(self) -> Screen: ...
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None: ...
+    def progress(self, progress: Progress) -> None: ...
+    def say(self, text: str) -> None: ...
+
+
+def screen(out: Console, *, quiet: bool = False) -> Screen:
+    if quiet:
+        return Silence()
+    return LiveScreen(out) if out.is_terminal and sys.stdout.isatty() else Lines(out)
+
+
+class Silence:
+    def __enter__(self) -> Silence:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
+        return None
+
+    def progress(self, progress: Progress) -> None:
+        return None
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr)
+
+
+class Lines(Silence):
+    """`20:00:41 worker-1 suspended (41 s)`, each event once."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._told: set[str] = set()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def progress(self, progress: Progress) -> None:
+        for host, why in progress.decision.memory.going_back.items():
+            self._once(f"back {host}", f"{host} goes back: {why}")
+        for name, took in progress.done.items():
+            kind, worker = name.split("/")
+            if kind in STEP_WORDS:
+                self._once(name, f"{worker} {STEP_WORDS[kind][1]} ({seconds(took)})")
+        for name, why in progress.decision.waits.items():
+            if "budget" in why or "cannot be heard" in why:
+                kind, worker = name.split("/")
+                self._once(f"{name} {why}", f"{worker} {STEP_WORDS.get(kind, (kind.lower(),))[0]}: {why}")
+
+    def say(self, text: str) -> None:
+        self._line(text)
+
+    def _once(self, key: str, text: str) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            self._line(text)
+
+    def _line(self, text: str) -> None:
+        self._out.print(f"{clock(datetime.now().astimezone())} {escape(text)}")
+        self._out.file.flush()
+
+
+class LiveScreen:
+    """A line a worker, redrawn in place."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._live = Live(console=out, refresh_per_second=8, transient=False)
+        self._spinner = Spinner("dots")
+
+    def __enter__(self) -> LiveScreen:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        self._live.console.print(escape(text))
+
+    def progress(self, progress: Progress) -> None:
+        self._live.update(self._picture(progress))
+
+    def _picture(self, progress: Progress) -> Group:
+        workers = dict.fromkeys(step.worker for step in (*progress.first, *progress.decision.plan))
+        parts: list[Text | Table] = []
+        for host in dict.fromkeys(progress.fleet.worker(name).host for name in workers):
+            parts += [Text(_host_line(progress, host), style="bold"), self._host(progress, host, list(workers))]
+        return Group(*parts, Text(_summary(progress), style="dim"))
+
+    def _host(self, progress: Progress, host: str, workers: list[str]) -> Table:
+        table = Table.grid(padding=(0, 3, 0, 0))
+        for name in workers:
+            if progress.fleet.worker(name).host == host:
+                table.add_row(Text(f"  {name}"), self._worker(progress, name))
+        return table
+
+    def _worker(self, progress: Progress, worker: str) -> Text:
+        done = [n for n in progress.done if n.endswith(f"/{worker}") and n.split("/")[0] in STEP_WORDS]
+        line = Text("   ").join(
+            Text.assemble(("✓ ", "green"), f"{STEP_WORDS[name.split('/')[0]][1]} {seconds(progress.done[name])}")
+            for name in done[-4:]
+        )
+        left = progress.decision.plan.of(worker)
+        if not left:
+            return line
+        return (
+            Text("   ").join([line, self._now(progress, left[0].name)]) if done else self._now(progress, left[0].name)
+        )
+
+    def _now(self, progress: Progress, name: str) -> Text:
+        why = progress.decision.waits.get(name, "")
+        kind = name.split("/", maxsplit=1)[0]
+        if name not in progress.decision.waits or why == CARD_WAIT:
+            return Text("· waits for the card" if kind == "PowerOn" else "· waits", style="dim")
+        frame = self._spinner.render(progress.elapsed_s)
+        word = STEP_WORDS.get(kind, ("marking", ""))[0]
+        told = f": {why}" if why and "at work on it" not in why else ""
+        return Text.assemble((str(frame), "cyan"), f" {word}{told}")
+
+
+def _host_line(progress: Progress, host: str) -> str:
+    cards = progress.fleet.hosts[host].cards if host in progress.fleet.hosts else ()
+    told = f" · {cards[0].model} {cards[0].pci_id.removesuffix('.0')}" if len(cards) == 1 else ""
+    told = told or (f" · {len(cards)} cards" if cards else "")
+    back = progress.decision.memory.going_back.get(host)
+    return f"{host}{told}" + (f" · goes back: {back}" if back else "")
+
+
+def _summary(progress: Progress) -> str:
+    workers = {step.worker for step in progress.first}
+    left = {step.worker for step in progress.decision.plan}
+    if not left:
+        return f"{len(workers)} of {len(workers)} · {seconds(progress.elapsed_s)}"
+    stop = "ending what is in flight" if progress.decision.memory.stopping else "Ctrl-C stops after this step"
+    return f"{len(workers - left)} of {len(workers)} · {seconds(progress.elapsed_s)}    {stop}"

@@ -1,0 +1,118 @@
+"""vgpuctl sim …: a vCenter and a Kubernetes of one's own, on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vgpuctl.cli.common import console, print_json, show_error
+from vgpuctl.cli.options import Output, OutputOption
+from vgpuctl.cli.words import count
+from vgpuctl.model.errors import ExitCode
+
+app = typer.Typer(no_args_is_help=True, help="A simulated vCenter and Kubernetes on loopback, to try things on.")
+
+DirOption = Annotated[Path, typer.Option("--dir", help="The folder that the servers write their access into.")]
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    from vgpuctl.sim.lifecycle import SimError  # noqa: PLC0415
+
+    try:
+        yield
+    except SimError as error:
+        show_error(str(error), None)
+        raise typer.Exit(int(ExitCode.FAILED)) from None
+
+
+@app.command()
+def up(
+    dir: DirOption,
+    detach: Annotated[bool, typer.Option("--detach", help="Return when both servers answer.")] = False,
+    instant: Annotated[bool, typer.Option("--instant", help="Suspending, starting and booting take no time.")] = False,
+    hosts: Annotated[int, typer.Option(min=1, max=1000, help="How many ESXi hosts.")] = 1,
+    cards: Annotated[int, typer.Option(min=1, max=16, help="How many cards in each.")] = 1,
+) -> None:
+    """Start both servers: for each card four day workers with a quarter and one night worker with all of it.
+
+    Examples:
+
+      vgpuctl sim up --dir /tmp/lab --detach && . /tmp/lab/env
+      vgpuctl status
+    """
+    from vgpuctl.sim.lifecycle import refuse_second, start_detached  # noqa: PLC0415
+
+    folder = dir.resolve()
+    with _explained():
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_second(folder)
+        if not detach:
+            _serve(folder, instant, hosts, cards)
+            return
+        arguments = ["--hosts", str(hosts), "--cards", str(cards), *(["--instant"] if instant else [])]
+        start_detached(folder, arguments)
+    console().print(
+        f"A vCenter and a Kubernetes with {count(hosts, 'host')}, {count(hosts * cards, 'card')} and "
+        f"{5 * hosts * cards} workers answer on loopback.\n\n"
+        f"  . {folder}/env              for vgpuctl, kubectl and govc\n"
+        f"  vgpuctl sim down --dir {folder}"
+    )
+
+
+def _serve(folder: Path, instant: bool, hosts: int, cards: int) -> None:
+    import asyncio  # noqa: PLC0415
+
+    from vgpuctl.sim.inventory import Durations, story  # noqa: PLC0415
+    from vgpuctl.sim.server import Simulation  # noqa: PLC0415
+
+    durations = Durations.instant() if instant else Durations()
+    console().print(f"Serving; Ctrl-C ends it. In another shell:  . {folder}/env")
+    asyncio.run(Simulation(folder, story(hosts, cards), durations).serve())
+
+
+@app.command()
+def down(dir: DirOption) -> None:
+    """End the servers of a folder."""
+    from vgpuctl.sim.lifecycle import stop  # noqa: PLC0415
+
+    ended = stop(dir.resolve())
+    console().print("Ended." if ended else "Nothing runs there.")
+
+
+@app.command()
+def env(dir: DirOption) -> None:
+    """Print the lines that a shell needs to reach the servers.
+
+    Example:
+
+      eval "$(vgpuctl sim env --dir /tmp/lab)"
+    """
+    path = dir.resolve() / "env"
+    if not path.exists():
+        show_error(f"There is no {path}.", f"Start the servers with: vgpuctl sim up --dir {dir} --detach")
+        raise typer.Exit(int(ExitCode.USAGE))
+    typer.echo(path.read_text(), nl=False)
+
+
+@app.command()
+def calls(
+    dir: DirOption,
+    output: OutputOption = Output.TABLE,
+    reset: Annotated[bool, typer.Option("--reset", help="Begin to count anew after this.")] = False,
+) -> None:
+    """What the clients called, by server and method; the simulated kubelets' and controllers' own left out."""
+    from vgpuctl.sim.lifecycle import calls as counted  # noqa: PLC0415
+
+    with _explained():
+        found = counted(dir.resolve(), reset=reset)
+    if output is Output.JSON:
+        print_json(found)
+        return
+    for server, methods in found.items():
+        for method, number in methods.items():
+            console().print(f"{server:<12}{number:>6}  {method}")

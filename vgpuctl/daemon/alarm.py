@@ -1,0 +1,46 @@
+"""Wakes the loop up: at each start of a shift, and at least every minute. It holds no truth."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+
+LOOK_EVERY_S = 60
+JOB = "next-start"
+
+
+class Alarm:
+    """APScheduler rings; the loop that waits here does the work, in one thread, one at a time."""
+
+    def __init__(self, next_start: Callable[[], datetime | None]) -> None:
+        self._next_start = next_start
+        self._rung = threading.Event()
+        self._ended = threading.Event()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._rung.set()
+
+    def each(self, work: Callable[[], None]) -> None:
+        """Work now, and whenever it rings, until the end."""
+        from apscheduler.schedulers.background import BackgroundScheduler  # noqa: PLC0415
+
+        scheduler = BackgroundScheduler(timezone="UTC")
+        scheduler.add_job(self._rung.set, "interval", seconds=LOOK_EVERY_S)
+        scheduler.start()
+        try:
+            while not self._ended.is_set():
+                work()
+                self._ring_at_next_start(scheduler)
+                self._rung.wait()
+                self._rung.clear()
+        finally:
+            scheduler.shutdown(wait=False)
+
+    def _ring_at_next_start(self, scheduler: object) -> None:
+        start = self._next_start()
+        if start is not None:
+            scheduler.add_job(  # type: ignore[attr-defined]
+                self._rung.set, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
+            )

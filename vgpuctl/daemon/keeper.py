@@ -1,0 +1,108 @@
+"""One round of the daemon: which shift is it now, how does the world stand to it, and what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from vgpuctl.engine.ports import World
+from vgpuctl.engine.runner import Listener
+from vgpuctl.files import Files
+from vgpuctl.model.errors import ExitCode, VgpuctlError
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.timetable import Timetable
+from vgpuctl.model.wish import Wish
+from vgpuctl.operations import Operation, exit_code, look_ahead, troubled
+from vgpuctl.planning.wishes import former_wish, switch_wish
+
+FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(minutes=30)
+
+
+class Connection(Protocol):
+    def fleet(self) -> Fleet: ...
+    def world(self) -> World: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """After failures of one shift, the pause before the next try doubles; another shift begins anew."""
+
+    shift: str
+    until: datetime
+    pause: timedelta
+
+
+class Keeper:
+    """Level-triggered: it compares the world with the shift of now, and remembers nothing but its back-off."""
+
+    def __init__(
+        self,
+        files: Files,
+        connection: Connection,
+        listener: Listener,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._files, self._connection, self._listener, self._now = files, connection, listener, now
+        self._back_off: dict[str, BackOff] = {}
+        self._operation: Operation | None = None
+        self._ending = False
+
+    def interrupt(self) -> None:
+        self._ending = True
+        if self._operation is not None:
+            self._operation.interrupt()
+
+    def next_start(self) -> datetime | None:
+        starts = (timetable.next_start(self._now()) for timetable in self._files.timetables.values())
+        return min((start for found in starts if found for start in found[1:]), default=None)
+
+    def keep(self) -> None:
+        """One look at every timetable."""
+        for timetable in self._files.timetables.values():
+            due = timetable.shift_at(self._now())
+            if due is not None and not self._ending:
+                self._keep(timetable, due[0].name)
+
+    def _keep(self, timetable: Timetable, shift: str) -> None:
+        waiting = self._back_off.get(timetable.name)
+        if waiting and waiting.shift == shift and self._now() < waiting.until:
+            return
+        try:
+            code = self._switch(timetable, shift)
+        except VgpuctlError as error:
+            self._listener.say(f"{shift} on {timetable.name}: {error.message}")
+            code = error.exit_code
+        if code in {ExitCode.FAILED, ExitCode.WENT_BACK, ExitCode.REFUSED}:
+            self._wait(timetable.name, shift)
+        elif code is ExitCode.DONE:
+            self._back_off.pop(timetable.name, None)
+
+    def _switch(self, timetable: Timetable, shift: str) -> ExitCode:
+        def wish(fleet: Fleet) -> Wish:
+            return switch_wish(fleet, self._files.catalogue, timetable, shift)
+
+        fleet = self._connection.fleet()
+        prospect = look_ahead(fleet, wish(fleet))
+        for refusal in prospect.refusals:
+            self._listener.say(f"{shift} on {timetable.name} is refused: {refusal.message} {refusal.hint}")
+        if not prospect.plan:
+            return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
+        self._listener.say(f"{shift} on {timetable.name} begins.")
+        self._operation = Operation(world=self._connection.world(), listener=self._listener)
+        report = self._operation.carry_out(wish, former_wish)
+        for host in troubled(report):
+            self._listener.say(f"{host.host} {host.end}: {host.why}")
+        code = exit_code(report, refused=bool(prospect.refusals))
+        if code is ExitCode.DONE:
+            self._listener.say(f"It is {shift} on {timetable.name}, after {report.seconds:.0f} s.")
+        return code
+
+    def _wait(self, timetable: str, shift: str) -> None:
+        before = self._back_off.get(timetable)
+        again = before is not None and before.shift == shift
+        pause = min(before.pause * 2, LONGEST_PAUSE) if before and again else FIRST_PAUSE
+        self._back_off[timetable] = BackOff(shift, self._now() + pause, pause)
+        self._listener.say(f"Next try for {shift} on {timetable} in {pause.total_seconds() / 60:.0f} min.")

@@ -1,0 +1,149 @@
+"""The files that `sim up` leaves in its folder: how to reach the servers, and wishes that fit the inventory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from vgpuctl.sim.inventory import Inventory
+
+PROFILES = """\
+# Which vGPU profiles there are, and which worker VM carries which.
+version: 1
+
+# The node label that says what a worker carries; pods choose it with a nodeSelector.
+label: vgpu.type
+
+# A name of your own for each vSphere vGPU type. The name becomes the label's value.
+profiles:
+  {day.profile}:
+    vgpu: {day.vgpu}
+  {night.profile}:
+    vgpu: {night.vgpu}
+
+# VM names, or ranges of them. What is not named here is never touched.
+workers:
+{workers}
+"""
+
+DAY_NIGHT = """\
+# Who is awake when. The workers of the other shifts sleep: drained and suspended.
+version: 1
+timezone: Europe/Berlin
+
+shifts:
+  day:
+    starts: "0 8 * * *"      # standard cron: minute, hour, day, month, weekday
+    profiles: [{day.profile}]
+  night:
+    starts: "0 20 * * *"
+    profiles: [{night.profile}]
+
+# How pods leave a node; the names are kubectl drain's.
+drain:
+  timeout: 10m
+  force: false
+  delete-emptydir-data: false
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to reach the two servers."""
+
+    vcenter_port: int
+    kubernetes_port: int
+    user: str
+    password: str
+    token: str
+    ca_pem: bytes
+
+
+def write_all(folder: Path, inventory: Inventory, access: Access) -> None:
+    """Everything but the pid, which comes last: who sees it finds the rest."""
+    (folder / "schedules").mkdir(exist_ok=True)
+    _write(folder / "ca.pem", access.ca_pem.decode())
+    _write(folder / "kubeconfig", _kubeconfig(access), secret=True)
+    _write(folder / "env", _env(folder, access), secret=True)
+    _write(folder / "control.json", json.dumps(_control(access)), secret=True)
+    _write(folder / "profiles.yaml", profiles_text(inventory))
+    _write(folder / "schedules" / "day-night.yaml", timetable_text(inventory))
+
+
+def _write(path: Path, text: str, *, secret: bool = False) -> None:
+    """Whole or not at all; what holds a password is ours alone from its first byte."""
+    new = path.with_suffix(path.suffix + ".new")
+    new.unlink(missing_ok=True)
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    new.replace(path)
+
+
+def profiles_text(inventory: Inventory) -> str:
+    lines = [
+        f"  {pattern}: {shift.profile}"
+        for shift in (inventory.day, inventory.night)
+        for pattern in _ranges(shift.workers)
+    ]
+    lines.sort(key=lambda line: [int(n) for n in re.findall(r"\d+", line)[:1]])
+    return PROFILES.format(day=inventory.day, night=inventory.night, workers="\n".join(lines))
+
+
+def timetable_text(inventory: Inventory) -> str:
+    return DAY_NIGHT.format(day=inventory.day, night=inventory.night)
+
+
+def _ranges(names: tuple[str, ...]) -> list[str]:
+    """worker-1 … worker-4 → `worker-[1-4]`."""
+    runs: list[list[int]] = []
+    for number in sorted(int(name.rsplit("-", 1)[1]) for name in names):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [f"worker-[{run[0]}-{run[-1]}]" if len(run) > 1 else f"worker-{run[0]}" for run in runs]
+
+
+def _env(folder: Path, access: Access) -> str:
+    values = {
+        "GOVC_URL": f"https://127.0.0.1:{access.vcenter_port}/sdk",
+        "GOVC_USERNAME": access.user,
+        "GOVC_PASSWORD": access.password,
+        "GOVC_TLS_CA_CERTS": str(folder / "ca.pem"),
+        "KUBECONFIG": str(folder / "kubeconfig"),
+        "VGPUCTL_PROFILES": str(folder / "profiles.yaml"),
+        "VGPUCTL_SCHEDULES": str(folder / "schedules"),
+    }
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+
+
+def _kubeconfig(access: Access) -> str:
+    import base64  # noqa: PLC0415
+
+    ca = base64.b64encode(access.ca_pem).decode()
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "sim",
+                "cluster": {
+                    "server": f"https://127.0.0.1:{access.kubernetes_port}",
+                    "certificate-authority-data": ca,
+                },
+            }
+        ],
+        "users": [{"name": "sim", "user": {"token": access.token}}],
+        "contexts": [{"name": "sim", "context": {"cluster": "sim", "user": "sim"}}],
+        "current-context": "sim",
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _control(access: Access) -> dict[str, object]:
+    return {"url": f"https://127.0.0.1:{access.kubernetes_port}/sim", "token": access.token}

@@ -1,0 +1,104 @@
+"""Starts the servers as a process of their own, finds them again, ends them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+START_WITHIN_S = 30.0
+END_WITHIN_S = 10.0
+
+
+class SimError(Exception):
+    """Something a person should read."""
+
+
+def running_pid(folder: Path) -> int | None:
+    """The process that serves this folder: it must answer there, for a number alone may be another's by now."""
+    try:
+        pid = int((folder / "pid").read_text())
+        os.kill(pid, 0)
+        calls(folder)
+    except (OSError, ValueError, SimError):
+        return None
+    return pid
+
+
+def refuse_second(folder: Path) -> None:
+    if pid := running_pid(folder):
+        raise SimError(f"{folder} is served already (process {pid}). End it with: vgpuctl sim down --dir {folder}")
+
+
+def start_detached(folder: Path, arguments: list[str]) -> int:
+    """Returns when both servers answer."""
+    (folder / "pid").unlink(missing_ok=True)
+    log = folder / "log"
+    with log.open("w") as out:
+        process = subprocess.Popen(  # noqa: S603  # our own program, our own arguments
+            [sys.executable, "-m", "vgpuctl", "sim", "up", "--dir", str(folder), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + START_WITHIN_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise SimError(f"The servers did not start:\n{log.read_text().strip()}")
+        if (folder / "pid").exists() and running_pid(folder):
+            return process.pid
+        time.sleep(0.05)
+    process.terminate()
+    raise SimError(f"The servers did not start within {START_WITHIN_S:.0f} s; see {log}.")
+
+
+def stop(folder: Path) -> bool:
+    """End the servers; False where none ran."""
+    pid = running_pid(folder)
+    if pid is None:
+        (folder / "pid").unlink(missing_ok=True)
+        return False
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + END_WITHIN_S
+    while _alive(pid):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    (folder / "pid").unlink(missing_ok=True)
+    return True
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def calls(folder: Path, *, reset: bool = False) -> dict[str, Any]:
+    """What the clients have called since the last reset."""
+    try:
+        control = json.loads((folder / "control.json").read_text())
+        request = urllib.request.Request(  # noqa: S310  # the URL is our own file's
+            f"{control['url']}/calls",
+            method="DELETE" if reset else "GET",
+            headers={"Authorization": f"Bearer {control['token']}"},
+        )
+        context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+        with urllib.request.urlopen(request, context=context, timeout=10) as answer:  # noqa: S310
+            found: dict[str, Any] = json.load(answer)
+            return found
+    except (OSError, ValueError, KeyError) as error:
+        raise SimError(
+            f"No simulators answer in {folder}. Start them with: vgpuctl sim up --dir {folder} --detach"
+        ) from error

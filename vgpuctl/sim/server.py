@@ -1,0 +1,146 @@
+"""Both servers in one process and one event loop, over one world whose clock is driven in real time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import trustme
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+
+from vgpuctl.sim.calls import Calls
+from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.files import Access, write_all
+from vgpuctl.sim.inventory import Durations, Inventory
+from vgpuctl.sim.kube.app import kubernetes_app
+from vgpuctl.sim.kube.world import KubernetesWorld
+from vgpuctl.sim.vcenter.app import vcenter_app
+from vgpuctl.sim.vcenter.estate import Estate
+
+USER = "administrator@vsphere.local"
+LONGEST_NAP_S = 3600.0
+
+
+@dataclass(slots=True)
+class Simulation:
+    """One world and the two servers over it."""
+
+    folder: Path
+    inventory: Inventory
+    durations: Durations
+    calls: Calls = field(default_factory=Calls)
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    async def serve(self) -> None:
+        """Until a signal ends it. The pid is written when both servers answer, and taken away at the end."""
+        clock = Clock(datetime.now(UTC))
+        kubernetes = KubernetesWorld(clock, self.inventory, self.durations)
+        estate = Estate(clock, self.inventory, self.durations, kubernetes)
+        authority = trustme.CA()
+        context = authority.issue_cert("127.0.0.1", "localhost")
+        vcenter = _Server(vcenter_app(estate, self.calls, USER, self.password), context)
+        cluster = _Server(self._with_control(kubernetes_app(kubernetes, self.calls, self.token)), context)
+        servers = [vcenter, cluster]
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, _end, servers)
+        serving = [asyncio.create_task(server.run()) for server in servers]
+        driving = asyncio.create_task(drive(clock))
+        await _until_started(servers, serving)
+        access = Access(
+            vcenter_port=vcenter.port,
+            kubernetes_port=cluster.port,
+            user=USER,
+            password=self.password,
+            token=self.token,
+            ca_pem=authority.cert_pem.bytes(),
+        )
+        write_all(self.folder, self.inventory, access)
+        pid = self.folder / "pid"
+        pid.write_text(f"{os.getpid()}\n")
+        try:
+            await asyncio.gather(*serving)
+        finally:
+            driving.cancel()
+            pid.unlink(missing_ok=True)
+
+    def _with_control(self, app: Starlette) -> Starlette:
+        """The folder's owner may also ask what was called; nobody else can, for the token is the cluster's."""
+        return Starlette(routes=[Route("/sim/calls", self._calls, methods=["GET", "DELETE"]), Mount("/", app)])
+
+    async def _calls(self, request: Request) -> Response:
+        given = request.headers.get("authorization", "")
+        if not secrets.compare_digest(given, f"Bearer {self.token}"):
+            return JSONResponse({"error": "not allowed"}, status_code=401)
+        counted = self.calls.as_dict()
+        if request.method == "DELETE":
+            self.calls.reset()
+        return JSONResponse(counted)
+
+
+class _Server(uvicorn.Server):
+    """One TLS server on a free port of loopback; signals are handled by the process, not by it."""
+
+    def __init__(self, app: Starlette, certificate: trustme.LeafCert) -> None:
+        config = uvicorn.Config(
+            app, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1, ws="none"
+        )
+        super().__init__(config)
+        config.load()
+        config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificate.configure_cert(config.ssl)
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = int(self._socket.getsockname()[1])
+
+    async def run(self) -> None:  # type: ignore[override]
+        await self.serve(sockets=[self._socket])
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _end(servers: list[_Server]) -> None:
+    for server in servers:
+        server.should_exit = True
+        server.force_exit = True
+
+
+async def _until_started(servers: list[_Server], serving: list[asyncio.Task[None]]) -> None:
+    while not all(server.started for server in servers):
+        for task in serving:
+            if task.done():
+                task.result()
+                raise RuntimeError("a server ended before it began")
+        await asyncio.sleep(0.01)
+
+
+async def drive(clock: Clock) -> None:
+    """Let the world's time follow real time: sleep until something is due, or something new is planned."""
+    loop = asyncio.get_running_loop()
+    began = loop.time() - clock.now_s
+    news = asyncio.Event()
+    clock.on_new_timer = news.set
+    while True:
+        clock.advance_to(loop.time() - began)
+        news.clear()
+        due = clock.next_due_s()
+        nap = LONGEST_NAP_S if due is None else max(0.0, due - (loop.time() - began))
+        try:
+            await asyncio.wait_for(news.wait(), timeout=nap)
+        except TimeoutError:
+            continue
