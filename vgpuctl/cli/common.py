@@ -40,13 +40,20 @@ def explained(*, debug: bool = False) -> Iterator[None]:
             raise
         show_error(error.message, error.hint)
         raise typer.Exit(int(error.exit_code)) from None
-    except KeyboardInterrupt:
-        console(error=True).print("Stopped at once. Run the command again to go on.")
-        raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
     except BrokenPipeError:
         with suppress(OSError):
             os.close(1)
         raise typer.Exit(int(ExitCode.FAILED)) from None
+    except typer.Exit:
+        raise
+    except Exception as error:
+        if debug:
+            raise
+        show_error(f"Unexpected: {type(error).__name__}: {error}", "This is a fault of vgpuctl. --debug shows where.")
+        raise typer.Exit(int(ExitCode.FAILED)) from None
+    except KeyboardInterrupt:
+        console(error=True).print("Stopped at once. Run the command again to go on.")
+        raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 
 
 def show_error(message: str, hint: str | None) -> None:

@@ -47,6 +47,11 @@ def _keep(flags: Flags) -> None:
     with connected(flags, files) as connection:
         keeper = Keeper(files, connection, Lines(console()))
         alarm = Alarm(keeper.next_start)
+
+        def end(_number: int, _frame: object) -> None:
+            alarm.end()
+            keeper.interrupt()
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: (alarm.end(), keeper.interrupt()))
+            signal.signal(number, end)
         alarm.each(keeper.keep)

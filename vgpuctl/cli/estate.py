@@ -60,7 +60,8 @@ def _plain_table(*columns: str) -> Table:
 
 
 def _cards(fleet: Fleet) -> Table:
-    table = _plain_table("HOST", "CARD", "FRAME", "HOLDS")
+    table = _plain_table("HOST", "CARD", "FRAME")
+    table.add_column("HOLDS", overflow="fold")
     for host in fleet.hosts.values():
         for card in host.cards:
             used, total = _used_gib(fleet, card), card_gib(card)
@@ -118,7 +119,7 @@ def _waiting(fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> I
     """Pods that wait for a profile: people ask why they are Pending."""
     by_profile: dict[str, list[Pod]] = {}
     for pod in fleet.waiting:
-        profile = pod.selector.get(catalogue.label)
+        profile = pod.selector.get(catalogue.label, "")
         if profile in catalogue.profiles:
             by_profile.setdefault(profile, []).append(pod)
     for profile, pods in by_profile.items():

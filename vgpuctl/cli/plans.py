@@ -47,7 +47,7 @@ def refused(prospect: Prospect) -> RefusedError:
     for refusal in prospect.refusals:
         lines += [refusal.message, *(f"  {detail}" for detail in refusal.details)]
     hints = dict.fromkeys(refusal.hint for refusal in prospect.refusals)
-    return RefusedError("\n".join(lines), hint=f"{' '.join(hints)} Nothing was changed.")
+    return RefusedError("\n".join(lines), hint="\n".join([*hints, "Nothing was changed."]))
 
 
 def _headline(prospect: Prospect) -> str:

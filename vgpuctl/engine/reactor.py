@@ -88,10 +88,12 @@ def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
 
 
 def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory) -> Memory:
-    """A host that failed goes back, or, where there is no way back or that failed too, gives up."""
+    """A host that failed goes back, or, where nothing can be given back or that failed too, gives up."""
     for host, why in {failure.host: failure.why for failure in failures}.items():
-        if goal.former is not None and host not in memory.going_back and not memory.stopping:
-            memory = memory.turn_back(host, why, (worker.name for worker in fleet.on_host(host)))
+        workers = [worker.name for worker in fleet.on_host(host)]
+        can = goal.former is not None and host not in memory.going_back and not memory.stopping
+        if can and goal.former and plan(fleet, goal.former.only(workers)):
+            memory = memory.turn_back(host, why, workers)
         else:
             memory = memory.give_up(host, why)
     return memory

@@ -14,7 +14,7 @@ from vgpuctl.engine.ports import Answer, HostReport, Report, StepReport, World
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.plan import Plan
+from vgpuctl.model.plan import Plan, Step
 
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 32
@@ -46,7 +46,7 @@ class Runner:
         self._began_s = world.clock.monotonic()
         self._first = Plan()
         self._done: dict[str, float] = {}
-        self._since: dict[str, float] = {}
+        self._begun: dict[str, tuple[Step, float]] = {}
         self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="request")
 
     def interrupt(self) -> None:
@@ -78,10 +78,11 @@ class Runner:
         """Keep the times of steps: begun when first due, done when no longer missing."""
         if not self._first:
             self._first = decision.plan
-        self._since.update({name: s for name, s in decision.memory.due_since.items() if name not in self._since})
+        due = decision.memory.due_since
+        self._begun.update({s.name: (s, due[s.name]) for s in decision.plan if s.name in due})
         missing = decision.plan.names
-        for name, since in self._since.items():
-            if name not in missing and name not in self._done:
+        for name, (step, since) in self._begun.items():
+            if name not in missing and name not in self._done and step.done_in(fleet):
                 self._done[name] = now_s - since
         shown = dict(self._done)
         elapsed = now_s - self._began_s

@@ -18,7 +18,7 @@ from vgpuctl.model.requests import (
     SuspendVm,
 )
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.planning.drain import asks_budgets, leaving_pods, objection, pods_to_move
+from vgpuctl.planning.drain import asks_budgets, must_leave, objection, pods_to_move
 
 _BAD_TAINTS = frozenset(
     {
@@ -108,8 +108,7 @@ class Drain(Rung):
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         node = _node(fleet, self.worker)
-        left = set(leaving_pods(node))
-        return fleet.with_node(self.worker, pods=tuple(pod for pod in node.pods if pod not in left))
+        return fleet.with_node(self.worker, pods=tuple(pod for pod in node.pods if not must_leave(pod)))
 
     def waits_for(self, fleet: Fleet) -> str:
         pods = pods_to_move(fleet.worker(self.worker))
@@ -164,8 +163,7 @@ def _confirm(worker: Worker) -> Confirm | None:
     node = worker.node
     if node is None:
         return None
-    leaving = {pod.uid for pod in leaving_pods(node)}
-    return Confirm(node=node.name, expected=frozenset(pod.uid for pod in node.pods if pod.uid not in leaving))
+    return Confirm(node=node.name, expected=frozenset(pod.uid for pod in node.pods if not must_leave(pod)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class Session:
     def __init__(self, settings: VcenterSettings) -> None:
         self.settings = settings
         self.content: Any = None
+        self._stub: Any = None
         self._lock = threading.Lock()
 
     def open(self) -> Session:
@@ -53,14 +54,14 @@ class Session:
             )
             content: Any = vim.ServiceInstance("ServiceInstance", stub).RetrieveContent()
             content.sessionManager.Login(s.user, s.password, None)
-            self.content = content
+            self.content, self._stub = content, stub
         return self
 
     def object(self, kind: str, moid: str) -> Any:
         """A managed object by its id."""
         from pyVmomi import vim  # noqa: PLC0415
 
-        return getattr(vim, kind)(moid, self.content._stub)
+        return getattr(vim, kind)(moid, self._stub)
 
     def close(self) -> None:
         try:

@@ -1,0 +1,172 @@
+"""The API over HTTP: a thin door in front of `Api`. It knows tokens, bodies and streams, no kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from vgpuctl.sim.calls import Calls
+from vgpuctl.sim.kube import errors
+from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.errors import ApiError
+from vgpuctl.sim.kube.objects import Object
+from vgpuctl.sim.kube.request import JSON, Reply, Request, Target, target_of
+from vgpuctl.sim.kube.watching import Watch, WatchEvent
+from vgpuctl.sim.kube.world import KubernetesWorld
+
+BODY_LIMIT = 3 * 1024 * 1024
+_log = logging.getLogger(__name__)
+
+
+def kubernetes_app(world: KubernetesWorld, calls: Calls, token: str) -> Starlette:
+    """The whole API as an ASGI application. Run it in the loop that also drives the world's clock."""
+    app = Starlette()
+    door = Door(Api(world), calls, token)
+    app.mount("/", door)
+    app.state.api = door.api
+    return app
+
+
+class Door:
+    def __init__(self, api: Api, calls: Calls, token: str) -> None:
+        self.api = api
+        self._calls = calls
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        http = HttpRequest(scope, receive)
+        try:
+            response = await self._respond(http)
+        except ApiError as error:
+            response = _refusal(error)
+        except ClientDisconnect:
+            return
+        except Exception:
+            _log.exception("%s %s", http.method, http.url.path)
+            response = _refusal(errors.ApiError(500, "InternalError", "Internal error occurred"))
+        await response(scope, receive, send)
+
+    async def _respond(self, http: HttpRequest) -> Response:
+        if http.scope["path"] in ("/healthz", "/readyz", "/livez"):
+            return PlainTextResponse("ok")
+        self._check_token(http.headers)
+        body = await _body(http)
+        request = _request(http, body)
+        target = self._counted(request)
+        answer = self.api.answer(request, target)
+        if isinstance(answer, Watch):
+            return StreamingResponse(self._stream(answer), media_type=JSON)
+        return _json(answer)
+
+    def _check_token(self, headers: Headers) -> None:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token.encode()):
+            raise errors.unauthorized()
+
+    def _counted(self, request: Request) -> Target | None:
+        """Calls on resources are counted; looking around (discovery) is not."""
+        try:
+            target = target_of(request.path)
+        except ApiError:
+            return None
+        self._calls.count("kubernetes", f"{request.method} {target.called}")
+        return target
+
+    async def _stream(self, watch: Watch) -> AsyncIterator[bytes]:
+        """Lines of JSON until the watch ends or the client leaves."""
+        something = asyncio.Event()
+        watch.on_event = something.set
+        drawer = TableDrawer(self.api, watch)
+        try:
+            while True:
+                something.clear()
+                for event in watch.take():
+                    yield drawer.line(event)
+                if watch.ended:
+                    return
+                await something.wait()
+        finally:
+            self.api.watches.discard(watch)
+            watch.on_event = _nothing
+            watch.close()
+
+
+class TableDrawer:
+    """Events as they are, or each as a table of one row; only the first of those tells the columns."""
+
+    def __init__(self, api: Api, watch: Watch) -> None:
+        self._api = api
+        self._watch = watch
+        self._told_columns = False
+
+    def line(self, event: WatchEvent) -> bytes:
+        return _encoded({"type": event.type, "object": self._shown(event)}) + b"\n"
+
+    def _shown(self, event: WatchEvent) -> Object:
+        if not self._watch.request.wants_table or event.type == "ERROR":
+            return event.object
+        metadata = {"resourceVersion": event.object["metadata"]["resourceVersion"]}
+        items = [event.object] if event.is_object else []
+        table = self._api.table(self._watch.request, self._watch.target, items, metadata)
+        if self._told_columns:
+            del table["columnDefinitions"]
+        self._told_columns = True
+        return table
+
+
+async def _body(http: HttpRequest) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in http.stream():
+        size += len(part)
+        if size > BODY_LIMIT:
+            raise errors.too_large(BODY_LIMIT)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _request(http: HttpRequest, body: bytes) -> Request:
+    accept = http.headers.get("accept", "*/*")
+    if "json" not in accept and "*/*" not in accept and "application/*" not in accept:
+        raise errors.not_acceptable()
+    return Request(
+        method=http.method,
+        path=http.scope["path"],
+        query=dict(http.query_params),
+        body=body,
+        content_type=http.headers.get("content-type", ""),
+        accept=accept,
+        agent=http.headers.get("user-agent", ""),
+    )
+
+
+def _json(reply: Reply) -> Response:
+    return Response(_encoded(reply.body), reply.code, media_type=reply.media_type)
+
+
+def _refusal(error: ApiError) -> Response:
+    headers = {"Retry-After": str(error.retry_after_s)} if error.retry_after_s else {}
+    if error.code == 413:
+        # The rest of the body is never read, so the connection cannot be used again.
+        headers["Connection"] = "close"
+    return Response(_encoded(error.status()), error.code, headers, media_type=JSON)
+
+
+def _encoded(body: Object) -> bytes:
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,130 @@
+"""PodDisruptionBudgets: how many pods may be taken away now."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from vgpuctl.sim.kube.ground import Ground
+from vgpuctl.sim.kube.objects import (
+    Object,
+    at,
+    controller_of,
+    from_timestamp,
+    is_finished,
+    is_leaving,
+    is_true,
+    labels_of,
+    name_of,
+    namespace_of,
+    set_condition,
+)
+from vgpuctl.sim.kube.queue import Queue
+from vgpuctl.sim.kube.selectors import selector_test
+from vgpuctl.sim.kube.store import Change, Key, key_of
+
+# How long an eviction that was let through is believed to come true.
+DISRUPTED_S = 120.0
+_PLURALS = {"ReplicaSet": "replicasets", "Deployment": "deployments", "StatefulSet": "statefulsets", "Job": "jobs"}
+
+
+class Budgets:
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._queue = Queue(ground.clock, self._look_at)
+        ground.store.subscribe(["poddisruptionbudgets"], lambda change: self._queue.add(key_of(change.object)))
+        ground.store.subscribe(["pods"], self._pod_changed)
+        ground.store.subscribe(["replicasets", "deployments", "statefulsets", "jobs"], self._scale_changed)
+
+    def _pod_changed(self, change: Change) -> None:
+        for budget in matching(self._ground, change.object):
+            self._queue.add(key_of(budget))
+
+    def _scale_changed(self, change: Change) -> None:
+        if change.before is None or change.before.get("spec") != change.object.get("spec"):
+            for budget in self._ground.store.all("poddisruptionbudgets"):
+                if namespace_of(budget) == namespace_of(change.object):
+                    self._queue.add(key_of(budget))
+
+    def _look_at(self, key: Key) -> None:
+        budget = self._ground.store.get("poddisruptionbudgets", *key)
+        if budget is None:
+            return
+        now = self._ground.clock.utc()
+        matches = selector_test(budget["spec"].get("selector"))
+        pods = [
+            pod for pod in self._ground.store.sorted("pods", key[0]) if matches(labels_of(pod)) and not is_finished(pod)
+        ]
+        expected = self._expected(pods)
+        disrupted = _still_disrupted(budget, pods, now)
+        self._ground.store.edit("poddisruptionbudgets", *key, lambda item: _count(item, pods, expected, disrupted, now))
+        if disrupted:
+            self._ground.clock.after(DISRUPTED_S, lambda: self._queue.add(key))
+
+    def _expected(self, pods: list[Object]) -> int:
+        """The scales of the pods' owners together: pods that are missing count as well."""
+        owners: dict[str, int] = {}
+        for pod in pods:
+            owner = controller_of(pod)
+            if owner is not None and owner["uid"] not in owners:
+                owners[owner["uid"]] = self._scale(namespace_of(pod), owner)
+        return sum(owners.values())
+
+    def _scale(self, namespace: str, owner: Object) -> int:
+        plural = _PLURALS.get(owner["kind"])
+        found = self._ground.store.get(plural, namespace, owner["name"]) if plural else None
+        above = controller_of(found) if found else None
+        if above is not None and above["kind"] == "Deployment":
+            return self._scale(namespace, above)
+        return int(at(found or {}, "spec.replicas") or at(found or {}, "spec.parallelism") or 0)
+
+
+def matching(ground: Ground, pod: Object) -> list[Object]:
+    """The budgets that speak for a pod."""
+    budgets = ground.store.sorted("poddisruptionbudgets", namespace_of(pod))
+    return [budget for budget in budgets if selector_test(budget["spec"].get("selector"))(labels_of(pod))]
+
+
+def _still_disrupted(budget: Object, pods: list[Object], now: datetime) -> dict[str, str]:
+    present = {name_of(pod) for pod in pods if not is_leaving(pod)}
+    entries: dict[str, str] = at(budget, "status.disruptedPods") or {}
+    return {
+        name: since
+        for name, since in entries.items()
+        if name in present and (now - from_timestamp(since)).total_seconds() < DISRUPTED_S
+    }
+
+
+def _count(budget: Object, pods: list[Object], expected: int, disrupted: dict[str, str], now: datetime) -> None:
+    spec = budget["spec"]
+    if isinstance(spec.get("minAvailable"), int):
+        expected = len(pods)
+    desired = _desired(spec, expected)
+    healthy = sum(is_true(pod, "Ready") and not is_leaving(pod) and name_of(pod) not in disrupted for pod in pods)
+    allowed = max(0, healthy - desired) if expected else 0
+    status: Object = {"currentHealthy": healthy, "desiredHealthy": desired, "disruptionsAllowed": allowed}
+    status |= {"expectedPods": expected, "observedGeneration": budget["metadata"]["generation"]}
+    if disrupted:
+        status["disruptedPods"] = disrupted
+    budget["status"] = status | {"conditions": at(budget, "status.conditions") or []}
+    say_allowed(budget, now)
+
+
+def say_allowed(budget: Object, now: datetime) -> None:
+    """The condition that goes with the number."""
+    allowed = budget["status"]["disruptionsAllowed"] > 0
+    said = {"type": "DisruptionAllowed", "status": "True" if allowed else "False", "message": ""}
+    said["reason"] = "SufficientPods" if allowed else "InsufficientPods"
+    set_condition(budget, now, said | {"observedGeneration": budget["metadata"]["generation"]})
+
+
+def _desired(spec: Object, expected: int) -> int:
+    if "maxUnavailable" in spec:
+        return max(0, expected - _share(spec["maxUnavailable"], expected))
+    return _share(spec.get("minAvailable", 0), expected)
+
+
+def _share(value: int | str, whole: int) -> int:
+    if isinstance(value, int):
+        return value
+    return math.ceil(int(value.rstrip("%")) * whole / 100)

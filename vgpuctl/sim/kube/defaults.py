@@ -1,0 +1,80 @@
+"""What the API server fills in when an object is created."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.kube.objects import Object
+
+TOLERATION_S = 300
+_WITHOUT_SPEC = ("namespaces", "events", "configmaps")
+_NODE_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+def fill_in(plural: str, item: Object) -> None:
+    """Safe to repeat: what is there already stays."""
+    if plural not in _WITHOUT_SPEC:
+        item["spec"] = item.get("spec") or {}
+    if plural == "pods":
+        _pod(item)
+    elif plural == "deployments":
+        _deployment(item)
+    elif plural == "jobs":
+        _job(item)
+    elif plural in ("replicasets", "statefulsets"):
+        item["spec"].setdefault("replicas", 1)
+    elif plural == "namespaces":
+        item["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = item["metadata"]["name"]
+        item.setdefault("spec", {"finalizers": ["kubernetes"]})
+        item.setdefault("status", {"phase": "Active"})
+
+
+def _pod(item: Object) -> None:
+    spec = item["spec"]
+    for container in spec["containers"]:
+        resources = container.setdefault("resources", {})
+        if resources.get("limits"):
+            resources["requests"] = resources["limits"] | (resources.get("requests") or {})
+    _pod_spec(spec)
+    tolerations: list[Object] = spec.setdefault("tolerations", [])
+    for key in _NODE_TROUBLES:
+        if not any(
+            found.get("key") in (key, None) and found.get("effect") in ("NoExecute", None) for found in tolerations
+        ):
+            limited = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_S}
+            tolerations.append(limited)
+    item["status"] = item.get("status") or {}
+    item["status"].setdefault("phase", "Pending")
+    asks = any(container["resources"] for container in spec["containers"])
+    item["status"].setdefault("qosClass", "Burstable" if asks else "BestEffort")
+
+
+def _pod_spec(spec: Object) -> None:
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("schedulerName", "default-scheduler")
+
+
+def _deployment(item: Object) -> None:
+    spec = item["spec"]
+    spec.setdefault("replicas", 1)
+    rolling = {"maxSurge": "25%", "maxUnavailable": "25%"}
+    spec.setdefault("strategy", {"type": "RollingUpdate", "rollingUpdate": rolling})
+    spec.setdefault("progressDeadlineSeconds", 600)
+    spec.setdefault("revisionHistoryLimit", 10)
+
+
+def _job(item: Object) -> None:
+    spec, metadata = item["spec"], item["metadata"]
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("completions", spec["parallelism"])
+    spec.setdefault("backoffLimit", 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    spec.setdefault("suspend", False)
+    uid = metadata["uid"]
+    marks = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": metadata["name"]}
+    marks |= {"controller-uid": uid, "job-name": metadata["name"]}
+    spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
+    metadata["labels"] = (metadata.get("labels") or {}) | marks
+    template = spec["template"].setdefault("metadata", {})
+    template["labels"] = (template.get("labels") or {}) | marks

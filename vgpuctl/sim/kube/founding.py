@@ -1,0 +1,167 @@
+"""What stands in the cluster when the world begins, and the one workload that comes when the day workers are up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from vgpuctl.sim.inventory import Inventory, Shift
+from vgpuctl.sim.kube import nodes
+from vgpuctl.sim.kube.ground import Ground
+from vgpuctl.sim.kube.kubelets import Kubelets
+from vgpuctl.sim.kube.lifecycle import own_taints
+from vgpuctl.sim.kube.objects import Object, is_true, owner_reference, set_condition, timestamp
+from vgpuctl.sim.kube.queue import Queue
+from vgpuctl.sim.kube.store import Change, Key
+
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+# The control plane's own requests: enough that the scheduler prefers the workers, with room left for three gateways.
+_CONTROL_PLANE = {"etcd": "1", "kube-apiserver": "2", "kube-controller-manager": "1", "kube-scheduler": "1"}
+_NODE_AGE = timedelta(days=30)
+_SILENCE = timedelta(days=1)
+
+
+class Founding:
+    """Puts everything in place at once, then waits for the day workers to create `gateway`."""
+
+    def __init__(self, ground: Ground, inventory: Inventory, kubelets: Kubelets) -> None:
+        self._ground = ground
+        self._inventory = inventory
+        self._kubelets = kubelets
+        for name in NAMESPACES:
+            ground.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for vm in inventory.vms:
+            self._add_node(vm.name)
+        self._add_workloads()
+        self._queue = Queue(ground.clock, self._look)
+        self._end = ground.store.subscribe(["nodes"], self._node_changed)
+
+    def _add_node(self, name: str) -> None:
+        kubelet = self._kubelets[name]
+        now = self._ground.clock.utc()
+        node = nodes.new_node(nodes.Boot(kubelet.place.vm, kubelet.place.address))
+        node["metadata"]["creationTimestamp"] = timestamp(now - _NODE_AGE)
+        if kubelet.place.vm.powered_on:
+            self._ground.store.create("nodes", node)
+            kubelet.start_now(gpus=0)
+            self._add_control_plane(name)
+            return
+        nodes.post_unknown(node, now - _SILENCE)
+        since = timestamp(now - _SILENCE)
+        node["spec"]["taints"] = [
+            {"key": key, "effect": effect, "timeAdded": since} for key, effect in own_taints(node)
+        ]
+        self._ground.store.create("nodes", node)
+
+    def _add_control_plane(self, node: str) -> None:
+        owner = self._ground.store.get("nodes", "", node)
+        assert owner is not None
+        for name, cpu in _CONTROL_PLANE.items():
+            self._ground.create("pods", mirror_pod(f"{name}-{node}", owner, cpu, self._ground))
+
+    def _add_workloads(self) -> None:
+        day, night = self._inventory.day, self._inventory.night
+        if day.workers:
+            self._ground.create("deployments", deployment("notebooks", len(day.workers), gpu_pod("notebooks", day)))
+        if night.workers:
+            self._ground.create("jobs", training(night))
+
+    def _node_changed(self, change: Change) -> None:
+        if change.object["metadata"]["name"] in self._inventory.day.workers and is_true(change.object, "Ready"):
+            self._queue.add(("", ""))
+
+    def _look(self, _: Key) -> None:
+        found = [self._ground.store.get("nodes", "", name) for name in self._inventory.day.workers]
+        if all(node is not None and is_true(node, "Ready") for node in found):
+            self._end()
+            self._add_gateway()
+
+    def _add_gateway(self) -> None:
+        if self._ground.store.get("deployments", "default", "gateway") is None:
+            self._ground.create("deployments", deployment("gateway", 3, gateway_pod()))
+            self._ground.create("poddisruptionbudgets", gateway_budget())
+
+
+def mirror_pod(name: str, node: Object, cpu: str, ground: Ground) -> Object:
+    """A static pod's shadow in the API: bound from the start, Running, tolerating everything."""
+    now = ground.clock.utc()
+    host = node["metadata"]["name"]
+    mark = {"kubernetes.io/config.mirror": ground.store.suffix(16), "kubernetes.io/config.source": "file"}
+    container = {
+        "name": name.removesuffix(f"-{host}"),
+        "image": "control-plane:1.36",
+        "resources": {"requests": {"cpu": cpu}},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "kube-system",
+            "annotations": mark,
+            "labels": {"component": container["name"], "tier": "control-plane"},
+            "ownerReferences": [owner_reference(node) | {"blockOwnerDeletion": False}],
+        },
+        "spec": {
+            "nodeName": host,
+            "hostNetwork": True,
+            "containers": [container],
+            "tolerations": [{"operator": "Exists", "effect": "NoExecute"}],
+        },
+        "status": {"phase": "Pending"},
+    }
+    set_condition(pod, now, {"type": "PodScheduled", "status": "True"})
+    return pod
+
+
+def deployment(name: str, replicas: int, template_spec: Object) -> Object:
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": template_spec},
+        },
+    }
+
+
+def gpu_pod(name: str, shift: Shift) -> Object:
+    gpu = {nodes.GPU: "1"}
+    container = {"name": name, "image": f"{name}:1", "resources": {"limits": gpu, "requests": gpu}}
+    return {"nodeSelector": {"vgpu.type": shift.profile}, "containers": [container]}
+
+
+def gateway_pod() -> Object:
+    container = {"name": "gateway", "image": "gateway:1", "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}}}
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+    spread["labelSelector"] = {"matchLabels": {"app": "gateway"}}
+    return {"containers": [container], "topologySpreadConstraints": [spread]}
+
+
+def gateway_budget() -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "gateway", "namespace": "default"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "gateway"}}},
+    }
+
+
+def training(night: Shift) -> Object:
+    """One pod a night worker. Evictions in the morning are part of its life and do not count as failures."""
+    count = len(night.workers)
+    template = gpu_pod("training", night) | {"restartPolicy": "Never"}
+    ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "training", "namespace": "default"},
+        "spec": {
+            "parallelism": count,
+            "completions": count,
+            "podFailurePolicy": {"rules": [ignore]},
+            "template": {"spec": template},
+        },
+    }

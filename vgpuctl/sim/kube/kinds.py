@@ -1,0 +1,157 @@
+"""Kinds as data: everything that one generic handler needs to know about a resource."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STATUS, SCALE, EVICTION = "status", "scale", "eviction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One resource. `fields`: what a field selector may name beyond name and namespace; the `indexed` are looked up."""
+
+    kind: str
+    plural: str
+    group: str = ""
+    version: str = "v1"
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
+    generations: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def singular(self) -> str:
+        return self.kind.lower()
+
+    @property
+    def qualified(self) -> str:
+        """As error messages name it: `deployments.apps`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+_INVOLVED = tuple(
+    f"involvedObject.{part}"
+    for part in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+)
+_EVENT_FIELDS = (*_INVOLVED, "reason", "reportingComponent", "source", "type")
+_REGARDING = tuple(field.replace("involvedObject", "regarding") for field in _INVOLVED)
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        kind="Namespace",
+        plural="namespaces",
+        namespaced=False,
+        short_names=("ns",),
+        subresources=(STATUS,),
+        fields=("status.phase",),
+    ),
+    Kind(
+        kind="Node",
+        plural="nodes",
+        namespaced=False,
+        short_names=("no",),
+        subresources=(STATUS,),
+        fields=("spec.unschedulable",),
+    ),
+    Kind(
+        kind="Pod",
+        plural="pods",
+        short_names=("po",),
+        categories=("all",),
+        subresources=(EVICTION, STATUS),
+        fields=(
+            *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
+            *("spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"),
+        ),
+        indexed=("spec.nodeName",),
+        generations=True,
+    ),
+    Kind(kind="Event", plural="events", short_names=("ev",), fields=_EVENT_FIELDS),
+    Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
+    Kind(kind="Service", plural="services", short_names=("svc",), categories=("all",), subresources=(STATUS,)),
+    Kind(kind="PersistentVolumeClaim", plural="persistentvolumeclaims", short_names=("pvc",), subresources=(STATUS,)),
+    Kind(
+        group="apps",
+        kind="Deployment",
+        plural="deployments",
+        short_names=("deploy",),
+        categories=("all",),
+        subresources=(SCALE, STATUS),
+        generations=True,
+    ),
+    Kind(
+        group="apps",
+        kind="ReplicaSet",
+        plural="replicasets",
+        short_names=("rs",),
+        categories=("all",),
+        subresources=(SCALE, STATUS),
+        fields=("status.replicas",),
+        generations=True,
+    ),
+    Kind(
+        group="apps",
+        kind="DaemonSet",
+        plural="daemonsets",
+        short_names=("ds",),
+        categories=("all",),
+        subresources=(STATUS,),
+        generations=True,
+    ),
+    Kind(
+        group="apps",
+        kind="StatefulSet",
+        plural="statefulsets",
+        short_names=("sts",),
+        categories=("all",),
+        subresources=(SCALE, STATUS),
+        generations=True,
+    ),
+    Kind(
+        group="batch",
+        kind="Job",
+        plural="jobs",
+        categories=("all",),
+        subresources=(STATUS,),
+        fields=("status.successful",),
+        generations=True,
+    ),
+    Kind(
+        group="policy",
+        kind="PodDisruptionBudget",
+        plural="poddisruptionbudgets",
+        short_names=("pdb",),
+        subresources=(STATUS,),
+        generations=True,
+    ),
+    Kind(group="coordination.k8s.io", kind="Lease", plural="leases"),
+    Kind(
+        group="storage.k8s.io",
+        kind="VolumeAttachment",
+        plural="volumeattachments",
+        namespaced=False,
+        subresources=(STATUS,),
+    ),
+    Kind(
+        group="events.k8s.io",
+        kind="Event",
+        plural="events",
+        short_names=("ev",),
+        fields=(*_REGARDING, "reason", "reportingController", "type"),
+    ),
+)
+
+# Events of both groups are the same stored objects; the core form is the one that is stored.
+STORED: dict[str, Kind] = {kind.plural: kind for kind in reversed(KINDS)}
+BY_PATH: dict[tuple[str, str, str], Kind] = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}
+GROUPS: dict[str, tuple[Kind, ...]] = {
+    group: tuple(kind for kind in KINDS if kind.group == group) for group in dict.fromkeys(kind.group for kind in KINDS)
+}

@@ -1,0 +1,248 @@
+"""The kubelet of one VM: heartbeats, and the life of the pods that are bound to its node."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import dataclass
+
+from vgpuctl.sim.inventory import Durations, VmSpec
+from vgpuctl.sim.kube import nodes, podlife
+from vgpuctl.sim.kube.ground import Ground, Teller
+from vgpuctl.sim.kube.guesttime import GuestTime
+from vgpuctl.sim.kube.objects import (
+    Object,
+    is_finished,
+    is_leaving,
+    is_mirror,
+    is_true,
+    micro_timestamp,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+
+HEARTBEAT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a kubelet lives: its VM and the addresses that it gives out."""
+
+    vm: VmSpec
+    number: int
+
+    @property
+    def address(self) -> str:
+        return f"10.1.{self.number // 250}.{self.number % 250 + 1}"
+
+    def pod_address(self, count: int) -> str:
+        return f"10.{64 + self.number // 256}.{self.number % 256}.{count % 254 + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things take, and how long a training run is."""
+
+    durations: Durations
+    training_s: float
+
+
+class Kubelet:
+    """Alive from the end of the guest's boot until the power goes. While frozen it does, hears and says nothing."""
+
+    def __init__(self, ground: Ground, place: Place, pace: Pace, chance: random.Random) -> None:
+        self.place = place
+        self.name = place.vm.name
+        self.guest_up = False
+        self.speaking = False
+        self._ground = ground
+        self._pace = pace
+        self._chance = chance
+        self._time = GuestTime(ground.clock)
+        self._teller = Teller("kubelet", self.name)
+        self._gpus = 0
+        self._boot_id = ""
+        self._beat = 0
+        self._pods_given = 0
+        self._stage: dict[str, str] = {}
+
+    @property
+    def frozen(self) -> bool:
+        return self._time.frozen
+
+    @property
+    def running(self) -> bool:
+        return self.guest_up and not self.frozen
+
+    def boot(self, gpus: int) -> None:
+        self.halt()
+        self._gpus = gpus
+        self._time.after(self._pace.durations.guest_boot_s, self._guest_is_up)
+
+    def freeze(self) -> None:
+        self._time.freeze()
+        self._beat += 1
+        self.speaking = False
+
+    def thaw(self) -> None:
+        """Everything goes on where it was; the Lease is renewed before the status is posted, as measured."""
+        if not self.frozen:
+            return
+        self._time.thaw()
+        if self.guest_up and self._boot_id:
+            self._time.after(self._pace.durations.kubelet_s, self._first_lease)
+
+    def halt(self) -> None:
+        self._time.clear()
+        self._stage.clear()
+        self._beat += 1
+        self._boot_id = ""
+        self.guest_up = self.speaking = False
+
+    def after(self, delay_s: float, action: podlife.Action) -> None:
+        self._time.after(delay_s, action)
+
+    def start_now(self, gpus: int) -> None:
+        """For a VM that has been on since before the world began."""
+        self.guest_up, self._gpus = True, gpus
+        self._start_kubelet()
+
+    def _guest_is_up(self) -> None:
+        self.guest_up = True
+        self._time.after(self._pace.durations.kubelet_s, self._start_kubelet)
+
+    def _start_kubelet(self) -> None:
+        self._boot_id = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+        self._register()
+        self._renew()
+        self._speak(restarted=True)
+
+    def _first_lease(self) -> None:
+        self._register()
+        self._renew()
+        self._time.after(self._pace.durations.kubelet_s, lambda: self._speak(restarted=False))
+
+    def _register(self) -> None:
+        if self._ground.store.get("nodes", "", self.name) is None:
+            node = nodes.new_node(nodes.Boot(self.place.vm, self.place.address, self._boot_id))
+            self._ground.store.create("nodes", node)
+
+    def _renew(self) -> None:
+        node = self._ground.store.get("nodes", "", self.name)
+        now = self._ground.clock.utc()
+        if node is None:
+            return
+
+        def renew(lease: Object) -> None:
+            lease["spec"]["renewTime"] = micro_timestamp(now)
+
+        if self._ground.store.edit("leases", nodes.LEASE_NAMESPACE, self.name, renew) is None:
+            self._ground.store.create("leases", nodes.new_lease(node, now))
+
+    def _speak(self, *, restarted: bool) -> None:
+        """Post the status, take up the pods again, and go on doing so."""
+        self.speaking = True
+        self._beat += 1
+        self._post()
+        for pod in self._own_pods():
+            self._take_up(pod, restarted=restarted)
+        beat = self._beat
+        self._time.after(HEARTBEAT_S, lambda: self._heartbeat(beat))
+
+    def _heartbeat(self, beat: int) -> None:
+        if beat == self._beat:
+            self._renew()
+            self._post()
+            self._time.after(HEARTBEAT_S, lambda: self._heartbeat(beat))
+
+    def _post(self) -> None:
+        before = self._ground.store.get("nodes", "", self.name)
+        if before is None:
+            return
+        now, boot = self._ground.clock.utc(), nodes.Boot(self.place.vm, self.place.address, self._boot_id, self._gpus)
+        after = self._ground.store.edit("nodes", "", self.name, lambda node: nodes.post_ready(node, now, boot))
+        if after is not None and not is_true(before, "Ready"):
+            self._ground.tell(after, self._teller, "NodeReady", f"Node {self.name} status is now: NodeReady")
+
+    def _own_pods(self) -> list[Object]:
+        return self._ground.store.where("pods", "spec.nodeName", self.name)
+
+    def _take_up(self, pod: Object, *, restarted: bool) -> None:
+        ran = pod["status"]["phase"] == "Running" and not is_leaving(pod)
+        if ran and restarted and not is_mirror(pod):
+            self._restart(pod)
+        elif ran and self._stage.get(uid_of(pod)) == "running":
+            self._edit(pod, lambda item: podlife.ready_again(item, self._ground.clock.utc()))
+        self.look_at(self._present(pod) or pod)
+
+    def _restart(self, pod: Object) -> None:
+        """After a reboot: containers start anew where the pod's policy allows it, else the pod has failed."""
+        now = self._ground.clock.utc()
+        if pod["spec"]["restartPolicy"] == "Never":
+            self._edit(pod, lambda item: podlife.failed(item, now))
+        else:
+            self._edit(pod, lambda item: podlife.restarting(item, now))
+
+    def look_at(self, pod: Object) -> None:
+        """A pod of this node is new or has changed."""
+        if not self.speaking or is_finished(pod):
+            return
+        uid = uid_of(pod)
+        if is_leaving(pod):
+            if self._stage.get(uid) != "ending":
+                self._end(pod)
+        elif uid not in self._stage:
+            self._start(pod)
+
+    def forget(self, pod: Object) -> None:
+        self._stage.pop(uid_of(pod), None)
+
+    def _start(self, pod: Object) -> None:
+        self._stage[uid_of(pod)] = "starting"
+        now = self._ground.clock.utc()
+        self._edit(pod, lambda item: podlife.creating(item, now, self.place.address))
+        self._time.after(self._pace.durations.kubelet_s, lambda: self._started(pod))
+
+    def _started(self, pod: Object) -> None:
+        if self._stage.get(uid_of(pod)) != "starting":
+            return
+        self._stage[uid_of(pod)] = "running"
+        self._pods_given += 1
+        now, address = self._ground.clock.utc(), self.place.pod_address(self._pods_given)
+        self._edit(pod, lambda item: podlife.running(item, now, address))
+        if podlife.ends_by_itself(pod):
+            self._time.after(self._pace.training_s, lambda: self._succeeded(pod))
+
+    def _succeeded(self, pod: Object) -> None:
+        if self._stage.get(uid_of(pod)) == "running":
+            now = self._ground.clock.utc()
+            self._edit(pod, lambda item: podlife.succeeded(item, now))
+
+    def _end(self, pod: Object) -> None:
+        was = self._stage.get(uid_of(pod))
+        self._stage[uid_of(pod)] = "ending"
+        if was == "running":
+            for container in pod["spec"]["containers"]:
+                self._ground.tell(pod, self._teller, "Killing", f"Stopping container {container['name']}")
+        grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
+        self._time.after(min(self._pace.durations.pod_end_s, grace_s), lambda: self._ended(pod))
+
+    def _ended(self, pod: Object) -> None:
+        present = self._present(pod)
+        if present is None:
+            return
+        if present["metadata"].get("finalizers"):
+            now = self._ground.clock.utc()
+            self._edit(pod, lambda item: podlife.failed(item, now))
+            self._edit(pod, lambda item: item["metadata"].update(deletionGracePeriodSeconds=0))
+        else:
+            self._ground.store.remove("pods", namespace_of(pod), name_of(pod))
+
+    def _present(self, pod: Object) -> Object | None:
+        present = self._ground.store.get("pods", namespace_of(pod), name_of(pod))
+        return present if present is not None and uid_of(present) == uid_of(pod) else None
+
+    def _edit(self, pod: Object, change: podlife.Edit) -> None:
+        if self._present(pod) is not None:
+            self._ground.store.edit("pods", namespace_of(pod), name_of(pod), change)

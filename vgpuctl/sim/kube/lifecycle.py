@@ -1,0 +1,191 @@
+"""The node lifecycle controller: silent nodes, their taints, and what the taints do to pods."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.kube import nodes, podlife
+from vgpuctl.sim.kube.ground import Ground, Teller
+from vgpuctl.sim.kube.objects import (
+    Object,
+    at,
+    condition,
+    from_timestamp,
+    is_daemon,
+    is_finished,
+    is_leaving,
+    is_mirror,
+    is_true,
+    name_of,
+    namespace_of,
+    timestamp,
+    tolerates,
+    uid_of,
+)
+from vgpuctl.sim.kube.queue import Queue
+from vgpuctl.sim.kube.store import Change, Key, key_of
+
+_OWN_TAINTS = (nodes.UNREACHABLE, nodes.NOT_READY, nodes.UNSCHEDULABLE)
+_TELLER = Teller("node-controller")
+ORPHAN_S = 40.0
+
+
+class NodeLifecycle:
+    """Judges nodes by their Leases. One timer a node that is heard of, none for a silent one."""
+
+    def __init__(self, ground: Ground, grace_s: float) -> None:
+        self._ground = ground
+        self._grace_s = grace_s
+        self._watched: set[str] = set()
+        self._taint_queue = Queue(ground.clock, self._set_taints)
+        ground.store.subscribe(["leases"], self._lease_changed)
+        ground.store.subscribe(["nodes"], self._node_changed)
+
+    def _lease_changed(self, change: Change) -> None:
+        namespace, name = key_of(change.object)
+        if namespace == nodes.LEASE_NAMESPACE and change.type != "DELETED" and name not in self._watched:
+            self._watched.add(name)
+            self._ground.clock.after(self._grace_s, lambda: self._judge(name))
+
+    def _judge(self, name: str) -> None:
+        lease = self._ground.store.get("leases", nodes.LEASE_NAMESPACE, name)
+        renewed = at(lease, "spec.renewTime") if lease else None
+        if renewed is None:
+            self._watched.discard(name)
+            return
+        silent_s = (self._ground.clock.utc() - from_timestamp(renewed)).total_seconds()
+        # The two clocks agree to a microsecond, no better.
+        if silent_s < self._grace_s - 1e-5:
+            self._ground.clock.after(self._grace_s - silent_s, lambda: self._judge(name))
+            return
+        self._watched.discard(name)
+        self._gone_silent(name)
+
+    def _gone_silent(self, name: str) -> None:
+        node = self._ground.store.get("nodes", "", name)
+        if node is None or (condition(node, "Ready") or {}).get("status") == "Unknown":
+            return
+        now = self._ground.clock.utc()
+        self._ground.store.edit("nodes", "", name, lambda item: nodes.post_unknown(item, now))
+        self._ground.tell(node, _TELLER, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+        for pod in self._ground.store.where("pods", "spec.nodeName", name):
+            if is_true(pod, "Ready"):
+                self._ground.store.edit(*_pod(pod), lambda item: podlife.not_ready(item, now))
+                self._ground.tell(pod, _TELLER, "NodeNotReady", "Node is not ready", warning=True)
+
+    def _node_changed(self, change: Change) -> None:
+        if change.type == "DELETED":
+            gone = name_of(change.object)
+            self._ground.clock.after(ORPHAN_S, lambda: self._collect_orphans(gone))
+        elif set(own_taints(change.object)) != _present(change.object):
+            self._taint_queue.add(key_of(change.object))
+
+    def _set_taints(self, key: Key) -> None:
+        now = timestamp(self._ground.clock.utc())
+
+        def change(node: Object) -> None:
+            wanted, present = own_taints(node), _present(node)
+            old: list[Object] = node["spec"].get("taints") or []
+            kept = [taint for taint in old if _pair(taint) not in present or _pair(taint) in wanted]
+            fresh = [_taint(pair, now) for pair in wanted if pair not in present]
+            node["spec"].pop("taints", None)
+            if kept + fresh:
+                node["spec"]["taints"] = kept + fresh
+
+        self._ground.store.edit("nodes", *key, change)
+
+    def _collect_orphans(self, name: str) -> None:
+        if self._ground.store.get("nodes", "", name) is None:
+            for pod in self._ground.store.where("pods", "spec.nodeName", name):
+                self._ground.store.remove(*_pod(pod))
+
+
+Pair = tuple[str, str]
+
+
+def own_taints(node: Object) -> list[Pair]:
+    """The taints that this controller wants on a node in such a state."""
+    ready = (condition(node, "Ready") or {}).get("status", "False")
+    trouble = {"Unknown": nodes.UNREACHABLE, "False": nodes.NOT_READY}.get(ready)
+    wanted = [(trouble, "NoSchedule"), (trouble, "NoExecute")] if trouble else []
+    return [*wanted, (nodes.UNSCHEDULABLE, "NoSchedule")] if at(node, "spec.unschedulable") else wanted
+
+
+def _present(node: Object) -> set[Pair]:
+    pairs = {_pair(taint) for taint in node["spec"].get("taints") or []}
+    return {pair for pair in pairs if pair[0] in _OWN_TAINTS}
+
+
+def _pair(taint: Object) -> Pair:
+    return taint["key"], taint["effect"]
+
+
+def _taint(pair: Pair, now: str) -> Object:
+    return {"key": pair[0], "effect": pair[1], "timeAdded": now}
+
+
+def _pod(pod: Object) -> tuple[str, str, str]:
+    return "pods", namespace_of(pod), name_of(pod)
+
+
+class TaintEviction:
+    """Deletes pods from nodes with a NoExecute taint when their toleration has run out."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._queue = Queue(ground.clock, self._look_at_node)
+        ground.store.subscribe(["nodes"], self._node_changed)
+        ground.store.subscribe(["pods"], self._pod_changed)
+
+    def _node_changed(self, change: Change) -> None:
+        before = at(change.before, "spec.taints") if change.before else None
+        if change.type != "DELETED" and at(change.object, "spec.taints") != before:
+            self._queue.add(key_of(change.object))
+
+    def _pod_changed(self, change: Change) -> None:
+        node = change.object["spec"].get("nodeName")
+        if node and change.type != "DELETED" and at(change.before or {}, "spec.nodeName") != node:
+            self._queue.add(("", node))
+
+    def _look_at_node(self, key: Key) -> None:
+        node = self._ground.store.get("nodes", *key)
+        if node is None or not _no_execute(node):
+            return
+        for pod in self._ground.store.where("pods", "spec.nodeName", name_of(node)):
+            due_s = self._due_s(pod, node)
+            if due_s is not None:
+                self._ground.clock.after(due_s, lambda pod=pod: self._evict(pod))  # type: ignore[misc]
+
+    def _due_s(self, pod: Object, node: Object) -> float | None:
+        """Seconds until the pod must go: the smallest limit of all tolerations; None when it may stay."""
+        if is_mirror(pod) or is_daemon(pod) or is_finished(pod) or is_leaving(pod):
+            return None
+        now = self._ground.clock.utc()
+        due: list[float] = []
+        for taint in _no_execute(node):
+            found = tolerates(pod, taint)
+            limits = [toleration["tolerationSeconds"] for toleration in found if "tolerationSeconds" in toleration]
+            since = from_timestamp(taint.get("timeAdded") or timestamp(now))
+            if not found or limits:
+                due.append(min(limits, default=0) - (now - since).total_seconds())
+        return max(0.0, min(due)) if due else None
+
+    def _evict(self, pod: Object) -> None:
+        present = self._ground.store.get(*_pod(pod))
+        node = self._ground.store.get("nodes", "", pod["spec"]["nodeName"])
+        if present is None or node is None or uid_of(present) != uid_of(pod):
+            return
+        if self._due_s(present, node) == 0.0:
+            said = "Taint manager: deleting due to NoExecute taint"
+            self._ground.disrupt(present, "DeletionByTaintManager", said)
+            self._ground.tell(present, _TAINT_TELLER, "TaintManagerEviction", f"Marking for deletion Pod {_path(pod)}")
+            self._ground.delete("pods", self._ground.store.get(*_pod(pod)) or present)
+
+
+_TAINT_TELLER = Teller("taint-eviction-controller")
+
+
+def _no_execute(node: Object) -> list[Object]:
+    return [taint for taint in node["spec"].get("taints") or [] if taint["effect"] == "NoExecute"]
+
+
+def _path(pod: Object) -> str:
+    return f"{namespace_of(pod)}/{name_of(pod)}"

@@ -1,0 +1,114 @@
+"""What a kubelet says about its node: the Node object, its Lease, and the conditions in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from vgpuctl.sim.inventory import VmSpec
+from vgpuctl.sim.kube.objects import Object, at, micro_timestamp, owner_reference, set_condition, timestamp
+
+LEASE_NAMESPACE = "kube-node-lease"
+GPU = "nvidia.com/gpu"
+VERSION = "v1.36.3"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY = "node.kubernetes.io/not-ready"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+
+_PRESSURES = (
+    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+)
+_CONDITION_TYPES = (*(kind for kind, _, _ in _PRESSURES), "Ready")
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """What one boot of a machine found and was given."""
+
+    vm: VmSpec
+    address: str
+    id: str = ""
+    gpus: int = 0
+
+
+def new_node(boot: Boot) -> Object:
+    """As a kubelet registers it."""
+    vm = boot.vm
+    labels = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in _PLATFORM.items()}
+    labels["kubernetes.io/hostname"] = vm.name
+    if vm.name.startswith("infra"):
+        labels["node-role.kubernetes.io/control-plane"] = ""
+    node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": vm.name, "labels": labels}}
+    node |= {"spec": {"providerID": f"vsphere://{vm.uuid}"}, "status": {"conditions": []}}
+    _post_machine(node["status"], boot)
+    return node
+
+
+_PLATFORM = {"os": "linux", "arch": "amd64"}
+
+
+def _post_machine(status: Object, boot: Boot) -> None:
+    """Resources that others have put there stay: a kubelet minds only its own."""
+    vm = boot.vm
+    resources = {"cpu": str(vm.cpus), "memory": f"{vm.memory_mib}Mi", "ephemeral-storage": "100Gi", "pods": "110"}
+    for field in ("capacity", "allocatable"):
+        status[field] = (status.get(field) or {}) | resources
+        if boot.gpus or GPU in status[field]:
+            status[field][GPU] = str(boot.gpus)
+    status["addresses"] = [{"type": "InternalIP", "address": boot.address}, {"type": "Hostname", "address": vm.name}]
+    status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": 10250}}
+    status["nodeInfo"] = _node_info(boot)
+
+
+def _node_info(boot: Boot) -> Object:
+    return {
+        "machineID": boot.vm.uuid.replace("-", ""),
+        "systemUUID": boot.vm.uuid,
+        "bootID": boot.id,
+        "kernelVersion": "6.8.0-79-generic",
+        "osImage": "Ubuntu 24.04.3 LTS",
+        "containerRuntimeVersion": "containerd://2.1.4",
+        "kubeletVersion": VERSION,
+        "kubeProxyVersion": "",
+        "operatingSystem": "linux",
+        "architecture": "amd64",
+    }
+
+
+def post_ready(node: Object, now: datetime, boot: Boot) -> None:
+    """The kubelet's status: fresh heartbeats, the resources that this boot found."""
+    _post_machine(node.setdefault("status", {}), boot)
+    for kind, reason, message in _PRESSURES:
+        _set(node, now, {"type": kind, "status": "False", "reason": reason, "message": message})
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
+    _set(node, now, ready)
+
+
+def post_unknown(node: Object, now: datetime) -> None:
+    """What the node lifecycle controller writes when a kubelet has gone silent; the last heartbeat stays."""
+    present = {found["type"]: found for found in at(node, "status.conditions") or []}
+    for kind in _CONDITION_TYPES:
+        heartbeat = present.get(kind, {}).get("lastHeartbeatTime") or timestamp(now)
+        unknown = {"type": kind, "status": "Unknown", "reason": "NodeStatusUnknown"}
+        unknown |= {"message": "Kubelet stopped posting node status.", "lastHeartbeatTime": heartbeat}
+        set_condition(node, now, unknown)
+
+
+def _set(node: Object, now: datetime, fresh: Object) -> None:
+    set_condition(node, now, fresh | {"lastHeartbeatTime": timestamp(now)})
+
+
+def new_lease(node: Object, now: datetime) -> Object:
+    name = node["metadata"]["name"]
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": name,
+            "namespace": LEASE_NAMESPACE,
+            "ownerReferences": [owner_reference(node, controller=False)],
+        },
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": micro_timestamp(now)},
+    }

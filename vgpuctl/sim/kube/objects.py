@@ -1,0 +1,145 @@
+"""Small questions to ask of Kubernetes objects, which are plain JSON here."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+Object = dict[str, Any]
+FINISHED = ("Succeeded", "Failed")
+_SUFFIXES = {"m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SUFFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+
+
+def copied(value: Any) -> Any:
+    """A copy all the way down; several times quicker than copy.deepcopy for plain JSON."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy in which a field that is null is not there, as the server reads it."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def timestamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def from_timestamp(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
+
+
+def quantity(text: str | float) -> float:
+    """What `500m`, `16Gi` or `3` amounts to."""
+    if not isinstance(text, str):
+        return float(text)
+    number = text.rstrip("mkMGTi")
+    return float(number) * _SUFFIXES[text[len(number) :]]
+
+
+def name_of(item: Object) -> str:
+    return str(item["metadata"]["name"])
+
+
+def namespace_of(item: Object) -> str:
+    return str(item["metadata"].get("namespace", ""))
+
+
+def uid_of(item: Object) -> str:
+    return str(item["metadata"]["uid"])
+
+
+def labels_of(item: Object) -> dict[str, str]:
+    return item["metadata"].get("labels") or {}
+
+
+def at(item: Object, path: str) -> Any:
+    """The value at a dotted path, or None."""
+    value: Any = item
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def controller_of(item: Object) -> Object | None:
+    owners: list[Object] = item["metadata"].get("ownerReferences") or []
+    return next((owner for owner in owners if owner.get("controller")), None)
+
+
+def owner_reference(owner: Object, *, controller: bool = True) -> Object:
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid_of(owner)}
+    return reference | ({"controller": True, "blockOwnerDeletion": True} if controller else {})
+
+
+def condition(item: Object, wanted: str) -> Object | None:
+    conditions: list[Object] = at(item, "status.conditions") or []
+    return next((found for found in conditions if found.get("type") == wanted), None)
+
+
+def set_condition(item: Object, when: datetime, wanted: Object) -> None:
+    """Put a condition in its place; the time of its last transition moves only when its status does."""
+    conditions: list[Object] = item.setdefault("status", {}).setdefault("conditions", [])
+    former = next((found for found in conditions if found.get("type") == wanted["type"]), None)
+    if former is not None and former.get("status") == wanted["status"]:
+        since = former.get("lastTransitionTime") or timestamp(when)
+    else:
+        since = timestamp(when)
+    fresh = wanted | {"lastTransitionTime": since}
+    if former is None:
+        conditions.append(fresh)
+    else:
+        conditions[conditions.index(former)] = fresh
+
+
+def is_true(item: Object, wanted: str) -> bool:
+    return (condition(item, wanted) or {}).get("status") == "True"
+
+
+def is_finished(pod: Object) -> bool:
+    return at(pod, "status.phase") in FINISHED
+
+
+def is_leaving(item: Object) -> bool:
+    return bool(item["metadata"].get("deletionTimestamp"))
+
+
+def is_active(pod: Object) -> bool:
+    return not is_finished(pod) and not is_leaving(pod)
+
+
+def is_mirror(pod: Object) -> bool:
+    return "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
+
+
+def is_daemon(pod: Object) -> bool:
+    return (controller_of(pod) or {}).get("kind") == "DaemonSet"
+
+
+def requests_of(pod: Object) -> dict[str, float]:
+    """What the pod's containers ask for together, and the one place among the node's pods."""
+    total: dict[str, float] = {"pods": 1.0}
+    for container in pod["spec"].get("containers") or []:
+        for resource, amount in ((container.get("resources") or {}).get("requests") or {}).items():
+            total[resource] = total.get(resource, 0.0) + quantity(amount)
+    return total
+
+
+def tolerates(pod: Object, taint: Object) -> list[Object]:
+    """The pod's tolerations that match the taint."""
+    return [toleration for toleration in pod["spec"].get("tolerations") or [] if _matches(toleration, taint)]
+
+
+def _matches(toleration: Object, taint: Object) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    return toleration.get("operator") == "Exists" or (toleration.get("value") or "") == (taint.get("value") or "")

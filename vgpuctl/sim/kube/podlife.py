@@ -1,0 +1,87 @@
+"""What a kubelet writes into a pod's status as it lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from vgpuctl.sim.kube.objects import Object, controller_of, set_condition, timestamp
+
+Action = Callable[[], None]
+Edit = Callable[[Object], None]
+
+
+def _conditions(pod: Object, now: datetime, statuses: dict[str, str], reason: str = "") -> None:
+    for kind, status in statuses.items():
+        set_condition(pod, now, {"type": kind, "status": status} | ({"reason": reason} if reason else {}))
+
+
+def creating(pod: Object, now: datetime, host_address: str) -> None:
+    status = pod["status"]
+    status.setdefault("startTime", timestamp(now))
+    status["hostIP"] = host_address
+    _conditions(pod, now, {"Initialized": "True"})
+    _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, "ContainersNotReady")
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    status["containerStatuses"] = [
+        _container(pod, container, {"ready": False, "started": False, "state": waiting})
+        for container in pod["spec"]["containers"]
+    ]
+
+
+def running(pod: Object, now: datetime, address: str) -> None:
+    status = pod["status"]
+    status["phase"] = "Running"
+    status["podIP"], status["podIPs"] = address, [{"ip": address}]
+    _conditions(pod, now, {"Initialized": "True", "Ready": "True", "ContainersReady": "True"})
+    state = {"running": {"startedAt": timestamp(now)}}
+    status["containerStatuses"] = [
+        _container(pod, container, {"ready": True, "started": True, "state": state})
+        for container in pod["spec"]["containers"]
+    ]
+
+
+def ready_again(pod: Object, now: datetime) -> None:
+    _conditions(pod, now, {"Ready": "True", "ContainersReady": "True"})
+
+
+def not_ready(pod: Object, now: datetime) -> None:
+    """Written by the node lifecycle controller when the node has gone silent."""
+    _conditions(pod, now, {"Ready": "False"})
+
+
+def restarting(pod: Object, now: datetime) -> None:
+    _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, "ContainersNotReady")
+    for container in pod["status"].get("containerStatuses") or []:
+        container["restartCount"] = container.get("restartCount", 0) + 1
+        container["ready"] = False
+
+
+def succeeded(pod: Object, now: datetime) -> None:
+    _over(pod, now, "Succeeded", {"exitCode": 0, "reason": "Completed"})
+
+
+def failed(pod: Object, now: datetime) -> None:
+    _over(pod, now, "Failed", {"exitCode": 137, "reason": "Error"})
+
+
+def _over(pod: Object, now: datetime, phase: str, terminated: Object) -> None:
+    pod["status"]["phase"] = phase
+    reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
+    _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, reason)
+    for container in pod["status"].get("containerStatuses") or []:
+        started = (container.get("state", {}).get("running") or {}).get("startedAt", timestamp(now))
+        times = {"startedAt": started, "finishedAt": timestamp(now)}
+        container |= {"ready": False, "started": False, "state": {"terminated": terminated | times}}
+
+
+def ends_by_itself(pod: Object) -> bool:
+    return pod["spec"]["restartPolicy"] != "Always" and (controller_of(pod) or {}).get("kind") == "Job"
+
+
+def _container(pod: Object, container: Object, state: Object) -> Object:
+    name = container["name"]
+    former = [found for found in pod["status"].get("containerStatuses") or [] if found.get("name") == name]
+    restarts = former[0].get("restartCount", 0) if former else 0
+    image = container.get("image", "")
+    return {"name": name, "image": image, "imageID": image, "restartCount": restarts, "lastState": {}} | state

@@ -1,0 +1,200 @@
+"""What an object must look like before anything behind the API trusts it. Only what the world reads is looked at."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from vgpuctl.sim.kube.errors import ApiError, invalid
+from vgpuctl.sim.kube.kinds import Kind
+from vgpuctl.sim.kube.objects import Object, at, from_timestamp
+
+TEXTS, QUANTITIES, INT_OR_PERCENT = "map[string]string", "resource.Quantity", "intstr.IntOrString"
+TIME, TIMES = "v1.Time", "map[string]v1.Time"
+_QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+
+# A schema is a type, a word above, a list of one schema, or a dict of fields. A field with `!` must be there; fields
+# that are not named are free.
+Schema = Any
+_CONTAINER = {"!name": str, "image": str, "resources": {"requests": QUANTITIES, "limits": QUANTITIES}}
+_TOLERATION = {"key": str, "operator": str, "effect": str, "value": str, "tolerationSeconds": int}
+_SELECTOR = {"matchLabels": TEXTS, "matchExpressions": [{"!key": str, "!operator": str, "values": [str]}]}
+_SPREAD = {"topologyKey": str, "maxSkew": int, "whenUnsatisfiable": str, "labelSelector": _SELECTOR}
+_POD_SPEC = {
+    "nodeName": str,
+    "nodeSelector": TEXTS,
+    "restartPolicy": str,
+    "terminationGracePeriodSeconds": int,
+    "containers": [_CONTAINER],
+    "tolerations": [_TOLERATION],
+    "topologySpreadConstraints": [_SPREAD],
+}
+_CONDITION_TIMES = {"lastTransitionTime": TIME, "lastHeartbeatTime": TIME}
+_CONDITIONS = {"conditions": [{"!type": str, "!status": str} | _CONDITION_TIMES]}
+_TEMPLATE = {"metadata": {"labels": TEXTS, "annotations": TEXTS}, "spec": _POD_SPEC}
+_REPLICAS = {f"{kind}eplicas": int for kind in ("r", "readyR", "availableR", "updatedR", "unavailableR")}
+_WORKLOAD = {
+    "spec": {"replicas": int, "selector": _SELECTOR, "template": _TEMPLATE},
+    "status": _REPLICAS | _CONDITIONS,
+}
+_METADATA = {
+    "name": str,
+    "namespace": str,
+    "generateName": str,
+    "resourceVersion": str,
+    "uid": str,
+    "labels": TEXTS,
+    "annotations": TEXTS,
+    "finalizers": [str],
+    "ownerReferences": [{"!apiVersion": str, "!kind": str, "!name": str, "!uid": str, "controller": bool}],
+}
+_TAINT = {"!key": str, "!effect": str, "value": str, "timeAdded": TIME}
+_ADDRESS = {"!type": str, "!address": str}
+_STATE = {"waiting": {"reason": str}, "running": {"startedAt": TIME}, "terminated": {"reason": str}}
+_CONTAINER_STATUS = {"!name": str, "ready": bool, "restartCount": int, "state": _STATE}
+_COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods", "observedGeneration")
+_JOB_SPEC = {"parallelism": int, "completions": int, "backoffLimit": int, "suspend": bool}
+SHAPES: dict[str, Schema] = {
+    "nodes": {
+        "spec": {"unschedulable": bool, "providerID": str, "taints": [_TAINT]},
+        "status": {"capacity": QUANTITIES, "allocatable": QUANTITIES, "addresses": [_ADDRESS], "nodeInfo": {}}
+        | _CONDITIONS,
+    },
+    "pods": {"spec": _POD_SPEC, "status": {"phase": str, "containerStatuses": [_CONTAINER_STATUS]} | _CONDITIONS},
+    "configmaps": {"data": TEXTS},
+    "leases": {"spec": {"holderIdentity": str, "leaseDurationSeconds": int, "renewTime": TIME, "acquireTime": TIME}},
+    "deployments": _WORKLOAD,
+    "replicasets": _WORKLOAD,
+    "statefulsets": _WORKLOAD,
+    "daemonsets": _WORKLOAD,
+    "jobs": {
+        "spec": _JOB_SPEC | {"selector": _SELECTOR, "template": _TEMPLATE},
+        "status": {"startTime": TIME, "completionTime": TIME, "succeeded": int} | _CONDITIONS,
+    },
+    "events": {
+        **dict.fromkeys(("firstTimestamp", "lastTimestamp", "eventTime"), TIME),
+        **{field: {} for field in ("involvedObject", "source", "series")},
+        **{"count": int, "message": str},
+    },
+    "poddisruptionbudgets": {
+        "spec": {"minAvailable": INT_OR_PERCENT, "maxUnavailable": INT_OR_PERCENT, "selector": _SELECTOR}
+        | {"unhealthyPodEvictionPolicy": str},
+        "status": {"disruptedPods": TIMES} | dict.fromkeys(_COUNTS, int) | _CONDITIONS,
+    },
+}
+_TEMPLATED = "spec.template.spec.containers"
+_REQUIRED = {
+    "pods": ("spec.containers",),
+    "deployments": ("spec.selector", _TEMPLATED),
+    "replicasets": ("spec.selector", _TEMPLATED),
+    "jobs": (_TEMPLATED,),
+}
+
+
+def check(kind: Kind, item: Object) -> None:
+    """Refuse what the real server would refuse to decode or to accept."""
+    _shaped(item, {"metadata": _METADATA, "spec": {}, "status": {}}, "")
+    _shaped(item, SHAPES.get(kind.plural, {}), "")
+    causes = _mistakes(kind, item)
+    if causes:
+        raise invalid(kind, item["metadata"].get("name", ""), causes)
+
+
+def _shaped(value: Any, schema: Schema, path: str) -> None:
+    if value is None:
+        return
+    if isinstance(schema, dict):
+        _expect(isinstance(value, dict), value, path)
+        for name, inner in schema.items():
+            field = name.lstrip("!")
+            _expect(field == name or value.get(field) is not None, value, f"{path}.{field}")
+            _shaped(value.get(field), inner, f"{path}.{field}")
+    elif isinstance(schema, list):
+        _expect(isinstance(value, list) and None not in value, value, path)
+        for item in value:
+            _shaped(item, schema[0], path)
+    elif schema == TEXTS:
+        _expect(isinstance(value, dict) and all(isinstance(text, str) for text in value.values()), value, path)
+    elif schema == QUANTITIES:
+        _expect(isinstance(value, dict) and all(map(_is_quantity, value.values())), value, path)
+    elif schema == TIMES:
+        _expect(isinstance(value, dict) and all(map(_is_time, value.values())), value, path)
+    elif schema == TIME:
+        _expect(_is_time(value), value, path)
+    elif schema == INT_OR_PERCENT:
+        _expect(_is_int(value) or bool(re.fullmatch(r"[0-9]+%", str(value))), value, path)
+    else:
+        _expect(_is_int(value) if schema is int else isinstance(value, schema), value, path)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return bool(from_timestamp(value))
+    except (ValueError, AttributeError, OverflowError):
+        return False
+
+
+def _is_quantity(value: Any) -> bool:
+    return _is_int(value) or (isinstance(value, str) and bool(_QUANTITY.fullmatch(value)))
+
+
+def _expect(fits: bool, value: Any, path: str) -> None:
+    if not fits:
+        found = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+        raise ApiError(400, "BadRequest", f"json: cannot unmarshal {found} into Go struct field {path[1:]}")
+
+
+def _mistakes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
+    metadata = item["metadata"]
+    causes = []
+    name = metadata.get("name") or ""
+    if not name:
+        causes.append(("metadata.name", "FieldValueRequired", "Required value: name or generateName is required"))
+    elif len(name) > 253 or not _NAME.fullmatch(name):
+        causes.append(("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {_NAME_RULE}'))
+    for key, value in (metadata.get("labels") or {}).items():
+        causes += _label_mistakes(key, value)
+    for path in _REQUIRED.get(kind.plural, ()):
+        if not at(item, path):
+            causes.append((path, "FieldValueRequired", "Required value"))
+    replicas = at(item, "spec.replicas")
+    if isinstance(replicas, int) and replicas < 0:
+        causes.append(("spec.replicas", "FieldValueInvalid", f"Invalid value: {replicas}: {_NOT_NEGATIVE}"))
+    return causes
+
+
+def _label_mistakes(key: str, value: str) -> list[tuple[str, str, str]]:
+    field, reason = "metadata.labels", "FieldValueInvalid"
+    causes = []
+    if not _LABEL_NAME.fullmatch(key.rpartition("/")[2]) or len(key.rpartition("/")[2]) > 63:
+        causes.append((field, reason, f'Invalid value: "{key}": {_LABEL_NAME_RULE}'))
+    if len(value) > 63:
+        causes.append((field, reason, f'Invalid value: "{value}": must be no more than 63 bytes'))
+    elif not _LABEL_VALUE.fullmatch(value):
+        causes.append((field, reason, f'Invalid value: "{value}": {_LABEL_VALUE_RULE}'))
+    return causes
+
+
+_NOT_NEGATIVE = "must be greater than or equal to 0"
+_NAME_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_NAME_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_LABEL_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)

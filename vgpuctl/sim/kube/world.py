@@ -1,0 +1,69 @@
+"""The simulated Kubernetes without any wire: objects, controllers and kubelets in virtual time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.inventory import Durations, Inventory
+from vgpuctl.sim.kube.budgets import Budgets
+from vgpuctl.sim.kube.founding import Founding
+from vgpuctl.sim.kube.garbage import GarbageCollector
+from vgpuctl.sim.kube.ground import Ground
+from vgpuctl.sim.kube.jobs import Jobs
+from vgpuctl.sim.kube.kubelet import Pace
+from vgpuctl.sim.kube.kubelets import Kubelets
+from vgpuctl.sim.kube.lifecycle import NodeLifecycle, TaintEviction
+from vgpuctl.sim.kube.scheduler import Scheduler
+from vgpuctl.sim.kube.store import Store
+from vgpuctl.sim.kube.workloads import Deployments, ReplicaSets
+
+
+class KubernetesWorld:
+    """A cluster with one node for each VM. It is told what the VMs' power does (it is the vCenter's `Guests`)."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        inventory: Inventory,
+        durations: Durations,
+        *,
+        node_grace_s: float = 40.0,
+        training_s: float = 3600.0,
+        seed: int = 1,
+    ) -> None:
+        chance = random.Random(seed)  # noqa: S311 names of pods are no secrets
+        self.clock = clock
+        self.store = Store(clock, chance)
+        self.ground = Ground(clock, self.store)
+        self.kubelets = Kubelets(self.ground, inventory, Pace(durations, training_s), chance)
+        self.controllers = (
+            NodeLifecycle(self.ground, node_grace_s),
+            TaintEviction(self.ground),
+            Scheduler(self.ground),
+            Deployments(self.ground),
+            ReplicaSets(self.ground),
+            Jobs(self.ground),
+            Budgets(self.ground),
+            GarbageCollector(self.ground),
+        )
+        self.founding = Founding(self.ground, inventory, self.kubelets)
+
+    def boot(self, vm: str, gpus: int) -> None:
+        self.kubelets[vm].boot(gpus)
+
+    def freeze(self, vm: str) -> None:
+        self.kubelets[vm].freeze()
+
+    def thaw(self, vm: str) -> None:
+        self.kubelets[vm].thaw()
+
+    def halt(self, vm: str) -> None:
+        self.kubelets[vm].halt()
+
+    def shut_down(self, vm: str, then: Callable[[], None]) -> None:
+        self.kubelets.shut_down(vm, then)
+
+    def running(self, vm: str) -> bool:
+        return self.kubelets[vm].running

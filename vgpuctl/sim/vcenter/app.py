@@ -1,0 +1,138 @@
+"""The simulated vCenter over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from vgpuctl.sim.calls import Calls
+from vgpuctl.sim.vcenter import (
+    faults,
+    property_methods,  # noqa: F401 - the imports that look unused register the methods
+    requests,
+    search_methods,  # noqa: F401
+    service,
+    session_methods,  # noqa: F401
+    view_methods,  # noqa: F401
+    vm_methods,  # noqa: F401
+)
+from vgpuctl.sim.vcenter.center import Center
+from vgpuctl.sim.vcenter.dispatch import HANDLERS, OPEN_TO_ALL, Call
+from vgpuctl.sim.vcenter.estate import Estate
+from vgpuctl.sim.vcenter.metadata import NEWEST, version_of
+from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.vcenter.serialiser import Xml, fault_response, response, serialise
+from vgpuctl.sim.vcenter.sessions import COOKIE, Session, Sessions
+from vgpuctl.sim.vcenter.vmomi import vmodl
+
+_XML = 'text/xml; charset="utf-8"'
+_log = logging.getLogger(__name__)
+
+
+def vcenter_app(estate: Estate, calls: Calls, user: str, password: str) -> Starlette:
+    """`app.state.center` is for those who run it: its sessions can be ended, its pages made small."""
+    endpoint = _Endpoint(Center(estate, Sessions(user, password)), calls)
+    app = Starlette(
+        routes=[
+            Route("/sdk", endpoint.soap, methods=["POST"]),
+            Route("/sdk/", endpoint.soap, methods=["POST"]),
+            Route("/sdk/vimServiceVersions.xml", _versions),
+        ]
+    )
+    app.state.center = endpoint.center
+    return app
+
+
+class _Endpoint:
+    def __init__(self, center: Center, calls: Calls) -> None:
+        self.center = center
+        self._calls = calls
+
+    async def soap(self, http: HttpRequest) -> Response:
+        """Whatever happens is answered: a result or a fault, never a traceback."""
+        version = NEWEST
+        try:
+            version = version_of(http.headers.get("soapaction", ""))
+            request = requests.parse(await http.body())
+            self._calls.count("vcenter", request.method)
+            call = self._call(http, request, version)
+            return _answered(http, call, request, await self._result(http, call, request))
+        except vmodl.MethodFault as fault:
+            return _failed(fault, version)
+        except Refusal as refusal:
+            return _failed(faults.fault_of(refusal), version)
+        except requests.UnknownMethod as unknown:
+            return _failed(faults.method_not_found(str(unknown)), version)
+        except requests.BadRequest as bad:
+            return _failed(faults.invalid_request(str(bad)), version)
+        except Exception as error:
+            _log.exception("the simulated vCenter could not answer")
+            return _failed(vmodl.fault.SystemError(msg=f"A general system error occurred: {error}", reason=str(error)))
+
+    def _call(self, http: HttpRequest, request: requests.Request, version: Any) -> Call:
+        session = self.center.sessions.find(http.cookies.get(COOKIE))
+        if not session and request.method not in OPEN_TO_ALL:
+            raise faults.not_authenticated(request.this)
+        thing = self.center.find(request.this, session)
+        if not thing:
+            raise faults.not_found(request.this)
+        if request.method not in HANDLERS or not isinstance(thing.ref, request.info.type):
+            raise faults.not_supported(request.method)
+        address = http.client.host if http.client else ""
+        self._note_activity(session)
+        return Call(self.center, session, thing, version, address, http.headers.get("user-agent", ""))
+
+    async def _result(self, http: HttpRequest, call: Call, request: requests.Request) -> Any:
+        result = HANDLERS[request.method](call, *request.arguments)
+        return await _unless_gone(http, result) if inspect.isawaitable(result) else result
+
+    def _note_activity(self, session: Session | None) -> None:
+        if session:
+            session.calls += 1
+            session.last_active = self.center.estate.clock.utc()
+
+
+async def _versions(http: HttpRequest) -> Response:
+    return Response(service.versions_xml(), media_type=_XML)
+
+
+def _answered(http: HttpRequest, call: Call, request: requests.Request, result: Any) -> Response:
+    answer = Response(response(request.method, _content(call, request, result)), media_type=_XML)
+    if request.method == "Login" and call.session:
+        answer.set_cookie(COOKIE, call.session.key, path="/", httponly=True, secure=http.url.scheme == "https")
+    return answer
+
+
+def _content(call: Call, request: requests.Request, result: Any) -> str:
+    if result is None or isinstance(result, Xml):
+        return result or ""
+    declared = type(result) if request.info is requests.FETCH else request.info.result
+    return serialise("returnval", result, declared, call.version)
+
+
+def _failed(fault: Any, version: Any = NEWEST) -> Response:
+    return Response(fault_response(fault, version), status_code=500, media_type=_XML)
+
+
+async def _unless_gone(http: HttpRequest, result: Any) -> Any:
+    """Wait for the result, but no longer than the client does."""
+    waiting = asyncio.ensure_future(result)
+    gone = asyncio.ensure_future(_disconnect(http))
+    try:
+        await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return await waiting if waiting.done() else None
+    finally:
+        waiting.cancel()
+        gone.cancel()
+
+
+async def _disconnect(http: HttpRequest) -> None:
+    while (await http.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,108 @@
+"""All managed objects of one vCenter, by their ids, and news of what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from vgpuctl.sim.vcenter import refs, service
+from vgpuctl.sim.vcenter.estate import Estate
+from vgpuctl.sim.vcenter.host_properties import GRAPHICS_MANAGER, HOST
+from vgpuctl.sim.vcenter.records import Host, Task, Vm
+from vgpuctl.sim.vcenter.sessions import SESSION_MANAGER, Session, Sessions
+from vgpuctl.sim.vcenter.task_properties import TASK
+from vgpuctl.sim.vcenter.things import PropertyTable, Thing, read
+from vgpuctl.sim.vcenter.tree import tree
+from vgpuctl.sim.vcenter.vm_properties import VM
+
+SERVICE = PropertyTable()
+TASK_MANAGER = PropertyTable()
+_OTHER_MANAGER = PropertyTable()
+_TABLES = {"SessionManager": SESSION_MANAGER, "TaskManager": TASK_MANAGER}
+Listener = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a property may depend on."""
+
+    estate: Estate
+    sessions: Sessions
+    session: Session | None
+
+
+class Center:
+    def __init__(self, estate: Estate, sessions: Sessions) -> None:
+        self.estate = estate
+        self.sessions = sessions
+        self.page_limit: int | None = None
+        self._listeners: dict[Listener, None] = {}
+        self._things = {thing.moid: thing for thing in self._standing_things()}
+        estate.subscribe(self._changed)
+
+    def find(self, ref: Any, session: Session | None) -> Thing | None:
+        """A thing by its reference, which must not claim to be of another type."""
+        thing = self._by_moid(ref._moId, session)
+        return thing if thing and isinstance(thing.ref, type(ref)) else None
+
+    def read(self, thing: Thing, path: str, session: Session | None) -> Any:
+        return read(thing, path, Context(self.estate, self.sessions, session))
+
+    def subject(self, ref: Any) -> Any:
+        """The VM or host behind a reference that has been found already."""
+        return self._things[ref._moId].subject
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tell `listener` the id of each thing that changes; the answer is a function that ends it."""
+        self._listeners[listener] = None
+        return partial(self._listeners.pop, listener, None)
+
+    def _by_moid(self, moid: str, session: Session | None) -> Thing | None:
+        found = self._things.get(moid)
+        if not found and session:
+            found = session.things.get(moid)
+        if not found and moid in self.estate.tasks:
+            task = self.estate.tasks[moid]
+            found = Thing(refs.of(task), TASK, task)
+        return found
+
+    def tell(self, moid: str) -> None:
+        """Something behind this id has changed."""
+        for listener in tuple(self._listeners):
+            listener(moid)
+
+    def _changed(self, changed: Host | Vm | Task) -> None:
+        self.tell(changed.moid)
+
+    def _standing_things(self) -> list[Thing]:
+        estate = self.estate
+        hosts = list(estate.hosts.values())
+        standing = [
+            Thing(refs.SERVICE, SERVICE, None),
+            *(Thing(refs.of(host), HOST, host) for host in hosts),
+            *(Thing(refs.graphics_manager(host), GRAPHICS_MANAGER, host) for host in hosts),
+            *(Thing(refs.of(vm), VM, vm) for vm in estate.vms.values()),
+        ]
+        managers = (
+            Thing(ref, _TABLES.get(ref._moId, _OTHER_MANAGER), None)
+            for ref in service.managers()
+            if ref._moId != refs.ROOT._moId
+        )
+        return [*standing, *managers, *tree(estate)]
+
+
+@SERVICE("content")
+def _content(_: Any, __: Any) -> Any:
+    return service.content()
+
+
+@SERVICE("serverClock")
+def _server_clock(context: Context, _: Any) -> Any:
+    return context.estate.clock.utc()
+
+
+@TASK_MANAGER("recentTask")
+def _recent_task(context: Context, _: Any) -> list[Any]:
+    return refs.of_all(context.estate.tasks.values())

@@ -1,0 +1,170 @@
+"""One property filter: which properties of which objects, and what of them its client has not seen yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from vgpuctl.sim.vcenter import faults
+from vgpuctl.sim.vcenter.center import Center
+from vgpuctl.sim.vcenter.metadata import UnknownPath, check_path, wire_name
+from vgpuctl.sim.vcenter.selection import Selection, UnknownSelection
+from vgpuctl.sim.vcenter.serialiser import Xml, element, reference, serialise, text
+from vgpuctl.sim.vcenter.sessions import Session
+from vgpuctl.sim.vcenter.things import Thing
+from vgpuctl.sim.vcenter.vmomi import support
+
+Values = dict[str, Xml]
+
+
+@dataclass
+class Scope:
+    """A filter's specification, checked, and what is read by it."""
+
+    center: Center
+    session: Session
+    version: Any
+    spec: Any
+    selection: Selection = field(init=False)
+    _paths: dict[Any, list[str] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check(self.spec)
+        for spec in self.spec.objectSet:
+            if not self.center.find(spec.obj, self.session):
+                raise faults.not_found(spec.obj)
+        try:
+            self.selection = Selection(self.spec.objectSet, self._follow)
+        except UnknownSelection as unknown:
+            raise faults.invalid_argument(f"specSet.selectSet.name {unknown}") from unknown
+
+    def values(self, moid: str) -> tuple[Thing, Values] | None:
+        """The set properties of one selected object; None where no PropertySpec speaks of its type."""
+        ref = self.selection.refs.get(moid)
+        thing = self.center.find(ref, self.session) if ref else None
+        if not thing:
+            return None
+        paths = self._paths_for(thing)
+        if paths is None:
+            return None
+        return thing, dict(self._read(thing, paths))
+
+    def _read(self, thing: Thing, paths: list[str]) -> Iterator[tuple[str, Xml]]:
+        for path in paths:
+            try:
+                value = self.center.read(thing, path, self.session)
+            except UnknownPath:
+                raise faults.invalid_property(path) from None
+            if value is not None:
+                yield path, serialise("val", value, object, self.version)
+
+    def _follow(self, ref: Any, path: str) -> Any:
+        thing = self.center.find(ref, self.session)
+        return self.center.read(thing, path, self.session) if thing else None
+
+    def _paths_for(self, thing: Thing) -> list[str] | None:
+        """The union of all PropertySpecs that name the object's type or one of its ancestors."""
+        kind = type(thing.ref)
+        if kind not in self._paths:
+            specs = [spec for spec in self.spec.propSet if issubclass(kind, spec.type)]
+            paths = [path for spec in specs for path in (thing.table.names() if spec.all else spec.pathSet)]
+            self._paths[kind] = list(dict.fromkeys(paths)) if specs else None
+        return self._paths[kind]
+
+
+@dataclass
+class Filter:
+    ref: Any
+    scope: Scope
+    _known: dict[str, Values] = field(default_factory=dict)
+    _touched: dict[str, None] = field(default_factory=dict)
+    _dirty: dict[str, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Its client has seen nothing."""
+        self._known.clear()
+        self._follow_changes()
+        self._dirty = dict.fromkeys(self.scope.selection.selected)
+
+    def note(self, moid: str) -> bool:
+        """Something has changed: does it concern this filter?"""
+        if not self.scope.selection.concerns(moid):
+            return False
+        self._touched[moid] = None
+        return True
+
+    def drain(self, limit: int | None) -> tuple[list[Xml], bool]:
+        """Up to `limit` objects' updates, and whether there are more."""
+        self._follow_changes()
+        updates: list[Xml] = []
+        while self._dirty and (limit is None or len(updates) < limit):
+            moid = next(iter(self._dirty))
+            del self._dirty[moid]
+            updates += self._update(moid)
+        return updates, bool(self._dirty)
+
+    def _follow_changes(self) -> None:
+        for moid in self._touched:
+            self._dirty[moid] = None
+            self._dirty.update(dict.fromkeys(self.scope.selection.refresh(moid)))
+        self._touched.clear()
+
+    def _update(self, moid: str) -> Iterator[Xml]:
+        selected = moid in self.scope.selection.selected
+        found = self.scope.values(moid) if selected else None
+        known = self._known.pop(moid, None)
+        if found:
+            thing, values = found
+            self._known[moid] = values
+            kind, changed = ("enter", values) if known is None else ("modify", _difference(known, values))
+            if changed or known is None:
+                yield _object_update(kind, thing.ref, changed)
+        elif known is not None:
+            yield _object_update("leave", self._gone(moid), {})
+
+    def _gone(self, moid: str) -> Any:
+        """Only tasks ever go."""
+        return support.GetVmodlType("vim.Task")(moid)
+
+
+def _difference(before: Values, after: Values) -> dict[str, Xml | None]:
+    changed: dict[str, Xml | None] = {path: xml for path, xml in after.items() if before.get(path) != xml}
+    return {**changed, **dict.fromkeys(before.keys() - after.keys())}
+
+
+def _object_update(kind: str, ref: Any, values: dict[str, Xml | None] | Values) -> Xml:
+    changes = (
+        element("changeSet", text("name", path), text("op", "assign"), xml or "") for path, xml in values.items()
+    )
+    return element("objectSet", text("kind", kind), reference("obj", ref), *changes)
+
+
+def object_content(name: str, thing: Thing, values: Values) -> Xml:
+    properties = (element("propSet", text("name", path), xml) for path, xml in values.items())
+    return element(name, reference("obj", thing.ref), *properties)
+
+
+def _check(spec: Any) -> None:
+    for properties in spec.propSet:
+        for path in properties.pathSet:
+            _check_path(properties.type, path)
+    for traversal in _traversals(item for each in spec.objectSet for item in each.selectSet):
+        _check_path(traversal.type, traversal.path)
+
+
+def _check_path(kind: Any, path: str) -> None:
+    try:
+        check_path(kind, path)
+    except UnknownPath:
+        raise faults.invalid_property(path) from None
+
+
+def _traversals(specs: Any) -> Iterator[Any]:
+    for spec in specs:
+        if wire_name(type(spec)) == "TraversalSpec":
+            yield spec
+            yield from _traversals(spec.selectSet)

@@ -1,0 +1,43 @@
+"""References to the things of the estate, and to the tree around them, whose ids never change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from vgpuctl.sim.vcenter.estate import DATACENTER
+from vgpuctl.sim.vcenter.records import Host, Task, Vm
+from vgpuctl.sim.vcenter.vmomi import vim, vmodl
+
+ROOT = vim.Folder("group-d1")
+DC = vim.Datacenter(DATACENTER[0])
+VM_FOLDER = vim.Folder("group-v3")
+HOST_FOLDER = vim.Folder("group-h4")
+STORE_FOLDER = vim.Folder("group-s5")
+NETWORK_FOLDER = vim.Folder("group-n6")
+CLUSTER = vim.ClusterComputeResource("domain-c7")
+POOL = vim.ResourcePool("resgroup-8")
+STORE = vim.Datastore("datastore-9")
+NETWORK = vim.Network("network-10")
+
+SERVICE = vim.ServiceInstance("ServiceInstance")
+COLLECTOR = vmodl.query.PropertyCollector("propertyCollector")
+SESSIONS = vim.SessionManager("SessionManager")
+VIEWS = vim.view.ViewManager("ViewManager")
+SEARCH = vim.SearchIndex("SearchIndex")
+
+
+def of(subject: Host | Vm | Task) -> Any:
+    if isinstance(subject, Vm):
+        return vim.VirtualMachine(subject.moid)
+    if isinstance(subject, Host):
+        return vim.HostSystem(subject.moid)
+    return vim.Task(subject.moid)
+
+
+def of_all(subjects: Iterable[Host | Vm | Task]) -> list[Any]:
+    return [of(subject) for subject in subjects]
+
+
+def graphics_manager(host: Host) -> Any:
+    return vim.host.GraphicsManager(f"graphicsManager-{host.moid}")

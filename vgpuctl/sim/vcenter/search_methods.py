@@ -1,0 +1,81 @@
+"""The SearchIndex, and what else is asked of the inventory without a property collector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.sim.vcenter import refs
+from vgpuctl.sim.vcenter.center import Center
+from vgpuctl.sim.vcenter.dispatch import Call, answers
+from vgpuctl.sim.vcenter.host_properties import vgpu_types
+from vgpuctl.sim.vcenter.view_methods import children_of
+from vgpuctl.sim.vcenter.vmomi import vim
+
+
+@answers("FindByInventoryPath")
+def find_by_inventory_path(call: Call, path: str) -> Any:
+    found = refs.ROOT
+    for name in filter(None, path.split("/")):
+        found = _child(call.center, found, name)
+        if found is None:
+            return None
+    return found
+
+
+@answers("FindChild")
+def find_child(call: Call, entity: Any, name: str) -> Any:
+    return _child(call.center, entity, name)
+
+
+@answers("FindByUuid")
+def find_by_uuid(call: Call, datacenter: Any, uuid: str, is_vm: bool, by_instance: bool | None) -> Any:
+    return next(iter(_with_uuid(call, uuid, is_vm, by_instance)), None)
+
+
+@answers("FindAllByUuid")
+def find_all_by_uuid(call: Call, datacenter: Any, uuid: str, is_vm: bool, by_instance: bool | None) -> Any:
+    return _with_uuid(call, uuid, is_vm, by_instance)
+
+
+@answers("FindByDnsName")
+def find_by_dns_name(call: Call, datacenter: Any, name: str, is_vm: bool) -> Any:
+    estate = call.center.estate
+    found = estate.vms.get(name) if is_vm else estate.hosts.get(name)
+    return refs.of(found) if found else None
+
+
+@answers("RetrieveVgpuProfileInfo")
+def retrieve_vgpu_profile_info(call: Call) -> Any:
+    return [_profile(vgpu) for vgpu in vgpu_types(call.subject)]
+
+
+def _profile(vgpu: str) -> Any:
+    size = vgpu.rpartition("-")[2]
+    return vim.vm.VgpuProfileInfo(
+        profileName=vgpu,
+        deviceVendorId=0x10DE,
+        fbSizeInGib=int(size[:-1]),
+        profileSharing="timeSliced",
+        profileClass="quadro" if size.endswith("q") else "compute",
+    )
+
+
+def _with_uuid(call: Call, uuid: str, is_vm: bool, by_instance: bool | None) -> list[Any]:
+    path = "config.instanceUuid" if by_instance else "config.uuid"
+    if not is_vm:
+        path = "hardware.systemInfo.uuid"
+    estate = call.center.estate
+    for subject in estate.vms.values() if is_vm else estate.hosts.values():
+        ref = refs.of(subject)
+        thing = call.center.find(ref, None)
+        if thing and str(call.center.read(thing, path, None)).lower() == uuid.lower():
+            return [ref]
+    return []
+
+
+def _child(center: Center, parent: Any, name: str) -> Any:
+    for ref in children_of(center, parent):
+        thing = center.find(ref, None)
+        if thing and center.read(thing, "name", None) == name:
+            return ref
+    return None

@@ -1,0 +1,59 @@
+"""A task's properties: `info` whole, and each of its leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.sim.vcenter import refs
+from vgpuctl.sim.vcenter.faults import fault_of
+from vgpuctl.sim.vcenter.metadata import NAMESPACE
+from vgpuctl.sim.vcenter.records import PoweredOnMany, Task
+from vgpuctl.sim.vcenter.things import PropertyTable
+from vgpuctl.sim.vcenter.vmomi import support, vim
+
+TASK = PropertyTable()
+
+
+@TASK("info.state")
+def _state(_: Any, task: Task) -> str:
+    return task.state.value
+
+
+@TASK("info.error")
+def _error(_: Any, task: Task) -> Any:
+    return fault_of(task.error) if task.error else None
+
+
+@TASK("info")
+def info(_: Any, task: Task) -> Any:
+    return vim.TaskInfo(
+        key=task.moid,
+        task=refs.of(task),
+        name=support.GetWsdlMethod(NAMESPACE, task.operation.value),
+        descriptionId=task.operation.description_id,
+        entity=_entity(task),
+        entityName=task.entity_name,
+        state=task.state.value,
+        cancelled=False,
+        cancelable=False,
+        error=fault_of(task.error) if task.error else None,
+        result=_result(task.result) if task.result else None,
+        progress=task.progress,
+        reason=vim.TaskReasonUser(userName="simulated"),
+        queueTime=task.queued,
+        startTime=task.started,
+        completeTime=task.completed,
+        eventChainId=0,
+    )
+
+
+def _entity(task: Task) -> Any:
+    return refs.DC if task.entity_moid == refs.DC._moId else vim.VirtualMachine(task.entity_moid)
+
+
+def _result(result: PoweredOnMany) -> Any:
+    attempted, refused = vim.cluster.AttemptedVmInfo, vim.cluster.NotAttemptedVmInfo
+    return vim.cluster.PowerOnVmResult(
+        attempted=[attempted(vm=refs.of(vm), task=refs.of(task)) for vm, task in result.attempted],
+        notAttempted=[refused(vm=refs.of(vm), fault=fault_of(refusal)) for vm, refusal in result.refused],
+    )

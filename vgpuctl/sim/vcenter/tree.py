@@ -1,0 +1,121 @@
+"""The inventory around the hosts and VMs: it stands from the beginning and never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from vgpuctl.sim.vcenter import refs
+from vgpuctl.sim.vcenter.estate import DATACENTER, Estate
+from vgpuctl.sim.vcenter.things import PropertyTable, Thing
+from vgpuctl.sim.vcenter.vmomi import vim
+
+_TIB = 1 << 40
+
+
+def tree(estate: Estate) -> Iterator[Thing]:
+    yield from _folders(estate)
+    yield _datacenter()
+    yield from _compute(estate)
+    yield from _storage_and_network(estate)
+
+
+def _folders(estate: Estate) -> Iterator[Thing]:
+    vms = refs.of_all(estate.vms.values())
+    yield _thing(refs.ROOT, "Datacenters", None, childEntity=[refs.DC], childType=["Folder", "Datacenter"])
+    yield _folder(refs.VM_FOLDER, "vm", vms, "VirtualMachine")
+    yield _folder(refs.HOST_FOLDER, "host", [refs.CLUSTER], "ComputeResource")
+    yield _folder(refs.STORE_FOLDER, "datastore", [refs.STORE], "Datastore")
+    yield _folder(refs.NETWORK_FOLDER, "network", [refs.NETWORK], "Network")
+
+
+def _datacenter() -> Thing:
+    return _thing(
+        refs.DC,
+        DATACENTER[1],
+        refs.ROOT,
+        vmFolder=refs.VM_FOLDER,
+        hostFolder=refs.HOST_FOLDER,
+        datastoreFolder=refs.STORE_FOLDER,
+        networkFolder=refs.NETWORK_FOLDER,
+        datastore=[refs.STORE],
+        network=[refs.NETWORK],
+        configuration=vim.Datacenter.ConfigInfo(),
+    )
+
+
+def _compute(estate: Estate) -> Iterator[Thing]:
+    hosts = refs.of_all(estate.hosts.values())
+    yield _thing(
+        refs.CLUSTER,
+        estate.inventory.cluster,
+        refs.HOST_FOLDER,
+        host=hosts,
+        datastore=[refs.STORE],
+        network=[refs.NETWORK],
+        resourcePool=refs.POOL,
+        configurationEx=vim.cluster.ConfigInfoEx(
+            dasConfig=vim.cluster.DasConfigInfo(enabled=False), drsConfig=vim.cluster.DrsConfigInfo(enabled=False)
+        ),
+        summary=vim.ClusterComputeResource.Summary(
+            numHosts=len(hosts), numEffectiveHosts=len(hosts), overallStatus="green"
+        ),
+    )
+    yield _thing(
+        refs.POOL,
+        "Resources",
+        refs.CLUSTER,
+        owner=refs.CLUSTER,
+        resourcePool=[],
+        vm=refs.of_all(estate.vms.values()),
+        config=_unlimited(),
+        summary=vim.ResourcePool.Summary(name="Resources", config=_unlimited(), runtime=_pool_runtime()),
+        runtime=_pool_runtime(),
+    )
+
+
+def _unlimited() -> Any:
+    shares = vim.SharesInfo(shares=4000, level="normal")
+    allocation = vim.ResourceAllocationInfo(reservation=0, expandableReservation=True, limit=-1, shares=shares)
+    return vim.ResourceConfigSpec(entity=refs.POOL, cpuAllocation=allocation, memoryAllocation=allocation)
+
+
+def _pool_runtime() -> Any:
+    usage = vim.ResourcePool.ResourceUsage()
+    return vim.ResourcePool.RuntimeInfo(memory=usage, cpu=usage, overallStatus="green")
+
+
+def _storage_and_network(estate: Estate) -> Iterator[Thing]:
+    vms = refs.of_all(estate.vms.values())
+    name = f"{estate.inventory.cluster}-store"
+    summary = vim.Datastore.Summary(
+        datastore=refs.STORE,
+        name=name,
+        url="ds:///vmfs/volumes/simulated/",
+        capacity=100 * _TIB,
+        freeSpace=90 * _TIB,
+        accessible=True,
+        multipleHostAccess=True,
+        type="VMFS",
+        maintenanceMode="normal",
+    )
+    yield _thing(refs.STORE, name, refs.STORE_FOLDER, summary=summary, vm=vms)
+    network = vim.Network.Summary(network=refs.NETWORK, name="VM Network", accessible=True)
+    hosts = refs.of_all(estate.hosts.values())
+    yield _thing(refs.NETWORK, "VM Network", refs.NETWORK_FOLDER, summary=network, vm=vms, host=hosts)
+
+
+def _folder(ref: Any, name: str, children: list[Any], kind: str) -> Thing:
+    return _thing(ref, name, refs.DC, childEntity=children, childType=["Folder", kind])
+
+
+def _thing(ref: Any, name: str, parent: Any, **values: Any) -> Thing:
+    entity = {"name": name, "parent": parent, "overallStatus": "green", "configStatus": "green", **values}
+    table = PropertyTable()
+    for path in entity:
+        table(path)(_from_subject(path))
+    return Thing(ref, table, entity)
+
+
+def _from_subject(path: str) -> Any:
+    return lambda _, subject: subject[path]

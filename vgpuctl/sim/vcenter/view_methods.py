@@ -1,0 +1,89 @@
+"""Views: sets of objects that a filter may start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from vgpuctl.sim.vcenter import faults
+from vgpuctl.sim.vcenter.center import Center
+from vgpuctl.sim.vcenter.dispatch import Call, answers
+from vgpuctl.sim.vcenter.things import PropertyTable, Thing
+from vgpuctl.sim.vcenter.vmomi import vim
+
+VIEW = PropertyTable()
+_CHILDREN = ("childEntity", "vmFolder", "hostFolder", "datastoreFolder", "networkFolder", "host", "resourcePool", "vm")
+
+
+@answers("CreateContainerView")
+def create_container_view(call: Call, container: Any, kinds: list[Any], recursive: bool) -> Any:
+    if not call.center.find(container, call.session):
+        raise faults.not_found(container)
+    inside = _inside(call.center, container, bool(recursive))
+    found = [ref for ref in inside if not kinds or isinstance(ref, tuple(kinds))]
+    ref = vim.view.ContainerView(call.member.fresh_moid("ContainerView"))
+    subject = {"container": container, "type": kinds, "recursive": recursive, "view": found}
+    return call.member.add(Thing(ref, VIEW, subject))
+
+
+@answers("DestroyView")
+def destroy_view(call: Call) -> None:
+    call.member.drop(call.thing.moid)
+
+
+@answers("CreateListView")
+def create_list_view(call: Call, objects: list[Any]) -> Any:
+    found, _ = _found(call, objects)
+    ref = vim.view.ListView(call.member.fresh_moid("ListView"))
+    return call.member.add(Thing(ref, VIEW, {"view": found}))
+
+
+@answers("ModifyListView")
+def modify_list_view(call: Call, added: list[Any], removed: list[Any]) -> Any:
+    """The answer names those that could not be found."""
+    found, unresolved = _found(call, added)
+    gone = {ref._moId for ref in (*removed, *found)}
+    kept = [ref for ref in call.subject["view"] if ref._moId not in gone]
+    call.subject["view"] = kept + found
+    call.center.tell(call.thing.moid)
+    return unresolved
+
+
+@answers("ResetListView")
+def reset_list_view(call: Call, objects: list[Any]) -> Any:
+    return modify_list_view(call, objects, call.subject["view"])
+
+
+def _found(call: Call, refs: list[Any]) -> tuple[list[Any], list[Any]]:
+    found = [ref for ref in refs if call.center.find(ref, call.session)]
+    return found, [ref for ref in refs if ref not in found]
+
+
+def _view_property(path: str) -> None:
+    VIEW(path)(lambda _, subject: subject.get(path))
+
+
+for _path in ("container", "type", "recursive", "view"):
+    _view_property(_path)
+
+
+def _inside(center: Center, container: Any, recursive: bool) -> list[Any]:
+    """All entities below one, each once: the VMs below a cluster hang on its pool and on its hosts."""
+    found: dict[str, Any] = {}
+    waiting = list(children_of(center, container))
+    while waiting:
+        ref = waiting.pop(0)
+        if ref._moId not in found:
+            found[ref._moId] = ref
+            waiting += children_of(center, ref) if recursive else ()
+    return list(found.values())
+
+
+def children_of(center: Center, ref: Any) -> Iterator[Any]:
+    thing = center.find(ref, None)
+    names = [name for name in _CHILDREN if thing and name in thing.table.readers]
+    is_below: dict[str, Any] = {"host": vim.ComputeResource, "vm": (vim.ResourcePool, vim.HostSystem)}
+    for name in names:
+        if thing and isinstance(ref, is_below.get(name, object)) and not isinstance(ref, vim.VirtualMachine):
+            value = center.read(thing, name, None)
+            yield from value if isinstance(value, list) else (value,)

@@ -1,0 +1,14 @@
+"""The one door to pyVmomi, whose types come into being as they are used: no type checker can follow it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyVmomi
+from pyVmomi import SoapAdapter, VmomiSupport
+
+_root: Any = pyVmomi
+vim = _root.vim
+vmodl = _root.vmodl
+support: Any = VmomiSupport
+adapter: Any = SoapAdapter
