@@ -47,7 +47,7 @@ def act(manner: Manner, order: Callable[[Files], Order]) -> None:
     """Ends the process with the code that tells how it went."""
     with explained(debug=manner.debug):
         files = read(manner.flags)
-        with connected(manner.flags, files, follow=not manner.dry_run) as connection:
+        with connected(manner.flags, files) as connection:
             code = _act(manner, order(files), connection)
         raise typer.Exit(int(code))
 
@@ -103,6 +103,7 @@ def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: P
     from vgpuctl.cli.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
 
+    connection.follow()
     out = console()
     with screen(out, quiet=manner.output is Output.JSON) as listener:
         operation = Operation(world=connection.world(), listener=listener)

@@ -73,7 +73,7 @@ def read(flags: Flags) -> Files:
 
 
 @contextmanager
-def connected(flags: Flags, files: Files, *, follow: bool = True) -> Iterator[Connection]:
+def connected(flags: Flags, files: Files) -> Iterator[Connection]:
     """Both servers, first looked at. A server that does not answer is given a little time, visibly."""
     from vgpuctl.settings import settings  # noqa: PLC0415
     from vgpuctl.wiring import Connection  # noqa: PLC0415
@@ -81,8 +81,6 @@ def connected(flags: Flags, files: Files, *, follow: bool = True) -> Iterator[Co
     connection = Connection(settings(flags), files.catalogue.workers)
     _open(connection)
     try:
-        if follow:
-            connection.follow()
         yield connection
     finally:
         connection.close()

@@ -45,6 +45,7 @@ def _keep(flags: Flags) -> None:
 
     files = read(flags)
     with connected(flags, files) as connection:
+        connection.follow()
         keeper = Keeper(files, connection, Lines(console()))
         alarm = Alarm(keeper.next_start)
 

@@ -53,7 +53,7 @@ def _moment(moment: datetime, now: datetime) -> str:
 
 
 def _plain_table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     for column in columns:
         table.add_column(column, no_wrap=True, overflow="ignore")
     return table

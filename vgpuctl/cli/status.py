@@ -50,7 +50,7 @@ def _show(flags: Flags, output: Output) -> None:
     from vgpuctl.planning.standing import standing  # noqa: PLC0415
 
     files = read(flags)
-    with connected(flags, files, follow=False) as connection:
+    with connected(flags, files) as connection:
         fleet = connection.fleet()
     now = datetime.now().astimezone()
     standings = [standing(fleet, files.catalogue, timetable, now) for timetable in files.timetables.values()]

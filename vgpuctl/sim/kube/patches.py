@@ -36,8 +36,11 @@ def patched(item: Object, content_type: str, patch: Any) -> Object:
         raise bad_request(
             "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
         )
-    result = _merged(item, patch) if content_type == MERGE else _strategic(item, patch)
-    return dict(result)
+    try:
+        return dict(_merged(item, patch) if content_type == MERGE else _strategic(item, patch))
+    except (TypeError, AttributeError, ValueError):
+        # The patch gives a list where the object has a map, or the like.
+        raise bad_request("error decoding patch: its shape does not fit the object") from None
 
 
 def _merged(target: Any, patch: Any) -> Any:
@@ -74,7 +77,7 @@ def _strategic_field(result: Object, key: str, value: Any) -> None:
     elif isinstance(value, list) and key in _MERGE_KEYS:
         result[key] = _strategic_list(result.get(key) or [], value, _MERGE_KEYS[key])
     elif isinstance(value, list) and key in _SETS:
-        result[key] = list(dict.fromkeys([*(result.get(key) or []), *value]))
+        result[key] = [*(old := result.get(key) or []), *(item for item in value if item not in old)]
     else:
         result[key] = copied(value)
 

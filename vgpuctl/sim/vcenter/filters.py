@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,9 @@ from vgpuctl.sim.vcenter.selection import Selection, UnknownSelection
 from vgpuctl.sim.vcenter.serialiser import Xml, element, reference, serialise, text
 from vgpuctl.sim.vcenter.sessions import Session
 from vgpuctl.sim.vcenter.things import Thing
-from vgpuctl.sim.vcenter.vmomi import support
 
 Values = dict[str, Xml]
+Changed = Mapping[str, Xml | None]
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Scope:
 class Filter:
     ref: Any
     scope: Scope
-    _known: dict[str, Values] = field(default_factory=dict)
+    _known: dict[str, tuple[Any, Values]] = field(default_factory=dict)
     _touched: dict[str, None] = field(default_factory=dict)
     _dirty: dict[str, None] = field(default_factory=dict)
 
@@ -119,24 +119,20 @@ class Filter:
         known = self._known.pop(moid, None)
         if found:
             thing, values = found
-            self._known[moid] = values
-            kind, changed = ("enter", values) if known is None else ("modify", _difference(known, values))
-            if changed or known is None:
+            self._known[moid] = (thing.ref, values)
+            kind, changed = ("modify", _difference(known[1], values)) if known else ("enter", values)
+            if changed or not known:
                 yield _object_update(kind, thing.ref, changed)
-        elif known is not None:
-            yield _object_update("leave", self._gone(moid), {})
-
-    def _gone(self, moid: str) -> Any:
-        """Only tasks ever go."""
-        return support.GetVmodlType("vim.Task")(moid)
+        elif known:
+            yield _object_update("leave", known[0], {})
 
 
-def _difference(before: Values, after: Values) -> dict[str, Xml | None]:
-    changed: dict[str, Xml | None] = {path: xml for path, xml in after.items() if before.get(path) != xml}
+def _difference(before: Values, after: Values) -> Changed:
+    changed: Changed = {path: xml for path, xml in after.items() if before.get(path) != xml}
     return {**changed, **dict.fromkeys(before.keys() - after.keys())}
 
 
-def _object_update(kind: str, ref: Any, values: dict[str, Xml | None] | Values) -> Xml:
+def _object_update(kind: str, ref: Any, values: Changed) -> Xml:
     changes = (
         element("changeSet", text("name", path), text("op", "assign"), xml or "") for path, xml in values.items()
     )

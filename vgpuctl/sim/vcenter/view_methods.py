@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,12 +71,12 @@ for _path in ("container", "type", "recursive", "view"):
 def _inside(center: Center, container: Any, recursive: bool) -> list[Any]:
     """All entities below one, each once: the VMs below a cluster hang on its pool and on its hosts."""
     found: dict[str, Any] = {}
-    waiting = list(children_of(center, container))
+    waiting = deque(children_of(center, container))
     while waiting:
-        ref = waiting.pop(0)
+        ref = waiting.popleft()
         if ref._moId not in found:
             found[ref._moId] = ref
-            waiting += children_of(center, ref) if recursive else ()
+            waiting.extend(children_of(center, ref) if recursive else ())
     return list(found.values())
 
 

@@ -1,0 +1,51 @@
+# Everyday commands. A fresh machine needs python3 ≥ 3.11, make and a package index; the rest is installed here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test test-long lint format picture wheel clean
+
+help:                  ## Show this
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+demo: $(VENV)/.product ## The whole story on simulators, in under a minute
+	@$(BIN)/vgpuctl demo
+
+test: $(VENV)/.tests   ## The tests, in about a minute
+	@$(BIN)/pytest -n 2 -m "not long"
+
+test-long: $(VENV)/.tests ## The long form: the real process killed after every single write
+	@$(BIN)/pytest -n 2 -m long
+
+lint: $(VENV)/.tests   ## ruff, mypy strict, and the one-way rule
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.tests ## Put the code into its form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+picture: $(VENV)/.product ## Draw the README's picture anew
+	@$(BIN)/vgpuctl demo --svg docs/demo.svg
+
+wheel: $(VENV)/.tests  ## Build the wheel into dist/
+	@$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:                 ## Remove what was installed and built here
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "vgpuctl needs Python 3.11 or newer")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.product: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing vgpuctl into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.tests: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing vgpuctl and its tests into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.product

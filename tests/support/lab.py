@@ -1,0 +1,118 @@
+"""A laboratory: both simulated servers in a process of their own, and the real commands run against them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COMMAND_WITHIN_S = 120
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Ran:
+    """How a command ended."""
+
+    words: tuple[str, ...]
+    code: int
+    out: str
+    err: str
+
+    def ok(self) -> Ran:
+        assert self.code == 0, f"{' '.join(self.words)} ended with {self.code}\n{self.out}\n{self.err}"
+        return self
+
+
+@dataclass
+class Lab:
+    folder: Path
+    more_env: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def up(cls, folder: Path, *options: str) -> Lab:
+        lab = cls(folder)
+        lab.program("vgpuctl", "sim", "up", "--dir", str(folder), "--detach", *options).ok()
+        return lab
+
+    def down(self) -> None:
+        self.program("vgpuctl", "sim", "down", "--dir", str(self.folder)).ok()
+
+    @property
+    def env(self) -> dict[str, str]:
+        path = self.folder / "env"
+        words = shlex.split(path.read_text()) if path.exists() else []
+        # Lines, no colour, and a Lease that a killed holder leaves behind only for a moment.
+        given = {"NO_COLOR": "1", "COLUMNS": "120", "VGPUCTL_LEASE_SECONDS": "1", "HOME": str(self.folder)}
+        own = {key: value for key, value in os.environ.items() if not key.startswith(("GOVC_", "VGPUCTL_", "KUBE"))}
+        return {**own, **given, **dict(word.split("=", 1) for word in words if "=" in word), **self.more_env}
+
+    def program(self, name: str, *words: str, timeout: float = COMMAND_WITHIN_S) -> Ran:
+        found = BIN / name
+        path = str(found) if found.exists() else shutil.which(name) or name
+        done = subprocess.run(
+            [path, *words], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+        )
+        return Ran((name, *words), done.returncode, done.stdout, done.stderr)
+
+    def vgpuctl(self, *words: str) -> Ran:
+        return self.program("vgpuctl", *words)
+
+    def kubectl(self, *words: str) -> Ran:
+        return self.program("kubectl", *words)
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.program(*words, "-o", "json").ok().out)
+
+    def status(self) -> dict[str, Any]:
+        """The workers by name, as vgpuctl shows them."""
+        return {worker["name"]: worker for worker in self.json("vgpuctl", "status")["workers"]}
+
+    def awake(self) -> set[str]:
+        return {name for name, worker in self.status().items() if worker["power"] == "poweredOn"}
+
+    def nodes(self) -> dict[str, Any]:
+        """The nodes by name, as kubectl shows them."""
+        return {item["metadata"]["name"]: item for item in self.json("kubectl", "get", "nodes")["items"]}
+
+    def calls(self) -> dict[str, dict[str, int]]:
+        """What was called since the last time this was asked."""
+        words = ("sim", "calls", "--dir", str(self.folder), "-o", "json", "--reset")
+        return json.loads(self.vgpuctl(*words).ok().out)
+
+    def writes(self) -> dict[str, int]:
+        reads = ("GET ", "Login", "Logout", "Retrieve", "Create", "Destroy", "WaitFor", "Fetch", "Continue")
+        counted = self.calls()
+        return {name: n for server in counted.values() for name, n in server.items() if not name.startswith(reads)}
+
+    def daytime(self) -> Lab:
+        """Provisioned, labelled, and the day's workers awake."""
+        self.vgpuctl("provision", "--yes").ok()
+        self.vgpuctl("label-nodes").ok()
+        self.vgpuctl("switch", "day", "--yes").ok()
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        """Until the pods that may run do: controllers work a moment after a switch has ended."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            pods = self.json("kubectl", "get", "pods")["items"]
+            placed = [pod for pod in pods if pod["spec"].get("nodeName")]
+            gateways = [pod for pod in placed if pod["metadata"]["name"].startswith("gateway")]
+            if len(gateways) == 3 and all(_running(pod) for pod in placed):
+                return
+            time.sleep(0.05)
+        raise AssertionError("the pods did not come to rest")
+
+
+def _running(pod: dict[str, Any]) -> bool:
+    conditions = {c["type"]: c["status"] for c in pod["status"].get("conditions", ())}
+    return "deletionTimestamp" not in pod["metadata"] and conditions.get("Ready") == "True"
