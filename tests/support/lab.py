@@ -58,7 +58,13 @@ class Lab:
         found = BIN / name
         path = str(found) if found.exists() else shutil.which(name) or name
         done = subprocess.run(
-            [path, *words], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout
+            [path, *words],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
         return Ran((name, *words), done.returncode, done.stdout, done.stderr)
 

@@ -16,13 +16,10 @@ from vgpuctl.sim.kube.objects import (
     is_leaving,
     is_mirror,
     is_true,
-    micro_timestamp,
     name_of,
     namespace_of,
     uid_of,
 )
-
-HEARTBEAT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +39,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long things take, and how long a training run is."""
+    """How long things take, how long a training run is, and how often a kubelet tells that it lives."""
 
     durations: Durations
     training_s: float
+    heartbeat_s: float
 
 
 class Kubelet:
@@ -66,6 +64,8 @@ class Kubelet:
         self._beat = 0
         self._pods_given = 0
         self._stage: dict[str, str] = {}
+        # What was last posted: while the node still shows just that, a heartbeat is all there is to tell.
+        self._posted: Object | None = None
 
     @property
     def frozen(self) -> bool:
@@ -98,6 +98,7 @@ class Kubelet:
         self._stage.clear()
         self._beat += 1
         self._boot_id = ""
+        self._posted = None
         self.guest_up = self.speaking = False
 
     def after(self, delay_s: float, action: podlife.Action) -> None:
@@ -133,12 +134,11 @@ class Kubelet:
         now = self._ground.clock.utc()
         if node is None:
             return
-
-        def renew(lease: Object) -> None:
-            lease["spec"]["renewTime"] = micro_timestamp(now)
-
-        if self._ground.store.edit("leases", nodes.LEASE_NAMESPACE, self.name, renew) is None:
+        lease = self._ground.store.get("leases", nodes.LEASE_NAMESPACE, self.name)
+        if lease is None:
             self._ground.store.create("leases", nodes.new_lease(node, now))
+        else:
+            self._ground.store.update("leases", nodes.renewed(lease, now))
 
     def _speak(self, *, restarted: bool) -> None:
         """Post the status, take up the pods again, and go on doing so."""
@@ -148,20 +148,25 @@ class Kubelet:
         for pod in self._own_pods():
             self._take_up(pod, restarted=restarted)
         beat = self._beat
-        self._time.after(HEARTBEAT_S, lambda: self._heartbeat(beat))
+        self._time.after(self._pace.heartbeat_s, lambda: self._heartbeat(beat))
 
     def _heartbeat(self, beat: int) -> None:
         if beat == self._beat:
             self._renew()
             self._post()
-            self._time.after(HEARTBEAT_S, lambda: self._heartbeat(beat))
+            self._time.after(self._pace.heartbeat_s, lambda: self._heartbeat(beat))
 
     def _post(self) -> None:
         before = self._ground.store.get("nodes", "", self.name)
         if before is None:
             return
-        now, boot = self._ground.clock.utc(), nodes.Boot(self.place.vm, self.place.address, self._boot_id, self._gpus)
-        after = self._ground.store.edit("nodes", "", self.name, lambda node: nodes.post_ready(node, now, boot))
+        now = self._ground.clock.utc()
+        if before["status"] is self._posted:
+            after: Object | None = self._ground.store.update("nodes", nodes.with_heartbeat(before, now))
+        else:
+            boot = nodes.Boot(self.place.vm, self.place.address, self._boot_id, self._gpus)
+            after = self._ground.store.edit("nodes", "", self.name, lambda node: nodes.post_ready(node, now, boot))
+        self._posted = after["status"] if after else None
         if after is not None and not is_true(before, "Ready"):
             self._ground.tell(after, self._teller, "NodeReady", f"Node {self.name} status is now: NodeReady")
 

@@ -96,8 +96,20 @@ def post_unknown(node: Object, now: datetime) -> None:
         set_condition(node, now, unknown)
 
 
+def with_heartbeat(node: Object, now: datetime) -> Object:
+    """The same node, heard of now. Thousands of these are made: what does not change is shared, not copied."""
+    time = timestamp(now)
+    conditions = [found | {"lastHeartbeatTime": time} for found in node["status"]["conditions"]]
+    return node | {"metadata": dict(node["metadata"]), "status": node["status"] | {"conditions": conditions}}
+
+
 def _set(node: Object, now: datetime, fresh: Object) -> None:
     set_condition(node, now, fresh | {"lastHeartbeatTime": timestamp(now)})
+
+
+def renewed(lease: Object, now: datetime) -> Object:
+    spec = (lease.get("spec") or {}) | {"renewTime": micro_timestamp(now)}
+    return lease | {"metadata": dict(lease["metadata"]), "spec": spec}
 
 
 def new_lease(node: Object, now: datetime) -> Object:

@@ -1,0 +1,207 @@
+"""The reactor, in virtual time: stories of one night."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from tests.support.fleets import (
+    WHOLE,
+    budget,
+    card,
+    catalogue,
+    day_and_night,
+    fleet,
+    night_wish,
+    node,
+    pod,
+    timetable,
+    worker,
+)
+from tests.support.virtual import VirtualWorld
+from vgpuctl.engine.look import Moment
+from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.reactor import Goal, decide
+from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.requests import PatchNode
+from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.wishes import former_wish, switch_wish
+
+DAY = {f"worker-{n}" for n in range(1, 5)}
+NIGHT = {"worker-5"}
+
+
+def night(some: Fleet | None = None, wish: Wish | None = None, **more: object) -> VirtualWorld:
+    by_day, for_night = day_and_night()
+    wish = wish or for_night
+    return VirtualWorld(some or by_day, Goal(wish=wish, former=former_wish(wish)), **more)  # type: ignore[arg-type]
+
+
+def test_the_night_comes_as_fast_as_its_slowest_card() -> None:
+    world = night()
+    assert world.run().finished
+    assert world.awake() == NIGHT
+    assert world.broken == []
+    chain = world.drain_s + world.suspend_s + world.start_s + world.back_s
+    assert world.now_s <= 1.05 * chain
+
+
+def test_every_request_is_sent_once() -> None:
+    world = night()
+    world.run()
+    assert set(Counter(key for _, key in world.sent).values()) == {1}
+    assert Counter(key.split("/")[0] for _, key in world.sent) == {
+        "Cordon": 4,
+        "Drain": 4,
+        "Suspend": 4,
+        "MarkAsleep": 5,
+        "PowerOn": 1,
+        "Uncordon": 1,
+    }
+
+
+def test_a_budget_paces_the_drain_and_is_never_overdrawn() -> None:
+    by_day, _ = day_and_night()
+    for name in sorted(DAY):
+        by_day = by_day.with_node(name, pods=(pod(f"gateway-{name}", name, labels={"app": "gateway"}),))
+    by_day = replace(by_day, budgets=(budget("gateway", 1, app="gateway"),))
+    world = night(by_day, night_wish(by_day))
+    world.run(until_s=1.0)
+    assert sum(key.startswith("Drain") for _, key in world.sent) == 1
+    assert world.run().finished
+    assert sum(key.startswith("Drain") for _, key in world.sent) == 4
+    assert world.broken == []
+
+
+def test_a_drain_that_does_not_end_goes_back_and_says_why() -> None:
+    by_day, _ = day_and_night()
+    stuck = pod("gateway-1", "worker-2", labels={"app": "gateway"})
+    by_day = replace(by_day.with_node("worker-2", pods=(stuck,)), budgets=(budget("gateway", 0, app="gateway"),))
+    world = night(by_day, night_wish(by_day, DrainOptions(timeout_s=60)))
+    decision = world.run()
+    assert decision.finished
+    assert world.awake() == DAY
+    assert "gateway-1 waits for budget gateway" in decision.memory.going_back["esx-1"]
+    for name in DAY:
+        left = world.fleet.worker(name).node
+        assert left is not None
+        assert not left.unschedulable
+        assert left.record is None
+
+
+def test_a_refusal_that_passes_is_tried_again() -> None:
+    world = night(refuse=lambda send, nth: ("busy", True) if send.key == "Suspend/worker-1/" and nth < 3 else None)
+    assert world.run().finished
+    assert world.awake() == NIGHT
+    assert sum(key == "Suspend/worker-1/" for _, key in world.sent) == 3
+
+
+def test_a_refusal_for_good_goes_back() -> None:
+    world = night(refuse=lambda send, _: ("no space", False) if send.key == "Suspend/worker-1/" else None)
+    decision = world.run()
+    assert world.awake() == DAY
+    assert "no space" in decision.memory.going_back["esx-1"]
+
+
+def test_where_going_back_fails_too_it_stops_and_reports() -> None:
+    def refuse(send: object, _: int) -> tuple[str, bool] | None:
+        bad = getattr(send, "key", "") in {"PowerOn/worker-5/", "PowerOn/worker-1/"}
+        return ("no host", False) if bad else None
+
+    world = night(refuse=refuse)
+    decision = world.run()
+    assert decision.finished
+    assert set(decision.memory.gave_up) == {"esx-1"}
+
+
+def test_other_hosts_go_on_while_one_goes_back() -> None:
+    workers = []
+    for n in (1, 2):
+        host, inside = f"esx-{n}", node(f"w{n}", pods=(pod(f"p{n}", f"w{n}"),))
+        workers += [worker(f"w{n}", host=host, node=inside), worker(f"n{n}", WHOLE, host=host, on=False)]
+    some = fleet(*workers)
+    wish = switch_wish(some, catalogue(some), timetable(day=("w1", "w2"), night=("n1", "n2")), "night")
+    world = night(some, wish, refuse=lambda send, _: ("no", False) if send.key == "Suspend/w1/" else None)
+    world.run()
+    assert world.awake() == {"w1", "n2"}
+
+
+def test_nothing_is_sent_while_a_server_cannot_be_heard() -> None:
+    by_day, wish = day_and_night(stale=("vCenter",))
+    decision = decide(Goal(wish=wish), by_day, Memory(), Moment(now_s=0, utc="now"))
+    assert decision.sends == ()
+    assert set(decision.waits.values()) == {"vCenter cannot be heard"}
+
+
+def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
+    world = night()
+    world.run(until_s=3.0)
+    world.memory = replace(world.memory, stopping=True)
+    before = len(world.sent)
+    assert world.run().finished
+    assert len(world.sent) == before
+    world.memory = Memory()
+    assert world.run().finished
+    assert world.awake() == NIGHT
+
+
+def test_wherever_it_is_cut_off_another_instance_goes_on() -> None:
+    """A crash forgets the memory, never the world: running tasks are part of the fleet."""
+    for cut in range(0, 22):
+        world = night()
+        world.run(until_s=cut / 2)
+        world.memory = Memory()
+        assert world.run().finished, cut
+        assert world.awake() == NIGHT
+        assert world.broken == []
+        tasks = Counter(key for _, key in world.sent if key.split("/")[0] in {"Suspend", "PowerOn"})
+        assert set(tasks.values()) == {1}, cut
+
+
+def test_old_evidence_is_not_taken_for_a_node_that_is_back() -> None:
+    """A node suspended for a moment still looks Ready: only a new lease and a new status count."""
+    world = night(back_s=30.0)
+    world.run(until_s=20.0)
+    asleep = world.fleet.worker("worker-5").node
+    assert world.fleet.worker("worker-5").power is Power.ON
+    assert asleep is not None
+    assert asleep.ready
+    assert asleep.unschedulable
+    assert world.run().finished
+
+
+def test_a_foreign_cordon_is_recorded_but_not_claimed() -> None:
+    by_day, _ = day_and_night()
+    by_day = by_day.with_node("worker-3", unschedulable=True)
+    world = night(by_day, night_wish(by_day))
+    world.run()
+    left = world.fleet.worker("worker-3").node
+    assert left is not None
+    assert left.record is not None
+    assert not left.record.cordoned
+
+
+def test_a_cordon_is_decided_on_the_version_that_was_seen() -> None:
+    by_day, wish = day_and_night()
+    decision = decide(Goal(wish=wish), by_day, Memory(), Moment(now_s=0, utc="now"))
+    patches = [send.request for send in decision.sends if isinstance(send.request, PatchNode)]
+    assert patches
+    assert all(patch.version == "1" for patch in patches)
+
+
+def test_each_card_starts_its_worker_the_moment_it_is_free() -> None:
+    """Two cards, one drained late: the other's night worker does not wait for it."""
+    left = [worker(f"a{n}", node=node(f"a{n}", pods=(pod(f"pa{n}", f"a{n}"),))) for n in range(4)]
+    right = [worker(f"b{n}", node=node(f"b{n}", pods=(pod(f"pb{n}", f"b{n}"),))) for n in range(4)]
+    wakers = [worker(name, WHOLE, power=Power.SUSPENDED) for name in ("n1", "n2")]
+    cards = [card(0, *(w.name for w in left)), card(1, *(w.name for w in right))]
+    some = fleet(*left, *right, *wakers, cards={"esx-1": cards})
+    day = tuple(w.name for w in left + right)
+    wish = switch_wish(some, catalogue(some), timetable(day=day, night=("n1", "n2")), "night")
+    slow = replace(some, budgets=(budget("held", 0, held="yes"),))
+    slow = slow.with_node("b0", pods=(pod("pb0", "b0", labels={"held": "yes"}),))
+    world = night(slow, wish)
+    world.run(until_s=20.0)
+    assert "n1" in world.awake()
+    assert world.broken == []

@@ -1,0 +1,152 @@
+"""The laws of planning, over fleets in any state that a crash or a person could leave them in."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from hypothesis import assume, given
+
+from tests.support.fleets import fleets_and_wishes
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.plan import Plan
+from vgpuctl.model.wish import Wish
+from vgpuctl.operations import look_ahead
+from vgpuctl.planning.laws import broken_by
+from vgpuctl.planning.planner import may_start, plan
+from vgpuctl.planning.steps import MarkAsleep, PowerOn, Uncordon
+from vgpuctl.planning.wishes import former_wish
+
+SUBSETS = 40
+
+Case = tuple[Fleet, Wish]
+
+
+def closed_subsets(some: Plan) -> Iterator[frozenset[str]]:
+    """Sets of steps such that each one's needs are in it too: what may be done when a crash comes."""
+    yield frozenset()
+    for step in itertools.islice(some, SUBSETS):
+        done, todo = set(), [step.name]
+        while todo:
+            name = todo.pop()
+            if name not in done:
+                done.add(name)
+                todo += some.needs[name]
+        yield frozenset(done)
+    prefix: set[str] = set()
+    for step in itertools.islice(some, SUBSETS):
+        prefix.add(step.name)
+        yield frozenset(prefix)
+
+
+def lawful(case: Case) -> tuple[Fleet, Wish, Plan]:
+    """The part of the wish that is not refused."""
+    fleet, wish = case
+    prospect = look_ahead(fleet, wish)
+    assume(prospect.plan)
+    return fleet, prospect.wish, prospect.plan
+
+
+@given(fleets_and_wishes())
+def test_the_list_can_be_done_from_the_top(case: Case) -> None:
+    _, _, todo = lawful(case)
+    done: set[str] = set()
+    for step in todo:
+        assert todo.needs[step.name] <= done
+        done.add(step.name)
+
+
+@given(fleets_and_wishes())
+def test_wherever_it_stops_planning_again_gives_exactly_the_rest(case: Case) -> None:
+    fleet, wish, todo = lawful(case)
+    for done in closed_subsets(todo):
+        later = todo.applied_to(fleet, done)
+        assert plan(later, wish).names == todo.names - done
+
+
+@given(fleets_and_wishes())
+def test_a_plan_that_was_carried_out_leaves_nothing_to_do(case: Case) -> None:
+    fleet, wish, todo = lawful(case)
+    after = todo.applied_to(fleet)
+    assert not plan(after, wish)
+    for name, mine in wish.workers.items():
+        assert after.worker(name).on == mine.awake
+
+
+@given(fleets_and_wishes())
+def test_no_step_breaks_a_law_when_its_turn_comes(case: Case) -> None:
+    """Release before acquire: none stops with pods, none starts on a full card, no foreign cordon goes."""
+    fleet, wish, todo = lawful(case)
+
+    def held(name: str) -> str:
+        return may_start(fleet, wish, fleet.worker(name))
+
+    while todo:
+        ready = [
+            s for s in todo.ready() if not isinstance(s, PowerOn) or not may_start(fleet, wish, fleet.worker(s.worker))
+        ]
+        assert ready, f"stuck before {sorted(todo.names)}"
+        step = ready[0]
+        if step.name.startswith("Drain/"):
+            fleet = step.applied_to(fleet)
+        for request in step.requests(fleet, "now"):
+            assert broken_by(request, fleet) == ""
+        fleet = step.applied_to(fleet)
+        todo = plan(fleet, wish)
+
+
+@given(fleets_and_wishes())
+def test_a_cordon_that_is_not_ours_stays(case: Case) -> None:
+    fleet, wish, todo = lawful(case)
+    after = todo.applied_to(fleet)
+    for name in wish.workers:
+        before = fleet.worker(name).node
+        assert before is not None
+        if before.unschedulable and (before.record is None or not before.record.cordoned):
+            left = after.worker(name).node
+            assert left is not None
+            assert left.unschedulable
+
+
+@given(fleets_and_wishes())
+def test_what_the_wish_does_not_name_is_not_touched(case: Case) -> None:
+    fleet, wish = case
+    named = set(list(wish.workers)[::2])
+    after = plan(fleet, wish.only(named)).applied_to(fleet)
+    for name, worker in fleet.workers.items():
+        assert name in named or after.worker(name) == worker
+
+
+@given(fleets_and_wishes())
+def test_labels_of_others_are_kept(case: Case) -> None:
+    fleet, _, todo = lawful(case)
+    after = todo.applied_to(fleet)
+    for name, worker in fleet.workers.items():
+        assert worker.node is not None
+        left = after.worker(name).node
+        assert left is not None
+        assert left.labels.get("theirs") == worker.node.labels.get("theirs")
+
+
+@given(fleets_and_wishes())
+def test_going_back_is_a_plan_for_the_former_wish(case: Case) -> None:
+    fleet, wish, todo = lawful(case)
+    running = {name for name in wish.workers if fleet.worker(name).on}
+    assume(wish.awake_before & wish.workers.keys() == running)
+    after = todo.applied_to(fleet)
+    back = plan(after, former_wish(wish)).applied_to(after)
+    assert {name for name in wish.workers if back.worker(name).on} == running
+
+
+@given(fleets_and_wishes())
+def test_every_sleeper_is_marked_and_every_waker_released(case: Case) -> None:
+    fleet, wish, todo = lawful(case)
+    after = todo.applied_to(fleet)
+    for name, mine in wish.workers.items():
+        node = after.worker(name).node
+        assert node is not None
+        if mine.awake:
+            assert Uncordon(name, "", None).done_in(after)
+        else:
+            assert MarkAsleep(name, wish.name).done_in(after)
+            assert node.unschedulable

@@ -1,0 +1,90 @@
+"""What cannot end well is refused before anything is touched, with the way out."""
+
+from __future__ import annotations
+
+from tests.support.fleets import (
+    HALF,
+    PROFILES,
+    QUARTER,
+    WHOLE,
+    card,
+    catalogue,
+    day_and_night,
+    fleet,
+    night_wish,
+    node,
+    pod,
+    timetable,
+    worker,
+)
+from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.model.wish import Wish
+from vgpuctl.operations import look_ahead
+from vgpuctl.planning.refusals import refusals
+from vgpuctl.planning.wishes import provision_wish, switch_wish
+
+
+def test_the_missions_night_is_not_refused() -> None:
+    some, wish = day_and_night()
+    assert refusals(some, wish) == ()
+
+
+def test_a_card_that_a_stranger_keeps_is_no_place() -> None:
+    day = worker("worker-1")
+    some = fleet(
+        day,
+        worker("worker-5", WHOLE, on=False),
+        cards={"esx-1": [card(0, "worker-1", "worker-9")]},
+        strangers={"worker-9": (QUARTER,)},
+    )
+    (refusal,) = refusals(some, night_wish_for(some))
+    assert "no card will have room for worker-5" in refusal.message
+    assert refusal.details == ("0000:3b:00.0 keeps worker-9 (grid_v100-4q)",)
+
+
+def night_wish_for(some: Fleet) -> Wish:
+
+    return switch_wish(some, catalogue(some), timetable(day=("worker-1",), night=("worker-5",)), "night")
+
+
+def test_pods_that_may_not_be_deleted_are_all_listed() -> None:
+    some, _ = day_and_night()
+    some = some.with_node("worker-1", pods=(pod("bare", owner=None), pod("cache", empty_dir=True), pod("fine")))
+    (refusal,) = refusals(some, night_wish(some))
+    assert len(refusal.details) == 2
+    assert refusals(some, night_wish(some, DrainOptions(force=True, delete_emptydir_data=True))) == ()
+
+
+def test_a_worker_with_the_wrong_vgpu_is_not_woken() -> None:
+    some, wish = day_and_night()
+    some = some.with_worker("worker-5", vgpus=(HALF,))
+    (refusal,) = refusals(some, wish)
+    assert refusal.hint == "Run: vgpuctl provision"
+
+
+def test_a_running_vm_without_a_node_is_not_suspended() -> None:
+    some, wish = day_and_night()
+    (refusal,) = refusals(some.with_worker("worker-1", node=None), wish)
+    assert "no Kubernetes node" in refusal.message
+
+
+def test_a_suspended_vm_keeps_its_devices() -> None:
+    some = fleet(worker("worker-1", HALF, power=Power.SUSPENDED))
+    wish = provision_wish(some, Catalogue(PROFILES, {"worker-1": "v100-4q-4GB"}), DrainOptions())
+    (refusal,) = refusals(some, wish)
+    assert "suspended" in refusal.message
+
+
+def test_one_hosts_refusal_holds_back_no_other() -> None:
+    good, bad = (
+        worker("worker-1"),
+        worker("worker-2", host="esx-2", node=node("worker-2", pods=(pod("bare", owner=None),))),
+    )
+    some = fleet(good, bad)
+
+    wish = switch_wish(some, catalogue(some), timetable(day=("worker-1", "worker-2"), rest=()), "rest")
+    prospect = look_ahead(some, wish)
+    assert {refusal.host for refusal in prospect.refusals} == {"esx-2"}
+    assert {step.worker for step in prospect.plan} == {"worker-1"}

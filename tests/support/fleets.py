@@ -1,0 +1,139 @@
+"""Fleets and wishes made for tests: by hand, and at random from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from vgpuctl.model.fleet import Budget, Card, Fleet, Host, Node, Pod, Power, Selector, Worker
+from vgpuctl.model.profiles import Catalogue, Profile
+from vgpuctl.model.record import ASLEEP, LEAVING, Record
+from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.wishes import switch_wish
+
+QUARTER, HALF, WHOLE = "grid_v100-4q", "grid_v100-8q", "grid_v100-16q"
+PROFILES = {
+    "v100-4q-4GB": Profile("v100-4q-4GB", (QUARTER,)),
+    "v100-8q-8GB": Profile("v100-8q-8GB", (HALF,)),
+    "v100-16q-16GB": Profile("v100-16q-16GB", (WHOLE,)),
+}
+MOST = {QUARTER: 4, HALF: 2, WHOLE: 1}
+LABEL = "vgpu.type"
+
+
+def pod(name: str, node: str | None = None, **more: Any) -> Pod:
+    more = {"owner": "ReplicaSet/some", **more}
+    return Pod(namespace="default", name=name, uid=f"uid-{name}", node=node, **more)
+
+
+def node(name: str, **more: Any) -> Node:
+    given = {"ready": True, "version": "1", "lease_renewed": "L1", "heartbeat": "H1", "gpus": 1}
+    return Node(name=name, **{**given, **more})
+
+
+def worker(name: str, vgpu: str = QUARTER, *, host: str = "esx-1", on: bool = True, **more: Any) -> Worker:
+    given: dict[str, Any] = {"power": Power.ON if on else Power.OFF, "vgpus": (vgpu,), "node": node(name)}
+    return Worker(name=name, vm=f"vm-{name}", host=host, **{**given, **more})
+
+
+def card(number: int, *holds: str) -> Card:
+    return Card(pci_id=f"0000:{0x3B + number:02x}:00.0", model="V100-16", frame_mib=16384, holds=holds)
+
+
+def fleet(*workers: Worker, cards: dict[str, list[Card]] | None = None, **more: Any) -> Fleet:
+    """Hosts with one card each unless said otherwise; those who are on sit on it."""
+    names = dict.fromkeys(w.host for w in workers)
+    seated = {h: [card(0, *(w.name for w in workers if w.host == h and w.on))] for h in names}
+    hosts = {h: Host(name=h, cards=tuple((cards or seated)[h]), offers=tuple(MOST)) for h in names}
+    return Fleet(hosts=hosts, workers={w.name: w for w in workers}, **more)
+
+
+def catalogue(some: Fleet) -> Catalogue:
+    """Everyone is wanted as he is."""
+    by_vgpu = {profile.vgpus: name for name, profile in PROFILES.items()}
+    return Catalogue(profiles=PROFILES, workers={w.name: by_vgpu[w.vgpus] for w in some.workers.values()})
+
+
+def timetable(drain: DrainOptions | None = None, **awake: tuple[str, ...]) -> Timetable:
+    shifts = {name: Shift(name, ("0 8 * * *",), workers) for name, workers in awake.items()}
+    return Timetable(name="test", timezone="UTC", shifts=shifts, drain=drain or DrainOptions())
+
+
+def day_and_night(**more: Any) -> tuple[Fleet, Wish]:
+    """The mission's host by day, each with a pod, and the wish for the night."""
+    day = [worker(f"worker-{n}", node=node(f"worker-{n}", pods=(pod(f"notebook-{n}"),))) for n in range(1, 5)]
+    by_day = fleet(*day, worker("worker-5", WHOLE, on=False, power=Power.SUSPENDED), **more)
+    return by_day, night_wish(by_day)
+
+
+def night_wish(by_day: Fleet, drain: DrainOptions | None = None) -> Wish:
+    names = tuple(f"worker-{n}" for n in range(1, 5))
+    return switch_wish(by_day, catalogue(by_day), timetable(drain, day=names, night=("worker-5",)), "night")
+
+
+def budget(name: str, allowed: int, **labels: str) -> Budget:
+    return Budget(namespace="default", name=name, allowed=allowed, covers=Selector(labels))
+
+
+@st.composite
+def fleets_and_wishes(draw: st.DrawFn, max_hosts: int = 2, max_cards: int = 2) -> tuple[Fleet, Wish]:
+    """Fleets that could be, in any state that a crash or a person could leave, and any shift over them."""
+    workers: list[Worker] = []
+    cards: dict[str, list[Card]] = {}
+    for number in range(draw(st.integers(1, max_hosts))):
+        host = f"esx-{number + 1}"
+        seats, sitting = _seats(draw, host, draw(st.integers(1, max_cards)))
+        cards[host] = seats
+        workers += sitting
+    some = fleet(*workers, cards=cards)
+    awake = tuple(w.name for w in workers if draw(st.booleans()))
+    others = tuple(w.name for w in workers)
+    wish = switch_wish(some, catalogue(some), timetable(shift=awake, all=others), "shift")
+    return some, wish
+
+
+def _seats(draw: st.DrawFn, host: str, count: int) -> tuple[list[Card], list[Worker]]:
+    """Cards with a lawful load, and some workers who are off or suspended."""
+    workers: list[Worker] = []
+    cards = []
+    for number in range(count):
+        vgpu = draw(st.sampled_from(tuple(MOST)))
+        names = [f"{host}-w{number}{n}" for n in range(draw(st.integers(0, MOST[vgpu])))]
+        workers += [_some_worker(draw, name, host, vgpu, Power.ON) for name in names]
+        cards.append(card(number, *names))
+    for number in range(draw(st.integers(0, 4))):
+        vgpu = draw(st.sampled_from(tuple(MOST)))
+        power = draw(st.sampled_from([Power.OFF, Power.SUSPENDED]))
+        workers.append(_some_worker(draw, f"{host}-s{number}", host, vgpu, power))
+    return cards, workers
+
+
+def _some_worker(draw: st.DrawFn, name: str, host: str, vgpu: str, power: Power) -> Worker:
+    pods = tuple(
+        pod(f"{name}-p{n}", name, owner=draw(st.sampled_from(["ReplicaSet/r", "DaemonSet/d"])))
+        for n in range(draw(st.integers(0, 2)))
+    )
+    record = draw(st.sampled_from([None, "shift", "other"]))
+    inside = node(
+        name,
+        pods=pods,
+        ready=draw(st.booleans()),
+        unschedulable=draw(st.booleans()),
+        labels=draw(st.sampled_from([{}, {LABEL: "v100-4q-4GB"}, {LABEL: "wrong", "theirs": "x"}])),
+        record=record and _some_record(draw, record),
+    )
+    return worker(name, vgpu, host=host, power=power, node=inside)
+
+
+def _some_record(draw: st.DrawFn, wish: str) -> Record:
+    state = draw(st.sampled_from([LEAVING, ASLEEP]))
+    lease = draw(st.sampled_from(["L0", "L1", None]))
+    return Record(wish=wish, state=state, since="", cordoned=draw(st.booleans()), lease=lease, heartbeat="H0")
+
+
+def settled(some: Fleet, name: str) -> Fleet:
+    """The same fleet with one worker's node back to how it was, for comparing."""
+    return replace(some, workers={k: w for k, w in some.workers.items() if k != name})
