@@ -1,156 +1,21 @@
-"""The simulated Kubernetes over TLS: what the real kubectl and plain HTTP requests see."""
+"""Plain HTTP over TLS: refusals, patches, pages, streams, and nonsense."""
 
 from __future__ import annotations
 
-import asyncio
-import http.client
 import json
-import os
 import random
-import socket
-import ssl
-import subprocess
-import sysconfig
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
-import uvicorn
 
-from vgpuctl.sim.calls import Calls
-from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.inventory import Durations, story
-from vgpuctl.sim.kube.app import BODY_LIMIT, kubernetes_app
+from tests.contract.kubernetes_served import TOKEN, Served
+from vgpuctl.sim.kube.app import BODY_LIMIT
 from vgpuctl.sim.kube.kinds import KINDS
-from vgpuctl.sim.kube.world import KubernetesWorld
 
-TOKEN = "a-token-for-tests"
-# Virtual seconds in a real one: stories pass quickly, and nothing in a test sleeps.
-SPEED = 20.0
-KUBECTL = Path(sysconfig.get_path("scripts")) / "kubectl"
-DAY_PROFILE = "v100-4q-4GB"
-JSON, MERGE = "application/json", "application/merge-patch+json"
-
-
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    body: Any
-    headers: dict[str, str]
-
-
-class Served:
-    """One world behind a real server in a thread of its own. Time stands still until `run_time` is called."""
-
-    def __init__(self, folder: Path, ca: trustme.CA) -> None:
-        self.clock = Clock(datetime.now(UTC))
-        self.world = KubernetesWorld(self.clock, story(), Durations())
-        for number in range(1, 5):
-            self.world.boot(f"worker-{number}", 1)
-        self.clock.advance_to(10)
-        self.calls = Calls()
-        self._ca_file = folder / "ca.pem"
-        ca.cert_pem.write_to_path(str(self._ca_file))
-        certificate = folder / "server.pem"
-        ca.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-        # Named as TCP, or asyncio leaves Nagle's delay of 40 ms on each reply.
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._socket.bind(("127.0.0.1", 0))
-        self._socket.listen()
-        self.port = self._socket.getsockname()[1]
-        self._kubeconfig = folder / "kubeconfig"
-        self._kubeconfig.write_text(json.dumps(self._config()))
-        app = kubernetes_app(self.world, self.calls, TOKEN)
-        self.api = app.state.api
-        config = uvicorn.Config(app, ssl_certfile=certificate, log_level="error", lifespan="off")
-        self._server = uvicorn.Server(config)
-        self._environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig), "HOME": str(folder)}
-        self._loop: Future[asyncio.AbstractEventLoop] = Future()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
-
-    def __enter__(self) -> Served:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.should_exit = self._server.force_exit = True
-        self._thread.join(10)
-        assert not self._thread.is_alive()
-
-    async def _serve(self) -> None:
-        self._loop.set_result(asyncio.get_running_loop())
-        await self._server.serve(sockets=[self._socket])
-
-    def within(self, action: Callable[[], Any]) -> Any:
-        """Do something in the world's own thread."""
-        done: Future[Any] = Future()
-        loop = self._loop.result(10)
-
-        def act() -> None:
-            try:
-                done.set_result(action())
-            except BaseException as error:
-                done.set_exception(error)
-
-        loop.call_soon_threadsafe(act)
-        return done.result(20)
-
-    def wait(self, seconds: float) -> None:
-        self.within(lambda: self.clock.advance_to(self.clock.now_s + seconds))
-
-    @contextmanager
-    def running_time(self) -> Iterator[None]:
-        """Let virtual time run, for a client that waits for something."""
-        loop = self._loop.result(10)
-        task = asyncio.run_coroutine_threadsafe(self._tick(), loop)
-        yield
-        task.cancel()
-
-    async def _tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        began, start = loop.time(), self.clock.now_s
-        while True:
-            self.clock.advance_to(start + (loop.time() - began) * SPEED)
-            await asyncio.sleep(0.005)
-
-    def kubectl(self, *arguments: str, fails: bool = False) -> str:
-        command = [str(KUBECTL), *arguments]
-        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=60, check=False)
-        assert (done.returncode != 0) is fails, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    def connect(self) -> http.client.HTTPSConnection:
-        context = ssl.create_default_context(cafile=str(self._ca_file))
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=20)
-
-    def http(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
-        connection = self.connect()
-        payload = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        all_headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": JSON}
-        all_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, payload, all_headers)
-        response = connection.getresponse()
-        text = response.read()
-        connection.close()
-        return Answer(response.status, json.loads(text) if text else None, dict(response.headers))
-
-    def _config(self) -> dict[str, Any]:
-        server = {"server": f"https://127.0.0.1:{self.port}", "certificate-authority": str(self._ca_file)}
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "sim", "cluster": server}],
-            "users": [{"name": "sim", "user": {"token": TOKEN}}],
-            "contexts": [{"name": "sim", "context": {"cluster": "sim", "user": "sim"}}],
-            "current-context": "sim",
-        }
+MERGE = "application/merge-patch+json"
 
 
 @pytest.fixture(scope="module")
@@ -169,125 +34,6 @@ def resting(tmp_path_factory: pytest.TempPathFactory, ca: trustme.CA) -> Iterato
     """One server for all tests that change nothing."""
     with Served(tmp_path_factory.mktemp("resting"), ca) as server:
         yield server
-
-
-def rows(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines()]
-
-
-def test_kubectl_gets_nodes_as_tables_and_otherwise(resting: Served) -> None:
-    table = rows(resting.kubectl("get", "nodes"))
-    assert table[0] == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
-    assert table[1] == ["infra-1", "Ready", "control-plane", "30d", "v1.36.3"]
-    assert [row[1] for row in table[2:]] == ["Ready"] * 4 + ["NotReady"]
-    wide = resting.kubectl("get", "nodes", "-o", "wide").splitlines()[0].split()
-    assert wide[5:] == ["INTERNAL-IP", "EXTERNAL-IP", "OS-IMAGE", "KERNEL-VERSION", "CONTAINER-RUNTIME"]
-    assert resting.kubectl("get", "no", "worker-1", "-o", "name") == "node/worker-1\n"
-    assert resting.kubectl("get", "node", "worker-1", "-o", "jsonpath={.spec.providerID}").startswith("vsphere://")
-    listed = json.loads(resting.kubectl("get", "nodes", "-o", "json"))
-    assert {item["kind"] for item in listed["items"]} == {"Node"}
-    assert "node-role.kubernetes.io/control-plane" in resting.kubectl("get", "node", "infra-1", "--show-labels")
-    assert "NotFound" in resting.kubectl("get", "node", "nobody", fails=True)
-
-
-def test_kubectl_gets_the_other_kinds(resting: Served) -> None:
-    pods = rows(resting.kubectl("get", "pods", "-A"))
-    assert pods[0] == ["NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE"]
-    assert sum(row[1].startswith("gateway-") and row[2:4] == ["1/1", "Running"] for row in pods) == 3
-    assert sum(row[0] == "kube-system" for row in pods) == 4
-    assert rows(resting.kubectl("get", "deploy", "notebooks"))[1][:4] == ["notebooks", "0/4", "4", "0"]
-    assert rows(resting.kubectl("get", "job"))[1][:3] == ["training", "Running", "0/1"]
-    assert rows(resting.kubectl("get", "pdb"))[1][:4] == ["gateway", "N/A", "1", "1"]
-    assert len(rows(resting.kubectl("get", "lease", "-n", "kube-node-lease"))) == 6
-    assert "Created pod: training-" in resting.kubectl("get", "events")
-    by_node = resting.kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName=infra-1", "-o", "name")
-    assert len(by_node.splitlines()) == 4
-    assert "No resources found" in resting.kubectl("get", "pvc,volumeattachments,ds,sts")
-    assert "Server Version: v1.36.3" in resting.kubectl("version")
-
-
-def test_kubectl_labels_and_annotates(served: Served) -> None:
-    assert served.kubectl("label", "node", "worker-1", f"vgpu.type={DAY_PROFILE}") == "node/worker-1 labeled\n"
-    assert "already has a value" in served.kubectl("label", "node", "worker-1", "vgpu.type=other", fails=True)
-    served.kubectl("label", "node", "worker-1", "vgpu.type=other", "--overwrite")
-    assert rows(served.kubectl("get", "nodes", "-l", "vgpu.type=other", "-L", "vgpu.type"))[1][-1] == "other"
-    assert served.kubectl("label", "node", "worker-1", "vgpu.type-") == "node/worker-1 unlabeled\n"
-    assert served.kubectl("annotate", "node", "worker-1", "why=because") == "node/worker-1 annotated\n"
-    assert "must be no more than 63" in served.kubectl("label", "node", "worker-1", f"a={'x' * 64}", fails=True)
-
-
-def test_kubectl_cordons_drains_and_uncordons(served: Served) -> None:
-    served.kubectl("label", "node", "worker-1", "worker-2", f"vgpu.type={DAY_PROFILE}")
-    served.wait(5)
-    assert served.kubectl("cordon", "worker-1") == "node/worker-1 cordoned\n"
-    assert served.kubectl("cordon", "worker-1") == "node/worker-1 already cordoned\n"
-    with served.running_time():
-        told = served.kubectl(
-            "drain", "worker-1", "worker-2", "--ignore-daemonsets", "--delete-emptydir-data", "--force"
-        )
-    assert told.endswith("node/worker-2 drained\n")
-    left = json.loads(served.kubectl("get", "pods", "--field-selector", "spec.nodeName=worker-1", "-o", "json"))
-    assert left["items"] == []
-    assert rows(served.kubectl("get", "node", "worker-1"))[1][1] == "Ready,SchedulingDisabled"
-    assert served.kubectl("uncordon", "worker-1") == "node/worker-1 uncordoned\n"
-
-
-def test_kubectl_drain_refuses_a_bare_pod_unless_forced(served: Served) -> None:
-    bare = {"metadata": {"name": "bare"}, "spec": {"nodeName": "worker-4", "containers": [{"name": "main"}]}}
-    served.http("POST", "/api/v1/namespaces/default/pods", bare)
-    served.wait(3)
-    assert "use --force to override" in served.kubectl("drain", "worker-4", fails=True)
-    with served.running_time():
-        assert "pod/bare evicted" in served.kubectl("drain", "worker-4", "--force")
-
-
-def test_kubectl_waits(served: Served) -> None:
-    assert "condition met" in served.kubectl("wait", "--for=condition=Ready", "node/worker-1", "--timeout=10s")
-    served.within(lambda: served.world.boot("worker-5", 1))
-    with served.running_time():
-        assert "condition met" in served.kubectl("wait", "--for=condition=Ready", "node/worker-5", "--timeout=10s")
-    served.kubectl("cordon", "worker-1")
-    told = served.kubectl("wait", "--for=jsonpath={.spec.unschedulable}=true", "node/worker-1", "--timeout=10s")
-    assert "condition met" in told
-
-
-def test_kubectl_watches_until_the_stream_ends(served: Served) -> None:
-    command = [str(KUBECTL), "get", "nodes", "--watch"]
-    watching = subprocess.Popen(command, env=served._environment, stdout=subprocess.PIPE, text=True)
-    try:
-        assert watching.stdout is not None
-        first = [watching.stdout.readline().split()[0] for _ in range(7)]
-        served.kubectl("cordon", "worker-2")
-        changed = watching.stdout.readline().split()
-    finally:
-        watching.kill()
-        watching.communicate()
-    assert first[0] == "NAME"
-    assert changed[:2] == ["worker-2", "Ready,SchedulingDisabled"]
-
-
-def test_kubectl_deletes_scales_describes_and_applies(served: Served, tmp_path: Path) -> None:
-    pod = served.kubectl("get", "pods", "-l", "app=gateway", "-o", "name").split()[0]
-    with served.running_time():
-        assert "deleted" in served.kubectl("delete", pod)
-    assert "scaled" in served.kubectl("scale", "deployment", "gateway", "--replicas=2")
-    assert "nvidia.com/gpu" in served.kubectl("describe", "node", "worker-1")
-    training = served.kubectl("get", "pods", "-l", "job-name=training", "-o", "name").split()
-    assert "FailedScheduling" in served.kubectl("describe", *training)
-    manifest = tmp_path / "quota.json"
-    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "notes"}}))
-    assert served.kubectl("apply", "-f", str(manifest)) == "configmap/notes created\n"
-    assert served.kubectl("apply", "-f", str(manifest)) == "configmap/notes unchanged\n"
-
-
-def test_calls_are_counted_by_verb_and_resource(served: Served) -> None:
-    served.kubectl("cordon", "worker-1")
-    with served.running_time():
-        served.kubectl("drain", "worker-1")
-    counted = served.calls.as_dict()["kubernetes"]
-    assert counted["PATCH nodes"] == 1
-    assert counted["POST pods/eviction"] == counted["GET nodes"] - 1 == 1
-    assert all(not method.startswith("GET /") for method in counted)
 
 
 def refusals() -> Iterator[Any]:
@@ -415,6 +161,10 @@ def test_both_forms_of_an_event(served: Served) -> None:
     assert served.http("POST", "/api/v1/namespaces/default/events", event).code == 201
     newer = served.http("GET", "/apis/events.k8s.io/v1/namespaces/default/events/told").body
     assert (newer["note"], newer["regarding"]["name"]) == ("hello", "worker-1")
+    other = {"metadata": {"name": "other"}, "regarding": {"kind": "Node", "name": "worker-2"}, "note": "bye"}
+    assert served.http("POST", "/apis/events.k8s.io/v1/namespaces/default/events", other).code == 201
+    core = served.http("GET", "/api/v1/namespaces/default/events/other").body
+    assert (core["message"], core["involvedObject"]["name"]) == ("bye", "worker-2")
 
 
 WORDS = [None, True, -1, 0, 3, 1.5, "", "a", "100%", "2026-01-01T00:00:00Z", [], {}, [None], [{}], {"a": 1}, {"a": "b"}]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import test_vcenter_wire as wire
 from pyVmomi import vim, vmodl
+
+from tests.contract import test_vcenter_wire as wire
 
 WHOLE = "grid_v100-16q"
 certificates = wire.certificates

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_vcenter_wire as wire
+
+from tests.contract import test_vcenter_wire as wire
 
 QUARTER = "grid_v100-4q"
 certificates = wire.certificates

@@ -160,7 +160,7 @@ def test_a_vgpu_is_replaced_in_one_reconfiguration(world: World) -> None:
     key = next(iter(vm.vgpus))
     task = world.run(world.estate.reconfigure(vm, Changes(removed=((0, key),), added=((1, WHOLE),))))
     assert kind(task) is None
-    assert list(vm.vgpus.values()) == [WHOLE]
+    assert (list(vm.vgpus.values()), vm.revision) == ([WHOLE], 3)
 
 
 @pytest.mark.parametrize(

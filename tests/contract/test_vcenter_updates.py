@@ -6,8 +6,9 @@ import threading
 from typing import Any
 
 import pytest
-import test_vcenter_wire as wire
 from pyVmomi import vim, vmodl
+
+from tests.contract import test_vcenter_wire as wire
 
 PC = vmodl.query.PropertyCollector
 WHOLE = "grid_v100-16q"

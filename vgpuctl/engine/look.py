@@ -16,6 +16,10 @@ from vgpuctl.planning.planner import may_start
 from vgpuctl.planning.steps import PowerOn
 
 
+#: How long a budget may take to show an eviction that it allowed.
+BUDGET_LAG_S = 5.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
     """A request to send now, under the key by which its answer is remembered."""
@@ -39,7 +43,18 @@ class Look:
         self.wishes, self.fleet, self.memory, self.moment = wishes, fleet, memory, moment
         self.sends: list[Send] = []
         self.waits: dict[str, str] = {}
-        self.left = {_budget_key(budget): budget.allowed for budget in fleet.budgets}
+        self.left = {_budget_key(budget): budget.allowed - self._unseen(budget) for budget in fleet.budgets}
+
+    def _unseen(self, budget: Budget) -> int:
+        """Evictions that were sent while this budget looked just as it does now: it does not show them yet."""
+        seen, now_s = _as_seen(budget), self.moment.now_s
+        sent = (attempt for attempt in self.memory.attempts.values() if seen in attempt.spends and not attempt.error)
+        return sum(attempt.answered_s is None or now_s - attempt.answered_s < BUDGET_LAG_S for attempt in sent)
+
+    def _spends(self, request: Request) -> frozenset[str]:
+        if not isinstance(request, Evict) or not asks_budgets(request.pod):
+            return frozenset()
+        return frozenset(_as_seen(budget) for budget in self.fleet.budgets_over(request.pod))
 
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
@@ -86,7 +101,7 @@ class Look:
         if why := broken_by(request, self.fleet):
             self.waits[step.name] = why
             return
-        self.memory = self.memory.sent(key, self.moment.now_s)
+        self.memory = self.memory.sent(key, self.moment.now_s, self._spends(request))
         self.sends.append(Send(key=key, request=request))
 
     def _may_send(self, key: str, step: Step) -> bool:
@@ -123,3 +138,7 @@ def failed(attempt: Attempt, worker: Worker) -> bool:
 
 def _budget_key(budget: Budget) -> tuple[str, str]:
     return budget.namespace, budget.name
+
+
+def _as_seen(budget: Budget) -> str:
+    return f"{budget.namespace}/{budget.name}@{budget.version}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request that was sent. `answered_s` is None while it is in flight."""
+    """One request that was sent. `answered_s` is None while it is in flight; `spends`: budgets as they were then."""
 
     sent_s: float
     answered_s: float | None = None
@@ -16,6 +16,7 @@ class Attempt:
     error: str = ""
     passing: bool = False
     tries: int = 1
+    spends: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +29,9 @@ class Memory:
     gave_up: Mapping[str, str] = field(default_factory=dict)
     stopping: bool = False
 
-    def sent(self, key: str, now: float) -> Memory:
+    def sent(self, key: str, now: float, spends: frozenset[str] = frozenset()) -> Memory:
         tries = self.attempts[key].tries + 1 if key in self.attempts else 1
-        return replace(self, attempts={**self.attempts, key: Attempt(sent_s=now, tries=tries)})
+        return replace(self, attempts={**self.attempts, key: Attempt(sent_s=now, tries=tries, spends=spends)})
 
     def answered(self, key: str, now: float, **outcome: object) -> Memory:
         attempt = self.attempts.get(key)

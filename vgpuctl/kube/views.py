@@ -38,6 +38,7 @@ def budget(raw: Object) -> Budget:
         name=raw["metadata"]["name"],
         allowed=(raw.get("status") or {}).get("disruptionsAllowed", 0),
         covers=Selector.of(raw["spec"].get("selector")),
+        version=raw["metadata"]["resourceVersion"],
     )
 
 

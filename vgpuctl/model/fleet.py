@@ -81,6 +81,7 @@ class Budget:
     name: str
     allowed: int
     covers: Selector
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,12 @@ class Durations:
     kubelet_s: float = 1.0
     pod_end_s: float = 1.5
     reconfigure_s: float = 0.1
+    heartbeat_s: float = 10.0
 
     @classmethod
     def instant(cls) -> Durations:
-        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01)
+        """Heartbeats are told in whole seconds, so two of them must be a second apart to be told apart."""
+        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
@@ -52,14 +53,18 @@ class Simulation:
         estate = Estate(clock, self.inventory, self.durations, kubernetes)
         authority = trustme.CA()
         context = authority.issue_cert("127.0.0.1", "localhost")
-        vcenter = _Server(vcenter_app(estate, self.calls, USER, self.password), context)
-        cluster = _Server(self._with_control(kubernetes_app(kubernetes, self.calls, self.token)), context)
+        driver = Driver(clock)
+        center = vcenter_app(estate, self.calls, USER, self.password)
+        vcenter = _Server(driver.before(center), context)
+        cluster = _Server(
+            driver.before(self._with_control(kubernetes_app(kubernetes, self.calls, self.token))), context
+        )
         servers = [vcenter, cluster]
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, _end, servers)
+            loop.add_signal_handler(number, _end, servers, center)
         serving = [asyncio.create_task(server.run()) for server in servers]
-        driving = asyncio.create_task(drive(clock))
+        driving = asyncio.create_task(driver.drive())
         await _until_started(servers, serving)
         access = Access(
             vcenter_port=vcenter.port,
@@ -95,7 +100,7 @@ class Simulation:
 class _Server(uvicorn.Server):
     """One TLS server on a free port of loopback; signals are handled by the process, not by it."""
 
-    def __init__(self, app: Starlette, certificate: trustme.LeafCert) -> None:
+    def __init__(self, app: ASGIApp, certificate: trustme.LeafCert) -> None:
         config = uvicorn.Config(
             app, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1, ws="none"
         )
@@ -103,7 +108,7 @@ class _Server(uvicorn.Server):
         config.load()
         config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(config.ssl)
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._socket = _free_port()
         self.port = int(self._socket.getsockname()[1])
 
     async def run(self) -> None:  # type: ignore[override]
@@ -114,7 +119,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _end(servers: list[_Server]) -> None:
+def _free_port() -> socket.socket:
+    """asyncio switches Nagle's delay off only where the socket says that it is TCP; else each reply takes 40 ms."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(512)
+    return listener
+
+
+def _end(servers: list[_Server], center: Starlette) -> None:
+    """Open waits are ended first: a server does not end before its answers have."""
+    center.state.center.sessions.end_all()
     for server in servers:
         server.should_exit = True
         server.force_exit = True
@@ -129,18 +144,35 @@ async def _until_started(servers: list[_Server], serving: list[asyncio.Task[None
         await asyncio.sleep(0.01)
 
 
-async def drive(clock: Clock) -> None:
-    """Let the world's time follow real time: sleep until something is due, or something new is planned."""
-    loop = asyncio.get_running_loop()
-    began = loop.time() - clock.now_s
-    news = asyncio.Event()
-    clock.on_new_timer = news.set
-    while True:
-        clock.advance_to(loop.time() - began)
-        news.clear()
-        due = clock.next_due_s()
-        nap = LONGEST_NAP_S if due is None else max(0.0, due - (loop.time() - began))
-        try:
-            await asyncio.wait_for(news.wait(), timeout=nap)
-        except TimeoutError:
-            continue
+class Driver:
+    """Lets the world's time follow real time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = asyncio.get_running_loop().time() - clock.now_s
+
+    def before(self, app: ASGIApp) -> ASGIApp:
+        """The same server, but no request finds the world in the past."""
+
+        async def punctual(scope: Scope, receive: Receive, send: Send) -> None:
+            self._clock.advance_to(self._now_s())
+            await app(scope, receive, send)
+
+        return punctual
+
+    async def drive(self) -> None:
+        """Sleep until something is due, or something new is planned."""
+        news = asyncio.Event()
+        self._clock.on_new_timer = news.set
+        while True:
+            self._clock.advance_to(self._now_s())
+            news.clear()
+            due = self._clock.next_due_s()
+            nap = LONGEST_NAP_S if due is None else max(0.0, due - self._now_s())
+            try:
+                await asyncio.wait_for(news.wait(), timeout=nap)
+            except TimeoutError:
+                continue
+
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time() - self._began

@@ -66,12 +66,12 @@ class Founding:
             self._ground.create("jobs", training(night))
 
     def _node_changed(self, change: Change) -> None:
-        if change.object["metadata"]["name"] in self._inventory.day.workers and is_true(change.object, "Ready"):
+        if change.object["metadata"]["name"] in self._inventory.day.workers and _takes_pods(change.object):
             self._queue.add(("", ""))
 
     def _look(self, _: Key) -> None:
         found = [self._ground.store.get("nodes", "", name) for name in self._inventory.day.workers]
-        if all(node is not None and is_true(node, "Ready") for node in found):
+        if all(node is not None and _takes_pods(node) for node in found):
             self._end()
             self._add_gateway()
 
@@ -131,6 +131,11 @@ def gpu_pod(name: str, shift: Shift) -> Object:
     gpu = {nodes.GPU: "1"}
     container = {"name": name, "image": f"{name}:1", "resources": {"limits": gpu, "requests": gpu}}
     return {"nodeSelector": {"vgpu.type": shift.profile}, "containers": [container]}
+
+
+def _takes_pods(node: Object) -> bool:
+    """Ready and not cordoned: while one of the workers takes no pods, `gateway` would not spread over all of them."""
+    return is_true(node, "Ready") and not node["spec"].get("unschedulable")
 
 
 def gateway_pod() -> Object:

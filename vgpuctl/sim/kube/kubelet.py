@@ -39,11 +39,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long things take, how long a training run is, and how often a kubelet tells that it lives."""
+    """How long things take, and how long a training run is."""
 
     durations: Durations
     training_s: float
-    heartbeat_s: float
 
 
 class Kubelet:
@@ -148,13 +147,13 @@ class Kubelet:
         for pod in self._own_pods():
             self._take_up(pod, restarted=restarted)
         beat = self._beat
-        self._time.after(self._pace.heartbeat_s, lambda: self._heartbeat(beat))
+        self._time.after(self._pace.durations.heartbeat_s, lambda: self._heartbeat(beat))
 
     def _heartbeat(self, beat: int) -> None:
         if beat == self._beat:
             self._renew()
             self._post()
-            self._time.after(self._pace.heartbeat_s, lambda: self._heartbeat(beat))
+            self._time.after(self._pace.durations.heartbeat_s, lambda: self._heartbeat(beat))
 
     def _post(self) -> None:
         before = self._ground.store.get("nodes", "", self.name)

@@ -31,14 +31,13 @@ class KubernetesWorld:
         *,
         node_grace_s: float = 40.0,
         training_s: float = 3600.0,
-        heartbeat_s: float = 10.0,
         seed: int = 1,
     ) -> None:
         chance = random.Random(seed)  # noqa: S311 names of pods are no secrets
         self.clock = clock
         self.store = Store(clock, chance)
         self.ground = Ground(clock, self.store)
-        self.kubelets = Kubelets(self.ground, inventory, Pace(durations, training_s, heartbeat_s), chance)
+        self.kubelets = Kubelets(self.ground, inventory, Pace(durations, training_s), chance)
         self.controllers = (
             NodeLifecycle(self.ground, node_grace_s),
             TaintEviction(self.ground),

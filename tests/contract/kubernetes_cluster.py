@@ -1,0 +1,90 @@
+"""The simulated Kubernetes in virtual time, and short words for what the stories do with it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.errors import ApiError
+from vgpuctl.sim.kube.objects import Object, at, is_leaving, name_of
+from vgpuctl.sim.kube.request import Reply, Request
+from vgpuctl.sim.kube.watching import Watch
+from vgpuctl.sim.kube.world import KubernetesWorld
+
+DAY = ("worker-1", "worker-2", "worker-3", "worker-4")
+NIGHT = "worker-5"
+DAY_PROFILE, NIGHT_PROFILE = "v100-4q-4GB", "v100-16q-16GB"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+PODS = "/api/v1/namespaces/default/pods"
+MERGE = "application/merge-patch+json"
+
+
+class Cluster:
+    """The world and its API in one process, without a wire."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clock = Clock(datetime(2026, 1, 5, 8, tzinfo=UTC))
+        self.world = KubernetesWorld(self.clock, story(), Durations(), **settings)
+        self.api = Api(self.world)
+
+    def wait(self, seconds: float) -> None:
+        self.clock.advance_to(self.clock.now_s + seconds)
+
+    def ask(self, method: str, path: str, body: object = None, **options: Any) -> Object:
+        payload = b"" if body is None else json.dumps(body).encode()
+        answer = self.api.answer(Request(method=method, path=path, body=payload, **options))
+        assert isinstance(answer, Reply)
+        return answer.body
+
+    def refused(self, method: str, path: str, body: object = None, **options: Any) -> ApiError:
+        with pytest.raises(ApiError) as caught:
+            self.ask(method, path, body, **options)
+        return caught.value
+
+    def watch(self, path: str, **query: str) -> Watch:
+        answer = self.api.answer(Request(method="GET", path=path, query={"watch": "true", **query}))
+        assert isinstance(answer, Watch)
+        return answer
+
+    def node(self, name: str) -> Object:
+        return self.ask("GET", f"/api/v1/nodes/{name}")
+
+    def patch_node(self, name: str, change: Object) -> Object:
+        return self.ask("PATCH", f"/api/v1/nodes/{name}", change, content_type=MERGE)
+
+    def cordon(self, *names: str) -> None:
+        for name in names:
+            self.patch_node(name, {"spec": {"unschedulable": True}})
+
+    def label(self, profile: str, *names: str) -> None:
+        for name in names:
+            self.patch_node(name, {"metadata": {"labels": {"vgpu.type": profile}}})
+
+    def pods(self, app: str, *, leaving: bool = True) -> list[Object]:
+        pods = self.world.store.sorted("pods", "default")
+        return [pod for pod in pods if name_of(pod).startswith(f"{app}-") and (leaving or not is_leaving(pod))]
+
+    def where(self, app: str) -> dict[str, str | None]:
+        return {name_of(pod): at(pod, "spec.nodeName") for pod in self.pods(app, leaving=False)}
+
+    def eviction(self, pod: Object, **options: Any) -> tuple[str, str, Object]:
+        body = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": name_of(pod)}, **options}
+        return "POST", f"/api/v1/namespaces/default/pods/{name_of(pod)}/eviction", body
+
+    def budget(self) -> Object:
+        return self.ask("GET", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/gateway")["status"]
+
+    def boot_the_day(self) -> None:
+        for name in DAY:
+            self.world.boot(name, 1)
+        self.wait(10)
+
+
+def taints(node: Object) -> set[tuple[str, str]]:
+    return {(taint["key"], taint["effect"]) for taint in node["spec"].get("taints") or []}

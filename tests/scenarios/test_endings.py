@@ -1,0 +1,189 @@
+"""How commands end: each exit code, with words that help."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.support.lab import BIN, Lab
+
+
+def start(lab: Lab, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(BIN / "vgpuctl"), *words],
+        env=lab.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def bare_pod(lab: Lab, node: str) -> None:
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "bare", "namespace": "default"},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i"}]},
+    }
+    path = lab.folder / "bare.json"
+    path.write_text(json.dumps(manifest))
+    lab.kubectl("create", "--validate=false", "-f", str(path)).ok()
+
+
+def budget(lab: Lab, allowed: int) -> None:
+    """Nobody may go: the gateway's budget, made as strict as asked."""
+    patch = json.dumps({"spec": {"maxUnavailable": allowed}})
+    lab.kubectl("patch", "pdb", "gateway", "--type=merge", "-p", patch).ok()
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_touched(lab: Lab) -> None:
+    lab.daytime()
+    lab.calls()
+    ran = lab.vgpuctl("switch", "night")
+    assert ran.code == 2
+    assert "--yes" in ran.err
+    assert lab.writes() == {}
+
+
+def test_a_shift_that_is_not_there_is_a_usage_error_with_a_suggestion(lab: Lab) -> None:
+    ran = lab.vgpuctl("switch", "nigth")
+    assert ran.code == 2
+    assert "did you mean night?" in ran.err
+
+
+def test_all_faults_of_a_file_are_told_at_once(lab: Lab) -> None:
+    (lab.folder / "profiles.yaml").write_text("version: 2\nprofile: {}\nworkers: {worker-1: v100}\n")
+    ran = lab.vgpuctl("status")
+    assert ran.code == 2
+    for told in ("version: must be 1", "profile: is not known; did you mean profiles?", "no profile v100"):
+        assert told in ran.err
+
+
+def test_workers_without_their_vgpu_are_not_woken(lab: Lab) -> None:
+    lab.calls()
+    ran = lab.vgpuctl("switch", "day", "--yes")
+    assert ran.code == 3
+    assert "vgpuctl provision" in ran.err
+    assert "Nothing was changed" in ran.err
+    assert lab.writes() == {}
+
+
+def test_pods_that_may_not_be_deleted_refuse_the_switch(lab: Lab) -> None:
+    lab.daytime()
+    bare_pod(lab, "worker-1")
+    lab.calls()
+    ran = lab.vgpuctl("switch", "night", "--yes")
+    assert ran.code == 3
+    assert "bare has no controller" in ran.err
+    assert lab.writes() == {}
+
+
+def test_a_card_that_another_keeps_refuses_the_switch(lab: Lab) -> None:
+    """worker-4 leaves the timetable's files but stays on the card: the night has no place."""
+    lab.daytime()
+    for path, old, new in (
+        ("profiles.yaml", "worker-[1-4]", "worker-[1-3]"),
+        ("schedules/day-night.yaml", "profiles: [v100-4q-4GB]", "workers: ['worker-[1-3]']"),
+    ):
+        file = lab.folder / path
+        file.write_text(file.read_text().replace(old, new))
+    lab.calls()
+    ran = lab.vgpuctl("switch", "night", "--yes")
+    assert ran.code == 3
+    assert "0000:3b:00.0 keeps worker-4 (grid_v100-4q)" in ran.err
+    assert lab.writes() == {}
+
+
+def test_a_drain_that_a_budget_holds_goes_back(lab: Lab) -> None:
+    lab.daytime()
+    budget(lab, 0)
+    schedule = lab.folder / "schedules" / "day-night.yaml"
+    schedule.write_text(schedule.read_text().replace("timeout: 10m", "timeout: 2s"))
+    ran = lab.vgpuctl("switch", "night", "--yes")
+    assert ran.code == 4, ran
+    assert "waits for budget gateway" in ran.err
+    assert lab.awake() == {"worker-1", "worker-2", "worker-3", "worker-4"}
+    for node in lab.nodes().values():
+        assert "unschedulable" not in node["spec"] or node["metadata"]["name"] == "worker-5"
+
+
+def test_servers_that_do_not_answer(lab: Lab) -> None:
+    lab.more_env = {"GOVC_URL": "https://127.0.0.1:1/sdk"}
+    ran = lab.vgpuctl("status")
+    assert ran.code == 5
+    assert "does not answer" in ran.err
+
+
+def test_a_wrong_password_is_told_and_not_printed(lab: Lab) -> None:
+    lab.more_env = {"GOVC_PASSWORD": "not-the-secret-1"}
+    ran = lab.vgpuctl("status")
+    assert ran.code == 5
+    assert "does not accept this user and password" in ran.err
+    assert "not-the-secret-1" not in ran.out + ran.err
+
+
+def test_a_certificate_is_verified(lab: Lab) -> None:
+    lab.more_env = {"GOVC_TLS_CA_CERTS": ""}
+    ran = lab.vgpuctl("status")
+    assert ran.code == 5
+    assert "certificate" in ran.err
+
+
+def test_another_instance_at_work_is_seen(lab: Lab) -> None:
+    lab.daytime()
+    budget(lab, 0)
+    first = start(lab, "switch", "night", "--yes")
+    try:
+        wait_for_lease(lab)
+        ran = lab.vgpuctl("switch", "night", "--yes")
+        assert ran.code == 6
+        assert "Another instance is at work" in ran.err
+    finally:
+        first.send_signal(signal.SIGINT)
+        assert first.wait(timeout=30) == 130
+
+
+def wait_for_lease(lab: Lab) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        lease = lab.kubectl("get", "lease", "vgpuctl", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}")
+        if lease.code == 0 and lease.out:
+            return
+    raise AssertionError("nobody took the Lease")
+
+
+def test_ctrl_c_stops_after_what_is_in_flight_and_another_run_goes_on(lab: Lab) -> None:
+    lab.daytime()
+    budget(lab, 0)
+    first = start(lab, "switch", "night", "--yes")
+    wait_for_lease(lab)
+    first.send_signal(signal.SIGINT)
+    _, err = first.communicate(timeout=30)
+    assert first.returncode == 130
+    assert "Run the same command to go on" in err
+    budget(lab, 1)
+    lab.vgpuctl("switch", "night", "--yes").ok()
+    assert lab.awake() == {"worker-5"}
+
+
+def test_without_a_terminal_progress_is_one_line_an_event(lab: Lab) -> None:
+    lab.daytime()
+    out = lab.vgpuctl("switch", "night", "--yes").ok().out
+    assert re.search(r"^\d\d:\d\d:\d\d worker-1 suspended \(\d+ s\)$", out, re.MULTILINE)
+    assert re.search(r"^night since \d\d:\d\d:\d\d, after \d+ s\.$", out, re.MULTILINE)
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("words", [("switch", "night"), ("provision",), ("label-nodes",)])
+def test_json_is_one_document(lab: Lab, words: tuple[str, ...]) -> None:
+    lab.vgpuctl("provision", "--yes").ok()
+    yes = () if words == ("label-nodes",) else ("--yes",)
+    report = json.loads(lab.vgpuctl(*words, *yes, "-o", "json").ok().out)
+    assert report["kind"] == "Report"
+    assert report["apiVersion"] == "vgpuctl.io/v1"

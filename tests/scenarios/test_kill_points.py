@@ -1,0 +1,91 @@
+"""The real process, ended with SIGKILL after each of its writes in turn: the next run goes on, and nothing is done twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.lab import Lab
+
+DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
+AWAKE = {"day": DAY, "night": {"worker-5"}}
+ROOT = Path(__file__).parents[2]
+
+#: A switch to night writes about thirty times, one to day about as often; a point past the end is no kill.
+SAMPLE = (2, 9, 17, 24)
+POINTS = range(1, 34)
+
+
+def kill_after(lab: Lab, nth: int, *words: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.killed", str(nth), *words],
+        env={**lab.env, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode
+
+
+def switch_over_a_crash(lab: Lab, shift: str, nth: int) -> None:
+    lab.calls()
+    code = kill_after(lab, nth, "switch", shift, "--yes")
+    assert code in {0, -9}
+    lab.vgpuctl("switch", shift, "--yes").ok()
+    writes = lab.writes()
+    assert lab.awake() == AWAKE[shift]
+    moved = {"night": (4, 1), "day": (1, 4)}[shift]
+    assert (writes["SuspendVM_Task"], writes["PowerOnVM_Task"]) == moved, "no VM is moved twice"
+    assert writes["PATCH nodes"] <= 3 * 5
+    lab.vgpuctl("switch", shift, "--yes").ok()
+    assert lab.writes() == {}
+    lab.settle()
+    for name in AWAKE[shift]:
+        node = lab.nodes()[name]
+        assert "unschedulable" not in node["spec"]
+        assert "vgpuctl.io/for" not in node["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize("nth", SAMPLE)
+def test_a_sample_of_kill_points(lab: Lab, nth: int) -> None:
+    lab.daytime()
+    switch_over_a_crash(lab, "night", nth)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("nth", POINTS)
+def test_every_kill_point_of_a_switch(lab: Lab, nth: int) -> None:
+    lab.daytime()
+    switch_over_a_crash(lab, "night", nth)
+    switch_over_a_crash(lab, "day", nth)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_every_kill_point_of_provision_and_label_nodes(lab: Lab, nth: int) -> None:
+    for words, call, times in ((("provision", "--yes"), "ReconfigVM_Task", 5), (("label-nodes",), "PATCH nodes", 5)):
+        lab.calls()
+        assert kill_after(lab, nth, *words) in {0, -9}
+        lab.vgpuctl(*words).ok()
+        assert lab.writes()[call] == times
+        lab.vgpuctl(*words).ok()
+        assert lab.writes() == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("nth", range(1, 42))
+def test_every_kill_point_of_a_provision_that_changes_running_workers(lab: Lab, nth: int) -> None:
+    lab.daytime()
+    profiles = lab.folder / "profiles.yaml"
+    profiles.write_text(profiles.read_text().replace("vgpu: grid_v100-4q", "vgpu: grid_v100-2q"))
+    lab.calls()
+    assert kill_after(lab, nth, "provision", "--yes") in {0, -9}
+    lab.vgpuctl("provision", "--yes").ok()
+    writes = lab.writes()
+    assert writes["ReconfigVM_Task"] == writes["PowerOnVM_Task"] == 4
+    assert lab.awake() == DAY
+    assert {worker["node"]["state"] for name, worker in lab.status().items() if name in DAY} == {"ready"}

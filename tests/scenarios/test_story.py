@@ -1,0 +1,155 @@
+"""The mission's story through the real servers and the real commands; kubectl is the independent witness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support.lab import Lab
+
+DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
+NIGHT = {"worker-5"}
+
+
+def running_on(lab: Lab, app: str) -> set[str]:
+    pods = lab.json("kubectl", "get", "pods")["items"]
+    return {
+        pod["spec"]["nodeName"]
+        for pod in pods
+        if pod["metadata"]["name"].startswith(app) and pod["status"]["phase"] == "Running"
+    }
+
+
+def test_day_to_night_and_back(lab: Lab) -> None:
+    lab.daytime()
+    assert lab.awake() == DAY
+    assert running_on(lab, "notebooks") == DAY
+
+    lab.vgpuctl("switch", "night", "--yes").ok()
+    lab.settle()
+    assert lab.awake() == NIGHT
+    assert running_on(lab, "training") == NIGHT
+    assert running_on(lab, "notebooks") == set()
+    assert running_on(lab, "gateway") == {"infra-1"}
+
+    lab.vgpuctl("switch", "day", "--yes").ok()
+    lab.settle()
+    assert lab.awake() == DAY
+    assert running_on(lab, "notebooks") == DAY
+
+
+def test_what_the_nodes_say(lab: Lab) -> None:
+    """A colleague who has only kubectl sees it too; and everything of ours is taken off again."""
+    lab.daytime()
+    for name, node in lab.nodes().items():
+        expected = {"infra-1": None, "worker-5": "v100-16q-16GB"}.get(name, "v100-4q-4GB")
+        assert node["metadata"]["labels"].get("vgpu.type") == expected
+    lab.vgpuctl("switch", "night", "--yes").ok()
+    nodes = lab.nodes()
+    for name in DAY:
+        assert nodes[name]["spec"]["unschedulable"] is True
+        assert nodes[name]["metadata"]["labels"]["vgpuctl.io/state"] == "asleep"
+        assert nodes[name]["metadata"]["annotations"]["vgpuctl.io/for"] == "night"
+    for name in ("worker-5", "infra-1"):
+        metadata = nodes[name]["metadata"]
+        assert "unschedulable" not in nodes[name]["spec"]
+        assert not [key for key in {**metadata["labels"], **metadata.get("annotations", {})} if "vgpuctl.io" in key]
+
+
+def test_a_second_run_writes_nothing(lab: Lab) -> None:
+    lab.daytime()
+    for words in (("provision", "--yes"), ("label-nodes",), ("switch", "day", "--yes"), ("switch", "day")):
+        lab.calls()
+        lab.vgpuctl(*words).ok()
+        assert lab.writes() == {}, words
+
+
+def test_calls_are_counted_and_few(lab: Lab) -> None:
+    """Per VM moved one task call, per evicted pod one eviction, per node at most three patches."""
+    lab.daytime()
+    lab.calls()
+    lab.vgpuctl("switch", "night", "--yes").ok()
+    writes = lab.writes()
+    assert writes["SuspendVM_Task"] == 4
+    assert writes["PowerOnVM_Task"] == 1
+    assert writes["POST pods/eviction"] == 7
+    assert writes["PATCH nodes"] <= 3 * 5
+    assert set(writes) == {"SuspendVM_Task", "PowerOnVM_Task", "POST pods/eviction", "PATCH nodes", "PUT leases"}
+
+
+def test_a_dry_run_changes_nothing(lab: Lab) -> None:
+    lab.daytime()
+    lab.calls()
+    shown = lab.vgpuctl("switch", "night", "--dry-run").ok().out
+    assert "4 workers go to sleep; 1 worker wakes; 7 pods leave" in shown
+    assert "after worker-1, worker-2, worker-3, worker-4: power on → ready → label v100-16q-16GB → uncordon" in shown
+    plan = lab.json("vgpuctl", "switch", "night", "--dry-run")
+    assert {step["name"] for step in plan["steps"] if step["name"].startswith("Suspend")} == {
+        f"Suspend/{name}" for name in DAY
+    }
+    assert lab.writes() == {}
+
+
+def test_two_hosts_with_two_cards_each(make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab("--instant", "--hosts", "2", "--cards", "2")
+    lab.daytime()
+    night = {f"worker-{n}" for n in (5, 10, 15, 20)}
+    lab.vgpuctl("switch", "night", "--yes").ok()
+    assert lab.awake() == night
+    lab.vgpuctl("switch", "day", "--yes").ok()
+    assert lab.awake() == {f"worker-{n}" for n in range(1, 21)} - night
+
+
+def test_provision_changes_a_running_worker_and_gives_its_power_back(lab: Lab) -> None:
+    """Drained, shut down, changed, started and uncordoned; the others are not touched."""
+    lab.daytime()
+    profiles = lab.folder / "profiles.yaml"
+    text = profiles.read_text()
+    text = text.replace("workers:", "  v100-4c-4GB:\n    vgpu: grid_v100-2q\n\nworkers:")
+    profiles.write_text(text.replace("worker-[1-4]: v100-4q-4GB", "worker-[1-4]: v100-4c-4GB"))
+    lab.calls()
+    lab.vgpuctl("provision", "--yes").ok()
+    status = lab.status()
+    for name in DAY:
+        assert status[name]["vgpus"] == ["grid_v100-2q"]
+        assert status[name]["power"] == "poweredOn"
+        assert status[name]["node"]["label"] == "v100-4c-4GB"
+        assert status[name]["node"]["state"] == "ready"
+    writes = lab.writes()
+    assert writes["ReconfigVM_Task"] == writes["ShutdownGuest"] == writes["PowerOnVM_Task"] == 4
+
+
+def test_a_persons_cordon_outlives_the_night(lab: Lab) -> None:
+    lab.daytime()
+    lab.kubectl("cordon", "worker-3").ok()
+    lab.vgpuctl("switch", "night", "--yes").ok()
+    lab.vgpuctl("switch", "day", "--yes").ok()
+    nodes = lab.nodes()
+    assert nodes["worker-3"]["spec"].get("unschedulable") is True
+    assert "unschedulable" not in nodes["worker-2"]["spec"]
+    assert "worker-3 is cordoned, not by vgpuctl" in lab.vgpuctl("status").ok().out
+
+
+def test_a_node_that_lost_its_label_gets_it_back(lab: Lab) -> None:
+    lab.daytime()
+    lab.kubectl("label", "node", "worker-1", "vgpu.type=wrong", "--overwrite").ok()
+    lab.kubectl("label", "node", "worker-2", "theirs=kept").ok()
+    assert "label vgpu.type that is not true" in lab.vgpuctl("status").ok().out
+    lab.vgpuctl("label-nodes").ok()
+    nodes = lab.nodes()
+    assert nodes["worker-1"]["metadata"]["labels"]["vgpu.type"] == "v100-4q-4GB"
+    assert nodes["worker-2"]["metadata"]["labels"]["theirs"] == "kept"
+
+
+def test_a_node_that_is_not_registered_is_told(lab: Lab) -> None:
+    lab.vgpuctl("provision", "--yes").ok()
+    lab.kubectl("delete", "node", "worker-2").ok()
+    assert "Not yet registered: worker-2" in lab.vgpuctl("label-nodes").ok().out
+
+
+def test_a_node_deleted_in_its_sleep_is_labelled_anew(lab: Lab) -> None:
+    lab.daytime()
+    lab.vgpuctl("switch", "night", "--yes").ok()
+    lab.kubectl("delete", "node", "worker-2").ok()
+    lab.vgpuctl("switch", "day", "--yes").ok()
+    node = lab.nodes()["worker-2"]
+    assert node["metadata"]["labels"]["vgpu.type"] == "v100-4q-4GB"

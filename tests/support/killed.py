@@ -1,0 +1,38 @@
+"""Runs the real command and ends it with SIGKILL right after its n-th write: `python -m tests.support.killed N WORDS…`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from vgpuctl.cli import main
+from vgpuctl.kube.client import Client
+from vgpuctl.vsphere import actions
+
+
+def kill_after(nth: int) -> None:
+    """Every write of ours goes through one of these; the count is taken when the server has answered."""
+    written = itertools.count(1)
+
+    def counting(write: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            answer = write(*arguments, **options)
+            if next(written) >= nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return answer
+
+        return wrapped
+
+    for name in ("post", "put", "patch"):
+        setattr(Client, name, counting(getattr(Client, name)))
+    actions.send = counting(actions.send)
+
+
+if __name__ == "__main__":
+    kill_after(int(sys.argv[1]))
+    sys.argv = ["vgpuctl", *sys.argv[2:]]
+    main()
