@@ -31,6 +31,23 @@ def make_lab(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
         lab.down()
 
 
+@pytest.fixture(scope="session")
+def standing_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One lab by day for all tests that leave the world as it is."""
+    lab = Lab.up(tmp_path_factory.mktemp("standing") / "lab", "--instant").daytime()
+    yield lab
+    lab.more_env = {}
+    lab.down()
+
+
+@pytest.fixture
+def by_day(standing_lab: Lab) -> Lab:
+    """The standing lab; after the test it must be as before."""
+    standing_lab.more_env = {}
+    standing_lab.calls()
+    return standing_lab
+
+
 @pytest.fixture
 def lab(make_lab: Callable[..., Lab]) -> Lab:
     """One instant lab with the default inventory, as it begins."""

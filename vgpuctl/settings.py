@@ -44,6 +44,7 @@ def settings(flags: Flags, env: Mapping[str, str] = os.environ) -> Settings:
             namespace=flags.namespace or env.get("VGPUCTL_NAMESPACE") or KubernetesSettings().namespace,
         ),
         lease_s=_seconds(env, "VGPUCTL_LEASE_SECONDS", 15.0),
+        connect_s=_seconds(env, "VGPUCTL_CONNECT_SECONDS", 10.0),
     )
 
 

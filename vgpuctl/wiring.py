@@ -28,6 +28,7 @@ class Settings:
     vcenter: VcenterSettings
     kubernetes: KubernetesSettings
     lease_s: float = 15.0
+    connect_s: float = 10.0
 
 
 class SystemClock:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -42,24 +43,23 @@ def budget(lab: Lab, allowed: int) -> None:
     lab.kubectl("patch", "pdb", "gateway", "--type=merge", "-p", patch).ok()
 
 
-def test_without_a_terminal_and_without_yes_nothing_is_touched(lab: Lab) -> None:
-    lab.daytime()
-    lab.calls()
-    ran = lab.vgpuctl("switch", "night")
+def test_without_a_terminal_and_without_yes_nothing_is_touched(by_day: Lab) -> None:
+    ran = by_day.vgpuctl("switch", "night")
     assert ran.code == 2
     assert "--yes" in ran.err
-    assert lab.writes() == {}
+    assert by_day.writes() == {}
 
 
-def test_a_shift_that_is_not_there_is_a_usage_error_with_a_suggestion(lab: Lab) -> None:
-    ran = lab.vgpuctl("switch", "nigth")
+def test_a_shift_that_is_not_there_is_a_usage_error_with_a_suggestion(by_day: Lab) -> None:
+    ran = by_day.vgpuctl("switch", "nigth")
     assert ran.code == 2
     assert "did you mean night?" in ran.err
 
 
-def test_all_faults_of_a_file_are_told_at_once(lab: Lab) -> None:
-    (lab.folder / "profiles.yaml").write_text("version: 2\nprofile: {}\nworkers: {worker-1: v100}\n")
-    ran = lab.vgpuctl("status")
+def test_all_faults_of_a_file_are_told_at_once(by_day: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "profiles.yaml"
+    path.write_text("version: 2\nprofile: {}\nworkers: {worker-1: v100}\n")
+    ran = by_day.vgpuctl("status", "--profiles", str(path))
     assert ran.code == 2
     for told in ("version: must be 1", "profile: is not known; did you mean profiles?", "no profile v100"):
         assert told in ran.err
@@ -84,20 +84,17 @@ def test_pods_that_may_not_be_deleted_refuse_the_switch(lab: Lab) -> None:
     assert lab.writes() == {}
 
 
-def test_a_card_that_another_keeps_refuses_the_switch(lab: Lab) -> None:
-    """worker-4 leaves the timetable's files but stays on the card: the night has no place."""
-    lab.daytime()
-    for path, old, new in (
-        ("profiles.yaml", "worker-[1-4]", "worker-[1-3]"),
-        ("schedules/day-night.yaml", "profiles: [v100-4q-4GB]", "workers: ['worker-[1-3]']"),
-    ):
-        file = lab.folder / path
-        file.write_text(file.read_text().replace(old, new))
-    lab.calls()
-    ran = lab.vgpuctl("switch", "night", "--yes")
+def test_a_card_that_another_keeps_refuses_the_switch(by_day: Lab, tmp_path: Path) -> None:
+    """worker-4 is in no timetable any more, but stays on the card: the night has no place."""
+    profiles, schedules = tmp_path / "profiles.yaml", tmp_path / "day-night.yaml"
+    text = (by_day.folder / "profiles.yaml").read_text()
+    profiles.write_text(text.replace("worker-[1-4]", "worker-[1-3]"))
+    text = (by_day.folder / "schedules" / "day-night.yaml").read_text()
+    schedules.write_text(text.replace("profiles: [v100-4q-4GB]", "workers: ['worker-[1-3]']"))
+    ran = by_day.vgpuctl("switch", "night", "--yes", "--profiles", str(profiles), "--schedules", str(schedules))
     assert ran.code == 3
     assert "0000:3b:00.0 keeps worker-4 (grid_v100-4q)" in ran.err
-    assert lab.writes() == {}
+    assert by_day.writes() == {}
 
 
 def test_a_drain_that_a_budget_holds_goes_back(lab: Lab) -> None:
@@ -113,24 +110,24 @@ def test_a_drain_that_a_budget_holds_goes_back(lab: Lab) -> None:
         assert "unschedulable" not in node["spec"] or node["metadata"]["name"] == "worker-5"
 
 
-def test_servers_that_do_not_answer(lab: Lab) -> None:
-    lab.more_env = {"GOVC_URL": "https://127.0.0.1:1/sdk"}
-    ran = lab.vgpuctl("status")
+def test_servers_that_do_not_answer(by_day: Lab) -> None:
+    by_day.more_env = {"GOVC_URL": "https://127.0.0.1:1/sdk", "VGPUCTL_CONNECT_SECONDS": "0.1"}
+    ran = by_day.vgpuctl("status")
     assert ran.code == 5
     assert "does not answer" in ran.err
 
 
-def test_a_wrong_password_is_told_and_not_printed(lab: Lab) -> None:
-    lab.more_env = {"GOVC_PASSWORD": "not-the-secret-1"}
-    ran = lab.vgpuctl("status")
+def test_a_wrong_password_is_told_and_not_printed(by_day: Lab) -> None:
+    by_day.more_env = {"GOVC_PASSWORD": "not-the-secret-1"}
+    ran = by_day.vgpuctl("status")
     assert ran.code == 5
     assert "does not accept this user and password" in ran.err
     assert "not-the-secret-1" not in ran.out + ran.err
 
 
-def test_a_certificate_is_verified(lab: Lab) -> None:
-    lab.more_env = {"GOVC_TLS_CA_CERTS": ""}
-    ran = lab.vgpuctl("status")
+def test_a_certificate_is_verified(by_day: Lab) -> None:
+    by_day.more_env = {"GOVC_TLS_CA_CERTS": ""}
+    ran = by_day.vgpuctl("status")
     assert ran.code == 5
     assert "certificate" in ran.err
 

@@ -1,4 +1,4 @@
-"""The real process, ended with SIGKILL after each of its writes in turn: the next run goes on, and nothing is done twice."""
+"""The real process, ended with SIGKILL after each write in turn: the next run goes on, and nothing is done twice."""
 
 from __future__ import annotations
 

@@ -76,17 +76,15 @@ def test_calls_are_counted_and_few(lab: Lab) -> None:
     assert set(writes) == {"SuspendVM_Task", "PowerOnVM_Task", "POST pods/eviction", "PATCH nodes", "PUT leases"}
 
 
-def test_a_dry_run_changes_nothing(lab: Lab) -> None:
-    lab.daytime()
-    lab.calls()
-    shown = lab.vgpuctl("switch", "night", "--dry-run").ok().out
+def test_a_dry_run_changes_nothing(by_day: Lab) -> None:
+    shown = by_day.vgpuctl("switch", "night", "--dry-run").ok().out
     assert "4 workers go to sleep; 1 worker wakes; 7 pods leave" in shown
     assert "after worker-1, worker-2, worker-3, worker-4: power on → ready → label v100-16q-16GB → uncordon" in shown
-    plan = lab.json("vgpuctl", "switch", "night", "--dry-run")
+    plan = by_day.json("vgpuctl", "switch", "night", "--dry-run")
     assert {step["name"] for step in plan["steps"] if step["name"].startswith("Suspend")} == {
         f"Suspend/{name}" for name in DAY
     }
-    assert lab.writes() == {}
+    assert by_day.writes() == {}
 
 
 def test_two_hosts_with_two_cards_each(make_lab: Callable[..., Lab]) -> None:

@@ -1,4 +1,4 @@
-"""Runs the real command and ends it with SIGKILL right after its n-th write: `python -m tests.support.killed N WORDS…`."""
+"""The real command, ended with SIGKILL right after its n-th write: `python -m tests.support.killed N WORDS…`."""
 
 from __future__ import annotations
 

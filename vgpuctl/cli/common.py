@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from vgpuctl.settings import Flags
     from vgpuctl.wiring import Connection
 
-CONNECT_FOR_S = 10.0
-
 
 def console(*, error: bool = False) -> Console:
     """NO_COLOR and terminals without colour are honoured by rich; a pipe gets plain text."""
@@ -78,25 +76,26 @@ def connected(flags: Flags, files: Files) -> Iterator[Connection]:
     from vgpuctl.settings import settings  # noqa: PLC0415
     from vgpuctl.wiring import Connection  # noqa: PLC0415
 
-    connection = Connection(settings(flags), files.catalogue.workers)
-    _open(connection)
+    found = settings(flags)
+    connection = Connection(found, files.catalogue.workers)
+    _open(connection, found.connect_s)
     try:
         yield connection
     finally:
         connection.close()
 
 
-def _open(connection: Connection) -> None:
+def _open(connection: Connection, patience_s: float) -> None:
     began, said = time.monotonic(), False
     while True:
         try:
             connection.open()
             return
         except PassingError as error:
-            if time.monotonic() - began > CONNECT_FOR_S:
+            if time.monotonic() - began > patience_s:
                 raise
             if not said:
-                console(error=True).print(f"{error.message} Trying again for {CONNECT_FOR_S:.0f} s.")
+                console(error=True).print(f"{error.message} Trying again for {patience_s:.0f} s.")
             said = True
             time.sleep(0.5)
 

@@ -15,7 +15,6 @@ from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import may_start
 from vgpuctl.planning.steps import PowerOn
 
-
 #: How long a budget may take to show an eviction that it allowed.
 BUDGET_LAG_S = 5.0
 

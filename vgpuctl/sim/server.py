@@ -102,7 +102,13 @@ class _Server(uvicorn.Server):
 
     def __init__(self, app: ASGIApp, certificate: trustme.LeafCert) -> None:
         config = uvicorn.Config(
-            app, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1, ws="none"
+            app,
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+            timeout_keep_alive=75,
+            ws="none",
         )
         super().__init__(config)
         config.load()
