@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,9 @@ STORY = (
     ("", "status"),
     ("Morning: and back.", "switch day --yes"),
 )
+
+#: Which of them are drawn: a night, and what it looks like before and after.
+DRAWN = range(3, 6)
 
 ENDING = """\
 Go on by yourself:
@@ -48,6 +52,7 @@ def command(
     """
     from vgpuctl.sim.lifecycle import SimError, start_detached, stop  # noqa: PLC0415
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(ExitCode.INTERRUPTED)))
     with tempfile.TemporaryDirectory(prefix="vgpuctl-demo-") as name:
         folder = Path(name)
         try:
@@ -74,8 +79,9 @@ def _play(env: dict[str, str], *, record: bool) -> str:
         heading = f"{'' if number == 0 else chr(10)}{f'# {told}{chr(10)}' if told else ''}$ vgpuctl {words}"
         console().print(heading, style="bold", markup=False)
         sys.stdout.flush()
-        shown += f"\x1b[1m{heading}\x1b[0m\n{_run(words, env, record=record)}"
-    return shown
+        output = _run(words, env, record=record)
+        shown += f"\x1b[1m{heading}\x1b[0m\n{output}" if number in DRAWN else ""
+    return shown.strip()
 
 
 def _run(words: str, env: dict[str, str], *, record: bool) -> str:

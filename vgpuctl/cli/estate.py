@@ -69,7 +69,7 @@ def _cards(fleet: Fleet) -> Table:
             bar = Text("█" * filled, style="green") + Text("░" * (BAR - filled), style="dim")
             frame = Text.assemble(bar, f"  {used}/{total} GB")
             table.add_row(
-                host.name, f"{card.model} {card.pci_id.removesuffix('.0')}", frame, " ".join(card.holds) or "–"
+                host.name, f"{card.model} {card.pci_id.removesuffix('.0')}", frame, " ".join(sorted(card.holds)) or "–"
             )
     return table
 

@@ -18,6 +18,8 @@ from vgpuctl.cli.words import STEP_WORDS, clock, seconds
 from vgpuctl.engine.runner import Progress
 
 CARD_WAIT = "waits for the card"
+SHOWN_AT_MOST = 5
+WORTH_TELLING_S = 0.5
 
 
 class Screen(Protocol):
@@ -65,7 +67,9 @@ class Lines(Silence):
         for name, took in progress.done.items():
             kind, worker = name.split("/")
             if kind in STEP_WORDS:
-                self._once(name, f"{worker} {STEP_WORDS[kind][1]} ({seconds(took)})")
+                self._once(
+                    name, f"{worker} {STEP_WORDS[kind][1]}{f' ({seconds(took)})' if took >= WORTH_TELLING_S else ''}"
+                )
         for name, why in progress.decision.waits.items():
             if "budget" in why or "cannot be heard" in why:
                 kind, worker = name.split("/")
@@ -120,17 +124,12 @@ class LiveScreen:
         return table
 
     def _worker(self, progress: Progress, worker: str) -> Text:
-        done = [n for n in progress.done if n.endswith(f"/{worker}") and n.split("/")[0] in STEP_WORDS]
-        line = Text("   ").join(
-            Text.assemble(("✓ ", "green"), f"{STEP_WORDS[name.split('/')[0]][1]} {seconds(progress.done[name])}")
-            for name in done[-4:]
-        )
+        done = [name for name in progress.done if name.endswith(f"/{worker}")]
+        parts = [_done_text(name, progress.done[name]) for name in done if name.split("/")[0] in STEP_WORDS]
         left = progress.decision.plan.of(worker)
-        if not left:
-            return line
-        return (
-            Text("   ").join([line, self._now(progress, left[0].name)]) if done else self._now(progress, left[0].name)
-        )
+        if left:
+            parts.append(self._now(progress, left[0].name))
+        return Text("   ").join(parts[-SHOWN_AT_MOST:]) if parts else Text("✓ stays asleep", style="dim")
 
     def _now(self, progress: Progress, name: str) -> Text:
         why = progress.decision.waits.get(name, "")
@@ -141,6 +140,11 @@ class LiveScreen:
         word = STEP_WORDS.get(kind, ("marking", ""))[0]
         told = f": {why}" if why and "at work on it" not in why else ""
         return Text.assemble((str(frame), "cyan"), f" {word}{told}")
+
+
+def _done_text(name: str, took_s: float) -> Text:
+    took = f" {seconds(took_s)}" if took_s >= WORTH_TELLING_S else ""
+    return Text.assemble(("✓ ", "green"), f"{STEP_WORDS[name.partition('/')[0]][1]}{took}")
 
 
 def _host_line(progress: Progress, host: str) -> str:

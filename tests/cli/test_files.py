@@ -1,0 +1,132 @@
+"""The files that people write: what is accepted, and how every fault is told."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vgpuctl.files import read_files
+from vgpuctl.files.catalogue import read_catalogue
+from vgpuctl.files.timetables import read_timetable
+from vgpuctl.model.errors import UsageError
+from vgpuctl.model.profiles import expand
+from vgpuctl.sim.files import profiles_text, timetable_text
+from vgpuctl.sim.inventory import story
+
+ROOT = Path(__file__).parents[2]
+
+PROFILES = """\
+version: 1
+profiles:
+  small: {vgpu: grid_v100-4q}
+  whole: grid_v100-16q
+workers:
+  worker-[1-4]: small
+  worker-5: grid_v100-16q
+"""
+
+
+def catalogue(tmp_path: Path, text: str = PROFILES) -> Path:
+    path = tmp_path / "profiles.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_documented_examples_fit_the_simulators_inventory() -> None:
+    assert (ROOT / "profiles.yaml").read_text() == profiles_text(story())
+    assert (ROOT / "schedules" / "day-night.yaml").read_text() == timetable_text(story())
+    files = read_files(ROOT / "profiles.yaml", ROOT / "schedules")
+    assert files.timetables["day-night"].shifts["night"].awake == ("worker-5",)
+
+
+@pytest.mark.parametrize(("hosts", "cards"), [(1, 1), (2, 3), (12, 4)])
+def test_the_simulators_files_fit_their_inventory(tmp_path: Path, hosts: int, cards: int) -> None:
+    inventory = story(hosts, cards)
+    found = read_catalogue(catalogue(tmp_path, profiles_text(inventory)))
+    assert found.workers_with("v100-4q-4GB") == inventory.day.workers
+    assert found.workers_with("v100-16q-16GB") == inventory.night.workers
+
+
+def test_a_plain_vgpu_type_stands_for_its_profile(tmp_path: Path) -> None:
+    found = read_catalogue(catalogue(tmp_path))
+    assert found.workers["worker-5"] == "whole"
+    assert found.label == "vgpu.type"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("version: 1", "version: 7", "version: must be 1"),
+        ("worker-5: grid_v100-16q", "worker-5: smal", "no profile smal; did you mean small?"),
+        ("worker-5:", "worker-4:", "worker-4 is named twice"),
+        ("worker-[1-4]", "worker-[4-1]", "is no VM name"),
+        ("worker-[1-4]", "worker-[1-999999999]", "is no VM name"),
+        ("worker-[1-4]", "'worker 1'", "is no VM name"),
+        ("  small:", "  -small-:", "cannot be a label's value"),
+        ("whole: grid_v100-16q", "whole: {vgpu: 3}", "must be a text"),
+        ("whole: grid_v100-16q", "whole: grid_v100-4q", "is the same vGPU as small"),
+        ("workers:", "worker:", "worker: is not known; did you mean workers?"),
+        ("version: 1", "version: 1\nlabel: 'a b'", "is no label key"),
+    ],
+)
+def test_every_fault_has_words(tmp_path: Path, old: str, new: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_catalogue(catalogue(tmp_path, PROFILES.replace(old, new)))
+    assert told in error.value.message
+    assert "profiles.yaml" in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("version: 1\ntimezone: Europe/Berln\nshifts: {day: {starts: '0 8 * * *'}}", "did you mean Europe/Berlin?"),
+        ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * *'}}", "it needs five fields"),
+        ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 25 * * *'}}", "is no cron line"),
+        ("version: 1\ntimezone: UTC\nshifts: {day: {}}", "names no start"),
+        ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', workers: worker-9}}", "no worker worker-9"),
+        ("version: 1\ntimezone: UTC\nshifts: {}", "names no shift"),
+        ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {timeout: soon}", "is no duration"),
+        ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {force: 2}", "must be true or false"),
+        ("- 1", "must be a mapping, not a list"),
+        ("a: [", "is no YAML"),
+    ],
+)
+def test_every_fault_of_a_timetable_has_words(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "day-night.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_timetable(path, read_catalogue(catalogue(tmp_path)))
+    assert told in error.value.message
+
+
+def test_a_worker_obeys_one_timetable(tmp_path: Path) -> None:
+    schedules = tmp_path / "schedules"
+    schedules.mkdir()
+    for name in ("one", "two"):
+        text = "version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', profiles: small}}\n"
+        (schedules / f"{name}.yaml").write_text(text)
+    with pytest.raises(UsageError, match="worker-1 is in two timetables: one and two"):
+        read_files(catalogue(tmp_path), schedules)
+
+
+def test_ranges_keep_their_zeros() -> None:
+    assert expand("gpu-[08-11]") == ["gpu-08", "gpu-09", "gpu-10", "gpu-11"]
+    assert expand("r[1-2]w[1-2]") == ["r1w1", "r1w2", "r2w1", "r2w2"]
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+DOCUMENTS = st.recursive(LEAVES, lambda some: st.lists(some) | st.dictionaries(st.text(max_size=8), some))
+
+
+@given(DOCUMENTS)
+def test_no_document_whatsoever_ends_in_a_traceback(tmp_path_factory: pytest.TempPathFactory, document: object) -> None:
+    path = tmp_path_factory.mktemp("any") / "profiles.yaml"
+    for content in (document, {"version": 1, "profiles": document, "workers": document, "label": document}):
+        path.write_text(yaml.safe_dump(content))
+        with suppress(UsageError):
+            read_catalogue(path)
