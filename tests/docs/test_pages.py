@@ -1,0 +1,112 @@
+"""The documentation is true: each shown command runs, each link leads somewhere, each flag and key is told."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.lab import BIN, Lab
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
+
+#: Run by test_wheel.py, in an environment of its own.
+ELSEWHERE = {"pip install ."}
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of its `sh` blocks, in order."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line and line not in ELSEWHERE]
+    if shutil.which("govc") is None:
+        left_out = [line for line in lines if line.startswith("govc")]
+        print(f"no govc here, not run: {left_out}" if left_out else "")
+        lines = [line for line in lines if line not in left_out]
+    return lines
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+def test_every_shown_command_runs(page: Path, by_day: Lab, tmp_path: Path) -> None:
+    """A page that starts simulators runs in a folder of its own, any other against a lab that stands."""
+    lines = commands(page)
+    own = any("sim up" in line for line in lines)
+    env = {
+        key: value for key, value in by_day.env.items() if not own or not key.startswith(("GOVC_", "KUBE", "VGPUCTL_P"))
+    }
+    env["PATH"] = f"{BIN}:{env['PATH']}"
+    quick = [line.replace("sim up", "sim up --instant") for line in lines]
+    script = "\n".join(["set -e", *quick])
+    try:
+        done = subprocess.run(
+            ["bash", "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    finally:
+        if (tmp_path / "lab" / "pid").exists():
+            Lab(tmp_path / "lab").down()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, _ in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_make_has_the_targets_that_the_readme_names() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    named = set(re.findall(r"\bmake ([a-z-]+)", (ROOT / "README.md").read_text()))
+    assert {"demo", "test", "lint", "test-long"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    assert (ROOT / ".ci" / "run").read_text().split("make ")[1:] == ["test\n", "lint\n", "test-long\n"]
+
+
+def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for name in ("status", "provision", "label-nodes", "switch", "daemon", "demo", "sim"):
+        assert f"vgpuctl {name}" in readme
+        shown = subprocess.run(
+            [str(BIN / "vgpuctl"), name, "--help"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+        assert shown
+        if name in {"status", "provision", "label-nodes", "switch"}:
+            assert f"vgpuctl {name}" in shown.replace("Usage: vgpuctl", "")
+
+
+def test_keys_of_the_files_are_told() -> None:
+    page = (ROOT / "docs" / "reference" / "files.md").read_text()
+    for key in (
+        "timeout",
+        "grace-period",
+        "force",
+        "delete-emptydir-data",
+        "timezone",
+        "starts",
+        "profiles",
+        "workers",
+    ):
+        assert key in page
+
+
+def test_help_and_version_load_no_vendor() -> None:
+    """What a shell asks for at every tab must be quick."""
+    code = (
+        "import sys; sys.argv = ['vgpuctl', '--help']\n"
+        "from vgpuctl.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "loaded = {'pyVmomi', 'kubernetes', 'apscheduler', 'starlette', 'yaml'} & sys.modules.keys()\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=30)
+
+
+def test_no_secret_is_in_the_picture_or_the_pages() -> None:
+    assert "<svg" in (ROOT / "docs" / "demo.svg").read_text()
+    for page in PAGES:
+        assert "BEGIN CERTIFICATE" not in page.read_text()
