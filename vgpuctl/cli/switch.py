@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report
     from vgpuctl.files import Files
 
-ShiftArgument = Annotated[str, typer.Argument(help="A shift of a timetable, such as day or night.", show_default=False)]
+ShiftArgument = Annotated[
+    str, typer.Argument(metavar="SHIFT", help="A shift of a timetable, such as day or night.", show_default=False)
+]
 
 
 def command(

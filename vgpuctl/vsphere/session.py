@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+from vgpuctl.model.errors import UsageError
 from vgpuctl.vsphere.faults import translated
 
 ANSWER_WITHIN_S = 120
@@ -72,7 +74,12 @@ class Session:
 
 
 def _tls(settings: VcenterSettings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=settings.ca_file)
+    context = ssl.create_default_context()
+    for file in filter(None, (settings.ca_file or "").split(os.pathsep)):
+        try:
+            context.load_verify_locations(file)
+        except OSError as error:
+            raise UsageError(f"The CA file {file} cannot be used: {error}.", hint="See GOVC_TLS_CA_CERTS.") from error
     if not settings.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
