@@ -77,6 +77,8 @@ def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
         assert shown
         if name in {"status", "provision", "label-nodes", "switch"}:
             assert f"vgpuctl {name}" in shown.replace("Usage: vgpuctl", "")
+            for told in ("$VGPUCTL_PROFILES", "$KUBECONFIG", "--output", "-o", "--debug"):
+                assert told in shown
 
 
 def test_keys_of_the_files_are_told() -> None:

@@ -17,13 +17,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Try it without a vCenter: [bold]vgpuctl demo[/bold]",
 )
-for module in (status, provision, label_nodes, switch, daemon, demo):
-    app.command(no_args_is_help=False)(module.command)
-app.registered_commands[0].name = "status"
-for info, name in zip(
-    app.registered_commands, ("status", "provision", "label-nodes", "switch", "daemon", "demo"), strict=True
-):
-    info.name = name
+COMMANDS = {
+    "status": status.command,
+    "provision": provision.command,
+    "label-nodes": label_nodes.command,
+    "switch": switch.command,
+    "daemon": daemon.command,
+    "demo": demo.command,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
 app.add_typer(simulators.app, name="sim")
 
 

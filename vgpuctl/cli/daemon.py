@@ -5,35 +5,25 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+from vgpuctl.cli.access import with_access
 from vgpuctl.cli.common import connected, console, explained, read
 from vgpuctl.cli.options import (
-    ContextOption,
     DebugOption,
-    KubeconfigOption,
-    NamespaceOption,
-    ProfilesOption,
-    SchedulesOption,
 )
 
 if TYPE_CHECKING:
     from vgpuctl.settings import Flags
 
 
+@with_access
 def command(
-    profiles: ProfilesOption = None,
-    schedules: SchedulesOption = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
+    flags: Flags,
     debug: DebugOption = False,
 ) -> None:
     """Keep the shift of the hour, by every timetable, until it is ended.
 
     It looks at the world at the start of each shift and at least every minute, and does what `vgpuctl switch` does.
     """
-    from vgpuctl.settings import Flags  # noqa: PLC0415
-
-    flags = Flags(profiles=profiles, schedules=schedules, kubeconfig=kubeconfig, context=context, namespace=namespace)
     with explained(debug=debug):
         _keep(flags)
 

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vgpuctl.cli.access import with_access
 from vgpuctl.cli.act import Manner, Order, act
 from vgpuctl.cli.options import (
-    ContextOption,
     DebugOption,
     DryRunOption,
-    KubeconfigOption,
-    NamespaceOption,
     Output,
     OutputOption,
-    ProfilesOption,
-    SchedulesOption,
 )
 from vgpuctl.cli.words import count
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files
     from vgpuctl.operations import Prospect
+    from vgpuctl.settings import Flags
 
 
+@with_access
 def command(
+    flags: Flags,
     dry_run: DryRunOption = False,
     output: OutputOption = Output.TABLE,
-    profiles: ProfilesOption = None,
-    schedules: SchedulesOption = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
     debug: DebugOption = False,
 ) -> None:
     """Label each worker's node with the profile that its VM really carries.
@@ -40,9 +34,6 @@ def command(
       vgpuctl label-nodes --dry-run
       vgpuctl label-nodes && kubectl get nodes -L vgpu.type
     """
-    from vgpuctl.settings import Flags  # noqa: PLC0415
-
-    flags = Flags(profiles=profiles, schedules=schedules, kubeconfig=kubeconfig, context=context, namespace=namespace)
     act(Manner(flags=flags, output=output, dry_run=dry_run, debug=debug), _order)
 
 

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vgpuctl.cli.access import with_access
 from vgpuctl.cli.act import Manner, Order, act
 from vgpuctl.cli.options import (
-    ContextOption,
     DebugOption,
     DryRunOption,
-    KubeconfigOption,
-    NamespaceOption,
     Output,
     OutputOption,
-    ProfilesOption,
-    SchedulesOption,
     YesOption,
 )
 from vgpuctl.cli.words import count, seconds
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files
+    from vgpuctl.settings import Flags
 
 
+@with_access
 def command(
+    flags: Flags,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
-    profiles: ProfilesOption = None,
-    schedules: SchedulesOption = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
     debug: DebugOption = False,
 ) -> None:
     """Give each worker the vGPU of its profile, and leave its power as it was.
@@ -43,9 +37,6 @@ def command(
       vgpuctl provision --dry-run     what would be attached where
       vgpuctl provision --yes         without asking before a running VM is touched
     """
-    from vgpuctl.settings import Flags  # noqa: PLC0415
-
-    flags = Flags(profiles=profiles, schedules=schedules, kubeconfig=kubeconfig, context=context, namespace=namespace)
     act(Manner(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug), _order)
 
 

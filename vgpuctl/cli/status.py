@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vgpuctl.cli.access import with_access
 from vgpuctl.cli.common import connected, console, explained, print_json, read
 from vgpuctl.cli.options import (
-    ContextOption,
     DebugOption,
-    KubeconfigOption,
-    NamespaceOption,
     Output,
     OutputOption,
-    ProfilesOption,
-    SchedulesOption,
 )
 
 if TYPE_CHECKING:
     from vgpuctl.settings import Flags
 
 
+@with_access
 def command(
+    flags: Flags,
     output: OutputOption = Output.TABLE,
-    profiles: ProfilesOption = None,
-    schedules: SchedulesOption = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
     debug: DebugOption = False,
 ) -> None:
     """Show cards, workers, who waits for which shift, and what is out of step.
@@ -36,9 +29,6 @@ def command(
       vgpuctl status
       vgpuctl status -o json
     """
-    from vgpuctl.settings import Flags  # noqa: PLC0415
-
-    flags = Flags(profiles=profiles, schedules=schedules, kubeconfig=kubeconfig, context=context, namespace=namespace)
     with explained(debug=debug):
         _show(flags, output)
 

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.cli.access import with_access
 from vgpuctl.cli.act import Manner, Order, act
 from vgpuctl.cli.options import (
-    ContextOption,
     DebugOption,
     DryRunOption,
-    KubeconfigOption,
-    NamespaceOption,
     Output,
     OutputOption,
-    ProfilesOption,
-    SchedulesOption,
     TimetableOption,
     YesOption,
 )
@@ -26,23 +22,21 @@ from vgpuctl.cli.words import clock, seconds
 if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report
     from vgpuctl.files import Files
+    from vgpuctl.settings import Flags
 
 ShiftArgument = Annotated[
     str, typer.Argument(metavar="SHIFT", help="A shift of a timetable, such as day or night.", show_default=False)
 ]
 
 
+@with_access
 def command(
+    flags: Flags,
     shift: ShiftArgument,
     timetable: TimetableOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
-    profiles: ProfilesOption = None,
-    schedules: SchedulesOption = None,
-    kubeconfig: KubeconfigOption = None,
-    context: ContextOption = None,
-    namespace: NamespaceOption = None,
     debug: DebugOption = False,
 ) -> None:
     """Put one shift's workers on the cards: the others are drained and suspended, these resumed.
@@ -54,9 +48,6 @@ def command(
       vgpuctl switch night --dry-run     the plan, in order
       vgpuctl switch night --yes         from a script
     """
-    from vgpuctl.settings import Flags  # noqa: PLC0415
-
-    flags = Flags(profiles=profiles, schedules=schedules, kubeconfig=kubeconfig, context=context, namespace=namespace)
     manner = Manner(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug)
     act(manner, lambda files: order_of(files, shift, timetable))
 
