@@ -1,0 +1,21 @@
+"""The rungs of the ladder: cordon → drain → suspend (or shut down → attach) → power on → back → label → uncordon."""
+
+from vgpuctl.planning.steps.devices import Attach, equipped
+from vgpuctl.planning.steps.labels import Label, Uncordon
+from vgpuctl.planning.steps.leaving import Cordon, Drain, MarkAsleep, ShutDown, Suspend
+from vgpuctl.planning.steps.returning import PowerOn, WaitBack, missing_signs
+
+__all__ = [
+    "Attach",
+    "Cordon",
+    "Drain",
+    "Label",
+    "MarkAsleep",
+    "PowerOn",
+    "ShutDown",
+    "Suspend",
+    "Uncordon",
+    "WaitBack",
+    "equipped",
+    "missing_signs",
+]

@@ -1,0 +1,156 @@
+"""Down the ladder: cordon → drain → suspend or shut down → mark asleep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.record import ASLEEP, LEAVING, Record
+from vgpuctl.model.requests import Confirm, Evict, PatchNode, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.planning.drain import asks_budgets, must_leave, objection, pods_to_move
+from vgpuctl.planning.steps.rung import Rung, node_of
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon(Rung):
+    """Keep new pods away, and record in the same patch what must be given back. Another's cordon stays another's."""
+
+    wish: str
+    awake_before: tuple[str, ...] = ()
+    verb: ClassVar[str] = "cordon"
+
+    def done_in(self, fleet: Fleet) -> bool:
+        node = fleet.worker(self.worker).node
+        if node is None:
+            return True
+        return node.unschedulable and node.record is not None and node.record.wish == self.wish
+
+    def _record(self, node: Node, now: str) -> Record:
+        ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
+        return Record(wish=self.wish, state=LEAVING, since=now, cordoned=ours, awake_before=self.awake_before)
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        node = node_of(fleet, self.worker)
+        patch = PatchNode.recording(node.name, self._record(node, now), unschedulable=True, version=node.version)
+        return (patch,)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        record = self._record(node_of(fleet, self.worker), "")
+        return fleet.with_node(self.worker, unschedulable=True, record=record)
+
+
+@dataclass(frozen=True, slots=True)
+class Drain(Rung):
+    """Evict what must leave, as its budgets allow. Pods that appear late are seen the next time anybody looks."""
+
+    options: DrainOptions = field(default_factory=DrainOptions)
+    verb: ClassVar[str] = "drain"
+
+    @property
+    def deadline_s(self) -> float:  # type: ignore[override]
+        return self.options.timeout_s
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return not pods_to_move(fleet.worker(self.worker))
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        pods = pods_to_move(fleet.worker(self.worker))
+        going = (pod for pod in pods if not pod.terminating and objection(pod, self.options) is None)
+        return tuple(Evict(pod=pod, grace_period_s=self.options.grace_period_s) for pod in going)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        node = node_of(fleet, self.worker)
+        return fleet.with_node(self.worker, pods=tuple(pod for pod in node.pods if not must_leave(pod)))
+
+    def waits_for(self, fleet: Fleet) -> str:
+        pods = pods_to_move(fleet.worker(self.worker))
+        for pod in pods:
+            if why := objection(pod, self.options):
+                return why
+            for budget in fleet.budgets_over(pod) if asks_budgets(pod) else ():
+                if budget.allowed <= 0:
+                    return f"{pod} waits for budget {budget.name}"
+        return f"{len(pods)} pod{'s' * (len(pods) != 1)} to go" if pods else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend(Rung):
+    """Freeze the VM; its frame buffer returns to the card."""
+
+    verb: ClassVar[str] = "suspend"
+    deadline_s: ClassVar[float] = 1800.0
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return not fleet.worker(self.worker).on
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        worker = fleet.worker(self.worker)
+        return (SuspendVm(worker=worker.name, vm=worker.vm, first=_confirm(worker)),)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_worker(self.worker, power=Power.SUSPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class ShutDown(Rung):
+    """Ask the guest to shut down; its devices may be changed afterwards."""
+
+    verb: ClassVar[str] = "shut down"
+    deadline_s: ClassVar[float] = 600.0
+    effect_s: ClassVar[float] = 600.0
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return not fleet.worker(self.worker).on
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        worker = fleet.worker(self.worker)
+        return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=_confirm(worker)),)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_worker(self.worker, power=Power.OFF)
+
+
+def _confirm(worker: Worker) -> Confirm | None:
+    """One last list of the node's pods: only those may be there that stay."""
+    node = worker.node
+    if node is None:
+        return None
+    return Confirm(node=node.name, expected=frozenset(pod.uid for pod in node.pods if not must_leave(pod)))
+
+
+@dataclass(frozen=True, slots=True)
+class MarkAsleep(Rung):
+    """Say on the node that it sleeps, with its last signs of life, so that old evidence is known as old later."""
+
+    wish: str
+    awake_before: tuple[str, ...] = ()
+    verb: ClassVar[str] = "mark asleep"
+
+    def done_in(self, fleet: Fleet) -> bool:
+        worker = fleet.worker(self.worker)
+        return worker.on or worker.node is None or (worker.node.unschedulable and _marked(worker.node))
+
+    def _record(self, node: Node, now: str) -> Record:
+        ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
+        record = node.record or Record(
+            wish=self.wish, state=ASLEEP, since=now, cordoned=ours, awake_before=self.awake_before
+        )
+        return replace(record, cordoned=ours).asleep(since=now, lease=node.lease_renewed, heartbeat=node.heartbeat)
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        node = node_of(fleet, self.worker)
+        patch = PatchNode.recording(node.name, self._record(node, now), unschedulable=True, version=node.version)
+        return (patch,)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        node = fleet.worker(self.worker).node
+        if node is None:
+            return fleet
+        return fleet.with_node(self.worker, unschedulable=True, record=self._record(node, ""))
+
+
+def _marked(node: Node) -> bool:
+    record = node.record
+    return record is not None and record.state == ASLEEP and record.lease == node.lease_renewed

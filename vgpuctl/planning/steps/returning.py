@@ -1,0 +1,98 @@
+"""Up the ladder: power on → truly back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.record import ASLEEP
+from vgpuctl.model.requests import PowerOnVm, Request
+from vgpuctl.planning.steps.rung import Rung
+
+_BAD_TAINTS = frozenset(
+    {
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/not-ready",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerOn(Rung):
+    """Resume or start the VM; vCenter chooses the card."""
+
+    resume: bool = True
+    deadline_s: ClassVar[float] = 900.0
+
+    def describe(self) -> str:
+        return "resume" if self.resume else "power on"
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return fleet.worker(self.worker).on
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        worker = fleet.worker(self.worker)
+        return (PowerOnVm(worker=worker.name, vm=worker.vm),)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_worker(self.worker, power=Power.ON)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitBack(Rung):
+    """Nothing is asked of anybody: the node must show by itself that it is truly back."""
+
+    verb: ClassVar[str] = "ready"
+    deadline_s: ClassVar[float] = 900.0
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return not missing_signs(fleet.worker(self.worker))
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        return ()
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        worker = fleet.worker(self.worker)
+        node = worker.node or Node(name=self.worker)
+        back = replace(
+            node,
+            ready=True,
+            taints=tuple(taint for taint in node.taints if taint not in _BAD_TAINTS),
+            gpus=max(node.gpus, len(worker.vgpus)),
+            lease_renewed=f"{node.lease_renewed}+",
+            heartbeat=f"{node.heartbeat}+",
+        )
+        return fleet.with_worker(self.worker, node=back)
+
+    def waits_for(self, fleet: Fleet) -> str:
+        return missing_signs(fleet.worker(self.worker))
+
+
+def missing_signs(worker: Worker) -> str:
+    """The first sign of being truly back that is still missing; "" when there is none."""
+    if not worker.on:
+        return "its VM is not on"
+    if worker.node is None:
+        return "its node has not registered"
+    return _old_evidence(worker.node) or _not_usable(worker.node, gpu=bool(worker.vgpus))
+
+
+def _old_evidence(node: Node) -> str:
+    """A node that slept looks as it did before: only what changed since tells anything."""
+    record = node.record
+    if record is None or record.state != ASLEEP:
+        return ""
+    if record.lease == node.lease_renewed:
+        return "its kubelet has not renewed the lease since it slept"
+    return "its node status is from before the sleep" if record.heartbeat == node.heartbeat else ""
+
+
+def _not_usable(node: Node, *, gpu: bool) -> str:
+    if not node.ready:
+        return "its node is not Ready"
+    if bad := sorted(_BAD_TAINTS.intersection(node.taints)):
+        return f"its node is tainted {bad[0]}"
+    return "its node offers no nvidia.com/gpu yet" if gpu and node.gpus <= 0 else ""

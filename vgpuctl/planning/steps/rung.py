@@ -1,0 +1,37 @@
+"""What all steps share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vgpuctl.model.fleet import Fleet, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What all steps share: the worker they are about, and a name that is the same in every plan."""
+
+    worker: str
+    #: How long the step may be due before that counts as a failure.
+    deadline_s: ClassVar[float] = 120.0
+    #: How long a request that was taken may show no effect before it may be sent again.
+    effect_s: ClassVar[float] = 20.0
+    verb: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        return f"{type(self).__name__}/{self.worker}"
+
+    def describe(self) -> str:
+        return self.verb
+
+    def waits_for(self, fleet: Fleet) -> str:
+        return ""
+
+
+def node_of(fleet: Fleet, worker: str) -> Node:
+    node = fleet.worker(worker).node
+    if node is None:
+        raise LookupError(f"{worker} has no node")
+    return node
