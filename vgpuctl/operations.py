@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from vgpuctl.engine.ports import HostReport, Report, World
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import Listener, Runner
-from vgpuctl.model.errors import ExitCode, PassingError
+from vgpuctl.model.errors import ExitCode, RefusedError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Refusal
 from vgpuctl.model.wish import Wish
@@ -65,14 +65,12 @@ class Operation:
 
     def carry_out(self, make: MakeWish, former: MakeFormer | None) -> Report:
         """Take the Lease, look again (somebody may have acted while we waited), and run."""
-        fleet = self.world.observer.fleet()
-        if fleet.stale:
-            raise PassingError(f"{' and '.join(fleet.stale)} cannot be heard.")
-        if not look_ahead(fleet, make(fleet)).plan:
-            return Report(wish=make(fleet).name)
         self.world.lease.acquire(self.listener.say, lambda: self._stopped)
         try:
-            prospect = look_ahead(fleet := self.world.observer.fleet(), make(fleet))
+            fleet = self.world.observer.fleet()
+            prospect = look_ahead(fleet, make(fleet))
+            if prospect.refusals and not prospect.plan:
+                raise refused(prospect)
             goal = Goal(wish=prospect.wish, former=former(prospect.wish) if former else None)
             self._runner = Runner(self.world, goal, self.listener)
             if self._stopped:
@@ -80,6 +78,15 @@ class Operation:
             return self._runner.run()
         finally:
             self.world.lease.release()
+
+
+def refused(prospect: Prospect) -> RefusedError:
+    """All refusals as the one error that ends an operation before anything was touched."""
+    lines = []
+    for refusal in prospect.refusals:
+        lines += [refusal.message, *(f"  {detail}" for detail in refusal.details)]
+    hints = dict.fromkeys(refusal.hint for refusal in prospect.refusals)
+    return RefusedError("\n".join(lines), hint="\n".join([*hints, "Nothing was changed."]))
 
 
 def exit_code(report: Report, refused: bool) -> ExitCode:

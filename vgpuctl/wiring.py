@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from vgpuctl.engine.ports import Answer, World
@@ -46,6 +46,7 @@ class Connection:
         self._settings = settings
         self._workers = tuple(workers)
         self._listeners: list[Callable[[], None]] = []
+        self._last: Fleet | None = None
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         self._vcenter = VcenterStream(self._session, self._workers, self._changed)
@@ -93,6 +94,14 @@ class Connection:
         return vsphere_actions.send(self._session, request)
 
     def fleet(self) -> Fleet:
+        """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
+        picture = self._last if self._stale() and self._last is not None else self._picture()
+        stale = self._stale()
+        if not stale:
+            self._last = picture
+        return replace(self._last or picture, stale=stale)
+
+    def _picture(self) -> Fleet:
         vms = self._vcenter.vms()
         hosts = self._vcenter.hosts()
         raw = {vm["name"]: vm for vm in vms.values()}
@@ -108,7 +117,6 @@ class Connection:
             waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
             strangers={n: vsphere_views.vgpus(vm) for n, vm in raw.items() if n not in workers},
             missing=tuple(name for name in self._workers if name not in raw),
-            stale=self._stale(),
         )
 
     def _stale(self) -> tuple[str, ...]:

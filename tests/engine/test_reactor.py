@@ -134,6 +134,27 @@ def test_nothing_is_sent_while_a_server_cannot_be_heard() -> None:
     assert set(decision.waits.values()) == {"vCenter cannot be heard"}
 
 
+def test_a_picture_that_cannot_be_trusted_never_means_done() -> None:
+    _, wish = day_and_night()
+    empty = Fleet(stale=("vCenter",))
+    assert not decide(Goal(wish=wish), empty, Memory(), Moment(now_s=0, utc="now")).finished
+    assert decide(Goal(wish=wish), replace(empty, stale=()), Memory(), Moment(now_s=0, utc="now")).finished
+
+
+def test_after_a_crash_it_still_knows_the_way_back() -> None:
+    """Two day workers already sleep when another instance begins, and then a drain gets stuck: all four wake again."""
+    by_day, _ = day_and_night()
+    stuck = pod("gateway-3", "worker-3", labels={"app": "gateway"})
+    by_day = replace(by_day.with_node("worker-3", pods=(stuck,)), budgets=(budget("gateway", 0, app="gateway"),))
+    world = night(by_day, night_wish(by_day))
+    world.run(until_s=10.0)
+    assert world.awake() == {"worker-3"}
+    again = night_wish(world.fleet, DrainOptions(timeout_s=60))
+    world.goal, world.memory = Goal(wish=again, former=former_wish(again)), Memory()
+    assert world.run().finished
+    assert world.awake() == DAY
+
+
 def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
     world = night()
     world.run(until_s=3.0)

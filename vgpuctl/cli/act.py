@@ -86,8 +86,8 @@ def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
 
 
 def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
-    from vgpuctl.cli.plans import refused  # noqa: PLC0415
     from vgpuctl.engine.ports import Report  # noqa: PLC0415
+    from vgpuctl.operations import refused  # noqa: PLC0415
 
     if prospect.refusals:
         raise refused(prospect)
@@ -119,17 +119,15 @@ def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: P
 
 
 def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> None:
-    from rich.markup import escape  # noqa: PLC0415
-
     from vgpuctl.operations import troubled  # noqa: PLC0415
 
     out = console(error=code is not ExitCode.DONE)
     for host in troubled(report):
-        out.print(f"[bold red]{host.host} {host.end}[/]{': ' if host.why else ''}{escape(host.why)}")
+        out.say(f"{host.host} {host.end}{':' if host.why else ''}", host.why, "bold red")
     if report.interrupted:
         out.print("Stopped after what was in flight. Run the same command to go on, or another shift to go there.")
     elif code is ExitCode.DONE:
-        out.print(escape(order.done(prospect, report)))
+        out.print(order.done(prospect, report))
 
 
 def _tell_missing(prospect: Prospect) -> None:

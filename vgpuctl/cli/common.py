@@ -14,18 +14,16 @@ import typer
 from vgpuctl.model.errors import ExitCode, PassingError, UsageError, VgpuctlError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from vgpuctl.cli.paper import Paper
     from vgpuctl.files import Files
     from vgpuctl.settings import Flags
     from vgpuctl.wiring import Connection
 
 
-def console(*, error: bool = False) -> Console:
-    """NO_COLOR and terminals without colour are honoured by rich; a pipe gets plain text."""
-    from rich.console import Console  # noqa: PLC0415
+def console(*, error: bool = False) -> Paper:
+    from vgpuctl.cli.paper import Paper  # noqa: PLC0415
 
-    return Console(stderr=error, highlight=False, soft_wrap=True)
+    return Paper(error=error)
 
 
 @contextmanager
@@ -55,12 +53,10 @@ def explained(*, debug: bool = False) -> Iterator[None]:
 
 
 def show_error(message: str, hint: str | None) -> None:
-    from rich.markup import escape  # noqa: PLC0415
-
     out = console(error=True)
-    out.print(f"[bold red]Error:[/] {escape(message)}")
+    out.say("Error:", message, "bold red")
     if hint:
-        out.print(f"[bold]Hint:[/] {escape(hint)}")
+        out.say("Hint:", hint)
 
 
 def read(flags: Flags) -> Files:

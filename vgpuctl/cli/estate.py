@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import count, local_time, seconds
 from vgpuctl.model.fleet import Card, Fleet, Pod, Power, Worker
 from vgpuctl.model.profiles import Catalogue, frame_gib
@@ -22,9 +21,10 @@ BAR = 16
 POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
 
 
-def show_estate(out: Console, fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> None:
+def show_estate(out: Paper, fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> None:
     for standing in standings:
-        out.print(f"{_headline(standing)}\n")
+        out.say(*_headline(standing))
+        out.print()
     out.print(_cards(fleet))
     out.print()
     out.print(_workers(fleet, catalogue, standings))
@@ -35,7 +35,8 @@ def show_estate(out: Console, fleet: Fleet, catalogue: Catalogue, standings: lis
         out.print(line)
 
 
-def _headline(standing: Standing) -> str:
+def _headline(standing: Standing) -> tuple[str, str]:
+    """The shift, and what there is to say of it."""
     name, due = standing.timetable.name, standing.due
     following = ""
     if standing.next_start and standing.next_shift:
@@ -43,9 +44,8 @@ def _headline(standing: Standing) -> str:
         following = f" · next: {standing.next_shift} at {_moment(standing.next_start, standing.now)} (in {wait})"
     since = f" since {_moment(standing.since, standing.now)}" if standing.since else ""
     if standing.current == due:
-        return f"[bold]{due}[/]{since}{following} · timetable {name}"
-    state = f"[bold]{standing.current}[/]" if standing.current else "[bold]between shifts[/]"
-    return f"{state} · the timetable {name} says {due}{since}{following}"
+        return due or "no shift", f"{since}{following} · timetable {name}".lstrip()
+    return standing.current or "between shifts", f"· the timetable {name} says {due}{since}{following}"
 
 
 def _moment(moment: datetime, now: datetime) -> str:
@@ -125,7 +125,7 @@ def _waiting(fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> I
     for profile, pods in by_profile.items():
         names = ", ".join(str(pod) for pod in pods[:2]) + (", …" if len(pods) > 2 else "")
         verb = "waits" if len(pods) == 1 else "wait"
-        yield escape(f"{count(len(pods), 'pod')} {verb} for {profile}: {names}{_when(profile, catalogue, standings)}")
+        yield f"{count(len(pods), 'pod')} {verb} for {profile}: {names}{_when(profile, catalogue, standings)}"
 
 
 def _when(profile: str, catalogue: Catalogue, standings: list[Standing]) -> str:
@@ -137,8 +137,8 @@ def _when(profile: str, catalogue: Catalogue, standings: list[Standing]) -> str:
 def _troubles(fleet: Fleet, standings: Iterable[Standing]) -> Iterator[str]:
     troubles = [trouble for standing in standings for trouble in standing.out_of_step]
     if troubles:
-        yield f"[yellow]{count(len(troubles), 'thing')} {'is' if len(troubles) == 1 else 'are'} out of step:[/]"
-        yield from (f"  {escape(trouble)}" for trouble in troubles)
+        yield f"{count(len(troubles), 'thing')} {'is' if len(troubles) == 1 else 'are'} out of step:"
+        yield from (f"  {trouble}" for trouble in troubles)
 
 
 def status_document(fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> dict[str, Any]:

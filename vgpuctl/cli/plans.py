@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
+from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import count
-from vgpuctl.model.errors import RefusedError
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
@@ -18,36 +15,27 @@ from vgpuctl.planning.steps import Cordon, Drain, Label, MarkAsleep, PowerOn, Su
 PODS_SHOWN = 3
 
 
-def show_plan(out: Console, prospect: Prospect) -> None:
+def show_plan(out: Paper, prospect: Prospect) -> None:
     """Host by host, worker by worker, in the order of the ladder."""
     if prospect.plan:
-        out.print(f"[bold]{escape(_headline(prospect))}[/]")
+        out.print(_headline(prospect), style="bold")
     for host in dict.fromkeys(prospect.fleet.worker(step.worker).host for step in prospect.plan):
         out.print(f"\n{host}")
         workers = dict.fromkeys(s.worker for s in prospect.plan if prospect.fleet.worker(s.worker).host == host)
         width = max(len(name) for name in workers)
         for worker in workers:
-            out.print(f"  {worker:<{width}}  {escape(_line(prospect, worker))}")
+            out.print(f"  {worker:<{width}}  {_line(prospect, worker)}")
     for name in prospect.fleet.missing:
-        out.print(f"[yellow]{name} is in profiles.yaml, but no VM of vCenter has this name.[/]")
+        out.print(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
     for refusal in prospect.refusals:
         show_refusal(out, refusal)
 
 
-def show_refusal(out: Console, refusal: Refusal) -> None:
-    out.print(f"[bold red]Refused:[/] {escape(refusal.message)}")
+def show_refusal(out: Paper, refusal: Refusal) -> None:
+    out.say("Refused:", refusal.message, "bold red")
     for detail in refusal.details:
-        out.print(f"  {escape(detail)}")
-    out.print(f"[bold]Hint:[/] {escape(refusal.hint)}")
-
-
-def refused(prospect: Prospect) -> RefusedError:
-    """All refusals as the one error that ends a command before anything was touched."""
-    lines = []
-    for refusal in prospect.refusals:
-        lines += [refusal.message, *(f"  {detail}" for detail in refusal.details)]
-    hints = dict.fromkeys(refusal.hint for refusal in prospect.refusals)
-    return RefusedError("\n".join(lines), hint="\n".join([*hints, "Nothing was changed."]))
+        out.print(f"  {detail}")
+    out.say("Hint:", refusal.hint)
 
 
 def _headline(prospect: Prospect) -> str:

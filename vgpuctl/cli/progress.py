@@ -7,13 +7,13 @@ from datetime import datetime
 from types import TracebackType
 from typing import Protocol
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
-from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from vgpuctl.cli.paper import Paper, harmless
 from vgpuctl.cli.words import STEP_WORDS, clock, seconds
 from vgpuctl.engine.runner import Progress
 
@@ -31,7 +31,7 @@ class Screen(Protocol):
     def say(self, text: str) -> None: ...
 
 
-def screen(out: Console, *, quiet: bool = False) -> Screen:
+def screen(out: Paper, *, quiet: bool = False) -> Screen:
     if quiet:
         return Silence()
     return LiveScreen(out) if out.is_terminal and sys.stdout.isatty() else Lines(out)
@@ -54,7 +54,7 @@ class Silence:
 class Lines(Silence):
     """`20:00:41 worker-1 suspended (41 s)`, each event once."""
 
-    def __init__(self, out: Console) -> None:
+    def __init__(self, out: Paper) -> None:
         self._out = out
         self._told: set[str] = set()
 
@@ -84,14 +84,14 @@ class Lines(Silence):
             self._line(text)
 
     def _line(self, text: str) -> None:
-        self._out.print(f"{clock(datetime.now().astimezone())} {escape(text)}")
+        self._out.print(f"{clock(datetime.now().astimezone())} {text}")
         self._out.file.flush()
 
 
 class LiveScreen:
     """A line a worker, redrawn in place."""
 
-    def __init__(self, out: Console) -> None:
+    def __init__(self, out: Paper) -> None:
         self._out = out
         self._live = Live(console=out, refresh_per_second=8, transient=False)
         self._spinner = Spinner("dots")
@@ -104,7 +104,7 @@ class LiveScreen:
         self._live.stop()
 
     def say(self, text: str) -> None:
-        self._live.console.print(escape(text))
+        self._live.console.print(text)
 
     def progress(self, progress: Progress) -> None:
         self._live.update(self._picture(progress))
@@ -138,7 +138,7 @@ class LiveScreen:
             return Text("· waits for the card" if kind == "PowerOn" else "· waits", style="dim")
         frame = self._spinner.render(progress.elapsed_s)
         word = STEP_WORDS.get(kind, ("marking", ""))[0]
-        told = f": {why}" if why and "at work on it" not in why else ""
+        told = f": {harmless(why)}" if why and "at work on it" not in why else ""
         return Text.assemble((str(frame), "cyan"), f" {word}{told}")
 
 

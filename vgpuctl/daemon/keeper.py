@@ -10,7 +10,7 @@ from typing import Protocol
 from vgpuctl.engine.ports import World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
-from vgpuctl.model.errors import ExitCode, VgpuctlError
+from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
@@ -85,6 +85,8 @@ class Keeper:
             return switch_wish(fleet, self._files.catalogue, timetable, shift)
 
         fleet = self._connection.fleet()
+        if fleet.stale:
+            raise PassingError(f"{' and '.join(fleet.stale)} cannot be heard.")
         prospect = look_ahead(fleet, wish(fleet))
         for refusal in prospect.refusals:
             self._listener.say(f"{shift} on {timetable.name} is refused: {refusal.message} {refusal.hint}")

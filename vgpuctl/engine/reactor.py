@@ -54,7 +54,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     if not memory.stopping:
         for step in due:
             look.consider(step)
-    over = not todo or (memory.stopping and not _working(fleet, wishes))
+    over = (not todo and not fleet.stale) or (memory.stopping and not _working(fleet, wishes))
     return Decision(
         memory=look.memory,
         plan=todo,

@@ -24,13 +24,15 @@ class Files:
     def timetable_of(self, shift: str, name: str | None = None) -> Timetable:
         """The timetable that has this shift; a name decides where several have it."""
         if name is not None and name not in self.timetables:
-            raise UsageError(f"There is no timetable {name}{nearest(name, self.timetables)}.")
+            raise UsageError(f"There is no timetable {name}{nearest(name, self.timetables) or '.'}")
         candidates = [t for t in self.timetables.values() if name in {None, t.name}]
         found = [timetable for timetable in candidates if shift in timetable.shifts]
         if not found:
             shifts = [shift for timetable in candidates for shift in timetable.shifts]
             known = f" Known: {', '.join(sorted(set(shifts)))}." if shifts else ""
-            raise UsageError(f"No timetable has a shift {shift}{nearest(shift, shifts)}.", hint=known.strip() or None)
+            raise UsageError(
+                f"No timetable has a shift {shift}{nearest(shift, shifts) or '.'}", hint=known.strip() or None
+            )
         if len(found) > 1:
             names = ", ".join(timetable.name for timetable in found)
             raise UsageError(f"Several timetables have a shift {shift}: {names}.", hint="Choose one with --timetable.")
