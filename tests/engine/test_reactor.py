@@ -23,6 +23,7 @@ from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Goal, decide
 from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import PatchNode
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
@@ -132,6 +133,24 @@ def test_nothing_is_sent_while_a_server_cannot_be_heard() -> None:
     decision = decide(Goal(wish=wish), by_day, Memory(), Moment(now_s=0, utc="now"))
     assert decision.sends == ()
     assert set(decision.waits.values()) == {"vCenter cannot be heard"}
+
+
+def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
+    """One allowance, four pods; before the answer, and before the budget shows it, no second eviction."""
+    by_day, _ = day_and_night()
+    for name in sorted(DAY):
+        gateway = pod(f"gateway-{name}", name, labels={"app": "gateway"})
+        record = Record(wish="night", state=LEAVING, since="", cordoned=True)
+        by_day = by_day.with_node(name, pods=(gateway,), unschedulable=True, record=record)
+    by_day = replace(by_day, budgets=(budget("gateway", 1, app="gateway"),))
+    goal = Goal(wish=night_wish(by_day))
+    first = decide(goal, by_day, Memory(), Moment(now_s=0, utc="now"))
+    assert sum(send.key.startswith("Drain") for send in first.sends) == 1
+    assert decide(goal, by_day, first.memory, Moment(now_s=1, utc="now")).sends == ()
+    memory = first.memory
+    for send in first.sends:
+        memory = memory.answered(send.key, 1.0, error="")
+    assert decide(goal, by_day, memory, Moment(now_s=2, utc="now")).sends == ()
 
 
 def test_a_picture_that_cannot_be_trusted_never_means_done() -> None:

@@ -1,0 +1,116 @@
+"""The planner's rules, one by one, on the mission's host."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fleets import (
+    HALF,
+    LABEL,
+    PROFILES,
+    QUARTER,
+    WHOLE,
+    catalogue,
+    day_and_night,
+    fleet,
+    night_wish,
+    node,
+    timetable,
+    worker,
+)
+from vgpuctl.model.fleet import Power
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.record import ASLEEP, Record
+from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.planning.planner import may_start, plan
+from vgpuctl.planning.steps import Attach, Cordon, Label, missing_signs
+from vgpuctl.planning.wishes import label_wish, provision_wish, switch_wish
+
+SLEPT = Record(wish="night", state=ASLEEP, since="", cordoned=True, lease="L1", heartbeat="H1")
+
+
+def test_the_night_worker_needs_the_stops_of_all_who_sit_on_its_card() -> None:
+    some, wish = day_and_night()
+    stops = {f"Suspend/worker-{n}" for n in range(1, 5)}
+    assert stops <= plan(some, wish).needs["PowerOn/worker-5"]
+
+
+def test_it_may_not_start_before_the_card_is_free() -> None:
+    some, wish = day_and_night()
+    night = some.worker("worker-5")
+    assert may_start(some, wish, night) == "waits for the card"
+    for n in range(1, 5):
+        some = some.with_worker(f"worker-{n}", power=Power.SUSPENDED)
+    assert may_start(some, wish, night) == ""
+
+
+def test_a_start_that_no_card_shows_yet_keeps_its_place() -> None:
+    """Two whole-card workers and one free card: the second waits while the first one starts."""
+    first, second = worker("n1", WHOLE, on=False), worker("n2", WHOLE, on=False)
+    some = fleet(first, second)
+    wish = switch_wish(some, catalogue(some), timetable(night=("n1", "n2")), "night")
+    assert may_start(some, wish, second, frozenset({"n1"})) == "waits for the card"
+
+
+def test_the_first_write_records_who_was_awake() -> None:
+    some, wish = day_and_night()
+    cordons = [step for step in plan(some, wish) if isinstance(step, Cordon)]
+    assert len(cordons) == 4
+    for step in cordons:
+        after = step.applied_to(some).worker(step.worker).node
+        assert after is not None
+        assert after.record is not None
+        assert after.record.awake_before == ("worker-1", "worker-2", "worker-3", "worker-4")
+
+
+def test_somebody_who_woke_a_sleeper_and_stopped_it_again_left_an_old_mark() -> None:
+    """The mark tells the last Lease; with another Lease on the node it would take old evidence for new."""
+    some, _ = day_and_night()
+    for n in range(1, 5):
+        inside = node(f"worker-{n}", unschedulable=True, record=SLEPT)
+        some = some.with_worker(f"worker-{n}", power=Power.SUSPENDED, node=inside)
+    some = some.with_node("worker-2", lease_renewed="L2")
+    marked = {step.worker for step in plan(some, night_wish(some)) if step.name.startswith("MarkAsleep")}
+    assert marked == {"worker-2", "worker-5"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "missing"),
+    [
+        ({"lease_renewed": "L1", "heartbeat": "H2"}, "has not renewed the lease"),
+        ({"lease_renewed": "L2", "heartbeat": "H1"}, "from before the sleep"),
+        ({"lease_renewed": "L2", "heartbeat": "H2", "ready": False}, "not Ready"),
+        ({"lease_renewed": "L2", "heartbeat": "H2", "gpus": 0}, "no nvidia.com/gpu"),
+        ({"lease_renewed": "L2", "heartbeat": "H2", "taints": ("node.kubernetes.io/unreachable",)}, "is tainted"),
+        ({"lease_renewed": "L2", "heartbeat": "H2"}, ""),
+    ],
+)
+def test_a_node_is_truly_back_only_with_every_sign(inside: dict[str, object], missing: str) -> None:
+    said = missing_signs(worker("worker-1", node=node("worker-1", record=SLEPT, **inside)))
+    assert (missing in said) if missing else said == ""
+
+
+def test_labels_tell_what_the_vm_carries_not_what_it_should() -> None:
+    some = fleet(worker("a", HALF, on=False), worker("b", QUARTER, on=False), worker("c", on=False, vgpus=()))
+    some = some.with_node("c", labels={LABEL: "v100-4q-4GB"})
+    wanted = Catalogue(PROFILES, dict.fromkeys("abc", "v100-4q-4GB"))
+    labels = {step.worker: step.value for step in plan(some, label_wish(wanted)) if isinstance(step, Label)}
+    assert labels == {"a": "v100-8q-8GB", "b": "v100-4q-4GB", "c": None}
+
+
+def test_provision_leaves_power_as_it_was() -> None:
+    some = fleet(worker("off", HALF, on=False), worker("on", HALF), worker("right", QUARTER))
+    wanted = Catalogue(PROFILES, dict.fromkeys(("off", "on", "right"), "v100-4q-4GB"))
+    steps = {
+        name: [type(step).__name__ for step in plan(some, provision_wish(some, wanted, DrainOptions())).of(name)]
+        for name in some.workers
+    }
+    assert steps["off"] == ["Attach"]
+    assert steps["on"] == ["Cordon", "ShutDown", "Attach", "MarkAsleep", "PowerOn", "WaitBack", "Uncordon"]
+    assert steps["right"] == []
+
+
+def test_a_vm_whose_memory_is_not_reserved_is_not_equipped() -> None:
+    some = fleet(worker("a", on=False, memory_locked=False))
+    wish = provision_wish(some, Catalogue(PROFILES, {"a": "v100-4q-4GB"}), DrainOptions())
+    assert [type(step) for step in plan(some, wish)] == [Attach]
