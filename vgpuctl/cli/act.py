@@ -39,7 +39,7 @@ class Order:
 
     wish: MakeWish
     former: MakeFormer | None
-    nothing: str
+    nothing: Callable[[Prospect], str]
     done: Callable[[Prospect, Report], str]
 
 
@@ -80,7 +80,7 @@ def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
     else:
         show_plan(console(), prospect)
         if not prospect.plan and not prospect.refusals:
-            console().print(order.nothing)
+            console().print(order.nothing(prospect))
         console().print("Nothing was changed.")
     return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
 
@@ -94,7 +94,7 @@ def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
     if manner.output is Output.JSON:
         print_json(report_document(Report(wish=prospect.wish.name), prospect))
     else:
-        console().print(order.nothing)
+        console().print(order.nothing(prospect))
         _tell_missing(prospect)
     return ExitCode.DONE
 

@@ -43,7 +43,7 @@ def _order(files: Files) -> Order:
     return Order(
         wish=lambda _fleet: label_wish(files.catalogue),
         former=None,
-        nothing="Every node's label is true. Nothing to do.",
+        nothing=lambda prospect: f"Every node's label is true. Nothing to do.{_unregistered(prospect)}",
         done=lambda prospect, _report: f"{count(len(prospect.plan.steps), 'node')} labelled.{_unregistered(prospect)}",
     )
 

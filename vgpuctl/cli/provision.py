@@ -47,7 +47,7 @@ def _order(files: Files) -> Order:
     return Order(
         wish=lambda fleet: provision_wish(fleet, files.catalogue, DrainOptions()),
         former=former_wish,
-        nothing="Every worker carries its profile. Nothing to do.",
+        nothing=lambda _: "Every worker carries its profile. Nothing to do.",
         done=lambda prospect, report: (
             f"{count(len({step.worker for step in prospect.plan}), 'worker')} provisioned in {seconds(report.seconds)}."
         ),

@@ -63,6 +63,6 @@ def order_of(files: Files, shift: str, name: str | None) -> Order:
     return Order(
         wish=lambda fleet: switch_wish(fleet, files.catalogue, timetable, shift),
         former=former_wish,
-        nothing=f"It is {shift} already. Nothing to do.",
+        nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,
     )

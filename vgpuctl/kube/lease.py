@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -27,6 +28,7 @@ class ActingLease:
         self._lease: Object = {}
         self._renewed_s = float("-inf")
         self._released = threading.Event()
+        self._writing = threading.Lock()
 
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
         """Take it. A holder that renews it is at work: BusyError. One that does not is waited out."""
@@ -49,10 +51,24 @@ class ActingLease:
         if self._released.is_set():
             return
         self._released.set()
-        try:
-            self._lease = self._client.put(f"{self._path}/{NAME}", self._body(self._lease, holder=""))
-        except VgpuctlError:
-            return
+        with self._writing:
+            try:
+                self._write(holder="")
+            except ChangedMeanwhileError:
+                self._release_what_is_there()
+            except VgpuctlError:
+                return
+
+    def _release_what_is_there(self) -> None:
+        """Our last renewal arrived although its answer did not: what is there is newer than what we know."""
+        with contextlib.suppress(VgpuctlError):
+            found = self._read()
+            if found is not None and _holder(found) == self.identity:
+                self._lease = found
+                self._write(holder="")
+
+    def _write(self, holder: str) -> None:
+        self._lease = self._client.put(f"{self._path}/{NAME}", self._body(self._lease, holder=holder))
 
     def _read(self) -> Object | None:
         try:
@@ -87,15 +103,30 @@ class ActingLease:
 
     def _keep(self) -> None:
         while not self._released.wait(self._duration_s / 3):
-            began = time.monotonic()
-            try:
-                body = self._body(self._lease, holder=self.identity)
-                self._lease = self._client.put(f"{self._path}/{NAME}", body)
-                self._renewed_s = began
-            except ChangedMeanwhileError:
-                self._released.set()
-            except VgpuctlError:
-                continue
+            with self._writing:
+                if not self._released.is_set():
+                    self._renew()
+
+    def _renew(self) -> None:
+        began = time.monotonic()
+        try:
+            self._write(holder=self.identity)
+            self._renewed_s = began
+        except ChangedMeanwhileError:
+            self._take_back(began)
+        except VgpuctlError:
+            return
+
+    def _take_back(self, began: float) -> None:
+        """Somebody wrote it: we ourselves, where an answer was lost; else it is lost."""
+        try:
+            found = self._read()
+        except VgpuctlError:
+            return
+        if found is None or _holder(found) != self.identity:
+            self._released.set()
+            return
+        self._lease, self._renewed_s = found, began
 
     def _body(self, found: Object | None, *, holder: str) -> Object:
         spec = dict((found or {}).get("spec") or {})

@@ -20,6 +20,7 @@ class Collector:
         self._last: tuple[str, Xml] | None = None
         self._wake: asyncio.Event | None = None
         self._canceled = False
+        self._closed = False
         self._stop_listening = center.listen(self._note)
 
     def add(self, new: Filter) -> None:
@@ -30,6 +31,8 @@ class Collector:
         self.filters.pop(moid, None)
 
     def close(self) -> None:
+        """For good: a wait that was asked for, but has not begun, ends as well."""
+        self._closed = True
         self._stop_listening()
         self.cancel()
 
@@ -77,6 +80,8 @@ class Collector:
 
     async def _changes(self, deadline: float | None) -> bool:
         """Wait for news; False when the time is over. A second wait on one collector ends the first."""
+        if self._closed:
+            raise faults.canceled()
         self.cancel()
         self._canceled = False
         self._wake = wake = asyncio.Event()
