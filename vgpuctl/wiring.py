@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -108,7 +108,9 @@ class Connection:
         ours = [vm for name, vm in raw.items() if name in set(self._workers)]
         pods = [kube_views.pod(item) for item in self._kubernetes.objects("pods")]
         nodes = _Nodes(self._kubernetes, ours, pods)
-        tasks = self._vcenter.tasks()
+        tasks: dict[str, list[Task]] = {}
+        for moid, task in self._vcenter.tasks():
+            tasks.setdefault(moid, []).append(task)
         workers = {name: _worker(raw[name], hosts, tasks, nodes) for name in self._workers if name in raw}
         return Fleet(
             hosts={host.name: host for host in hosts.values()},
@@ -143,7 +145,7 @@ class _Nodes:
         return kube_views.node(self._raw[name], self._leases.get(name), self._pods.get(name, ()))
 
 
-def _worker(vm: Object, hosts: dict[str, Host], tasks: list[tuple[str, Task]], nodes: _Nodes) -> Worker:
+def _worker(vm: Object, hosts: dict[str, Host], tasks: Mapping[str, list[Task]], nodes: _Nodes) -> Worker:
     host = vm.get("runtime.host")
     return Worker(
         name=vm["name"],
@@ -152,6 +154,6 @@ def _worker(vm: Object, hosts: dict[str, Host], tasks: list[tuple[str, Task]], n
         power=vsphere_views.power(vm),
         vgpus=vsphere_views.vgpus(vm),
         memory_locked=bool(vm.get("config.memoryReservationLockedToMax")),
-        tasks=tuple(task for moid, task in tasks if moid == vm["moid"]),
+        tasks=tuple(tasks.get(vm["moid"], ())),
         node=nodes.of(vm["name"]),
     )

@@ -40,6 +40,7 @@ class Look:
 
     def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment) -> None:
         self.wishes, self.fleet, self.memory, self.moment = wishes, fleet, memory, moment
+        self._out = memory.out()
         self.sends: list[Send] = []
         self.waits: dict[str, str] = {}
         self.left = {_budget_key(budget): budget.allowed - self._unseen(budget) for budget in fleet.budgets}
@@ -78,9 +79,7 @@ class Look:
 
     def _asked_otherwise(self, step: Step) -> bool:
         """Is a request of another step for the same worker still without an answer?"""
-        attempts = self.memory.attempts.items()
-        mine = (key for key, attempt in attempts if attempt.answered_s is None and key.split("/")[1] == step.worker)
-        return any(not key.startswith(f"{step.name}/") for key in mine)
+        return bool(self._out.get(step.worker, set()) - {step.name})
 
     def _starting(self, worker: Worker) -> frozenset[str]:
         """The other workers of this host whose start was sent, by us or by anybody, and is not seen yet."""

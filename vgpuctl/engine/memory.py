@@ -56,6 +56,21 @@ class Memory:
         due = {name: since for name, since in self.due_since.items() if _worker_of(name) not in names}
         return replace(self, attempts=kept, due_since=due)
 
+    def by_step(self) -> dict[str, list[Attempt]]:
+        """The attempts of each step, by its name."""
+        found: dict[str, list[Attempt]] = {}
+        for key, attempt in self.attempts.items():
+            found.setdefault(key.rpartition("/")[0], []).append(attempt)
+        return found
+
+    def out(self) -> dict[str, set[str]]:
+        """For each worker the steps of which a request is still without an answer."""
+        found: dict[str, set[str]] = {}
+        for key, attempt in self.attempts.items():
+            if attempt.answered_s is None:
+                found.setdefault(_worker_of(key), set()).add(key.rpartition("/")[0])
+        return found
+
     @property
     def in_flight(self) -> bool:
         return any(attempt.answered_s is None for attempt in self.attempts.values())

@@ -47,7 +47,12 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     todo = _plan(goal, fleet, wishes)
     due = todo.ready()
     memory = memory.due((step.name for step in due), moment.now_s)
-    failures = [failure for step in due if (failure := _failure(step, fleet, memory, moment.now_s))]
+    attempts = memory.by_step()
+    failures = [
+        failure
+        for step in due
+        if (failure := _failure(step, fleet, attempts.get(step.name, ()), moment.now_s - memory.due_since[step.name]))
+    ]
     if failures:
         return decide(goal, fleet, _after(failures, goal, fleet, memory), moment)
     look = Look(wishes, fleet, memory, moment)
@@ -99,12 +104,11 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory
     return memory
 
 
-def _failure(step: Step, fleet: Fleet, memory: Memory, now_s: float) -> Failure | None:
+def _failure(step: Step, fleet: Fleet, attempts: Iterable[Attempt], due_for_s: float) -> Failure | None:
     """A due step that was refused for good, or whose time is over."""
     worker = fleet.worker(step.worker)
-    due_for_s = now_s - memory.due_since[step.name]
-    for key, attempt in memory.attempts.items():
-        if key.startswith(f"{step.name}/") and (why := _refused(attempt, worker, due_for_s)):
+    for attempt in attempts:
+        if why := _refused(attempt, worker, due_for_s):
             return Failure(worker.host, f"{worker.name} could not {step.describe()}: {why}")
     if due_for_s >= step.deadline_s:
         why = step.waits_for(fleet) or "it took too long"

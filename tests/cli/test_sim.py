@@ -1,0 +1,76 @@
+"""The simulators' life: up, found again, ended; nothing left behind, nothing shown to others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.lab import Lab
+
+ENV = {
+    "GOVC_URL",
+    "GOVC_USERNAME",
+    "GOVC_PASSWORD",
+    "GOVC_TLS_CA_CERTS",
+    "KUBECONFIG",
+    "VGPUCTL_PROFILES",
+    "VGPUCTL_SCHEDULES",
+}
+
+
+def test_env_is_what_a_shell_needs(by_day: Lab) -> None:
+    text = by_day.vgpuctl("sim", "env", "--dir", str(by_day.folder)).ok().out
+    assert {line.split("=")[0].removeprefix("export ") for line in text.splitlines()} == ENV
+    assert "https://127.0.0.1:" in text
+    shown = subprocess.run(
+        ["sh", "-ec", f". {by_day.folder}/env; echo $GOVC_USERNAME"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == "administrator@vsphere.local"
+
+
+def test_secrets_are_for_their_owner_only(by_day: Lab) -> None:
+    for name in ("env", "kubeconfig", "control.json"):
+        assert stat.S_IMODE((by_day.folder / name).stat().st_mode) == 0o600
+
+
+def test_a_second_up_says_that_it_runs(by_day: Lab) -> None:
+    ran = by_day.vgpuctl("sim", "up", "--dir", str(by_day.folder), "--detach")
+    assert ran.code == 1
+    assert "is served already" in ran.err
+    assert by_day.vgpuctl("status").code == 0
+
+
+def test_calls_are_the_clients_own(by_day: Lab) -> None:
+    """An idle world counts nothing; what a client asks is counted by server and method."""
+    assert by_day.calls() == {}
+    by_day.kubectl("get", "nodes").ok()
+    assert by_day.calls()["kubernetes"] == {"GET nodes": 1}
+
+
+def test_down_ends_it_and_says_so_again(make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab()
+    pid = int((lab.folder / "pid").read_text())
+    assert "Ended." in lab.vgpuctl("sim", "down", "--dir", str(lab.folder)).ok().out
+    assert not Path(f"/proc/{pid}").exists()
+    assert not (lab.folder / "pid").exists()
+    assert "Nothing runs there." in lab.vgpuctl("sim", "down", "--dir", str(lab.folder)).ok().out
+    ran = lab.vgpuctl("sim", "calls", "--dir", str(lab.folder))
+    assert ran.code == 1
+    assert "vgpuctl sim up" in ran.err
+
+
+def test_a_crash_leaves_nothing_that_blocks_the_next(make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab()
+    os.kill(int((lab.folder / "pid").read_text()), signal.SIGKILL)
+    lab.vgpuctl("sim", "up", "--dir", str(lab.folder), "--detach", "--instant").ok()
+    lab.vgpuctl("status").ok()
+
+
+def test_env_of_a_folder_without_servers(tmp_path: Path) -> None:
+    ran = Lab(tmp_path).vgpuctl("sim", "env", "--dir", str(tmp_path / "none"))
+    assert ran.code == 2
+    assert "vgpuctl sim up" in ran.err
