@@ -120,5 +120,6 @@ def test_one_that_somebody_else_took_is_not_ours_any_more() -> None:
     deadline = time.monotonic() + 10
     while mine.held():
         assert time.monotonic() < deadline
+    assert mine.lost()
     mine.release()
     assert server.holder == "somebody"

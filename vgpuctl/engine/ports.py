@@ -40,7 +40,10 @@ class Lease(Protocol):
         """Take it; a holder seen alive raises BusyError, one that shows no life is waited out."""
 
     def held(self) -> bool:
-        """Is it certainly still ours, by the monotonic clock?"""
+        """Is it certainly still ours, by the monotonic clock? If not, nothing is written until it is again."""
+
+    def lost(self) -> bool:
+        """Is it certainly another's?"""
 
     def release(self) -> None: ...
 

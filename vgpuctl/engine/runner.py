@@ -12,7 +12,7 @@ from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import Answer, HostReport, Report, StepReport, World
 from vgpuctl.engine.reactor import Decision, Goal, decide
-from vgpuctl.model.errors import BusyError, VgpuctlError
+from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
 
@@ -63,7 +63,7 @@ class Runner:
 
     def _until_finished(self) -> Report:
         while True:
-            fleet = self._world.observer.fleet()
+            fleet = self._fleet()
             moment = Moment(now_s=self._world.clock.monotonic(), utc=self._world.clock.utc())
             decision = decide(self._goal, fleet, self._memory, moment)
             self._memory = decision.memory
@@ -73,6 +73,15 @@ class Runner:
             for send in decision.sends:
                 self._pool.submit(self._send, send)
             self._wait()
+
+    def _fleet(self) -> Fleet:
+        """What is seen. While the Lease may be another's, that is as good as not seeing: nothing is written."""
+        if self._world.lease.lost():
+            raise BusyError("Another instance has taken the Lease over.", hint="Look with: vgpuctl status")
+        fleet = self._world.observer.fleet()
+        if self._world.lease.held():
+            return fleet
+        return replace(fleet, stale=(*fleet.stale, "the acting Lease"))
 
     def _follow(self, decision: Decision, fleet: Fleet, now_s: float) -> None:
         """Keep the times of steps: begun when first due, done when no longer missing."""
@@ -105,7 +114,7 @@ class Runner:
         """In a thread of the pool: fence, send, and put the answer where the loop takes it in."""
         try:
             if not self._world.lease.held():
-                raise BusyError("The acting Lease was lost: another instance may be at work.")
+                raise PassingError("The acting Lease could not be renewed in time.")
             answer = self._world.sender.send(send.request)
         except VgpuctlError as error:
             self._answered(send.key, error=error.message, passing=error.passing)

@@ -19,6 +19,7 @@ from vgpuctl.model.errors import (
 )
 
 ANSWER_WITHIN_S = 30
+CONNECTIONS = 40
 MERGE_PATCH = "application/merge-patch+json"
 
 Object = dict[str, Any]
@@ -124,6 +125,7 @@ def _api_client(settings: KubernetesSettings) -> Any:
             f"No usable kubeconfig: {error}", hint="Set KUBECONFIG, or pass --kubeconfig FILE."
         ) from error
     configuration.retries = False
+    configuration.connection_pool_maxsize = CONNECTIONS
     return ApiClient(configuration)
 
 

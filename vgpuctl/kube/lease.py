@@ -27,6 +27,7 @@ class ActingLease:
         self.identity = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
         self._lease: Object = {}
         self._renewed_s = float("-inf")
+        self._lost = False
         self._released = threading.Event()
         self._writing = threading.Lock()
 
@@ -45,6 +46,9 @@ class ActingLease:
     def held(self) -> bool:
         """Half a duration of silence is the most that we trust: nobody else takes it before a whole one."""
         return not self._released.is_set() and time.monotonic() - self._renewed_s < self._duration_s * 2 / 3
+
+    def lost(self) -> bool:
+        return self._lost
 
     def release(self) -> None:
         """Say that nobody acts; a release that fails is waited out by the next one."""
@@ -124,6 +128,7 @@ class ActingLease:
         except VgpuctlError:
             return
         if found is None or _holder(found) != self.identity:
+            self._lost = True
             self._released.set()
             return
         self._lease, self._renewed_s = found, began

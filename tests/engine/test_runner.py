@@ -1,0 +1,91 @@
+"""The runner's fence: who does not surely hold the Lease does not write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.support.fleets import day_and_night
+from vgpuctl.engine.ports import Answer, World
+from vgpuctl.engine.reactor import Goal
+from vgpuctl.engine.runner import Progress, Runner
+from vgpuctl.model.errors import BusyError
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.requests import Request
+
+
+@dataclass
+class Ports:
+    """All ports in one; the Lease is held as the script says, look by look."""
+
+    some: Fleet
+    held_at: list[bool]
+    is_lost: bool = False
+    now_s: float = 0.0
+    sent: list[Request] = field(default_factory=list)
+    said: list[set[str]] = field(default_factory=list)
+
+    def fleet(self) -> Fleet:
+        return self.some
+
+    def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
+    def send(self, request: Request) -> Answer:
+        self.sent.append(request)
+        return Answer()
+
+    def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None: ...
+
+    def held(self) -> bool:
+        return self.held_at.pop(0) if self.held_at else True
+
+    def lost(self) -> bool:
+        return self.is_lost
+
+    def release(self) -> None: ...
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def utc(self) -> str:
+        return "now"
+
+    def say(self, text: str) -> None: ...
+
+    def progress(self, progress: Progress) -> None:
+        """Ends the run after the third look."""
+        self.said.append(set(progress.decision.waits.values()))
+        if len(self.said) >= 3:
+            self.runner.interrupt()
+
+    runner: Runner = field(init=False)
+
+
+def run(ports: Ports) -> None:
+    _, wish = day_and_night()
+    world = World(observer=ports, sender=ports, lease=ports, clock=ports)
+    ports.runner = Runner(world, Goal(wish=wish), ports)
+    ports.runner.run()
+
+
+def test_without_the_lease_nothing_is_written_and_it_is_said() -> None:
+    ports = Ports(day_and_night()[0], held_at=[False] * 100)
+    run(ports)
+    assert ports.sent == []
+    assert ports.said[0] == {"the acting Lease cannot be heard"}
+
+
+def test_with_it_the_cordons_are_sent() -> None:
+    ports = Ports(day_and_night()[0], held_at=[])
+    run(ports)
+    assert len(ports.sent) >= 4
+
+
+def test_a_lease_that_another_took_ends_the_run() -> None:
+    ports = Ports(day_and_night()[0], held_at=[], is_lost=True)
+    with pytest.raises(BusyError):
+        run(ports)
+    assert ports.sent == []
