@@ -52,6 +52,15 @@ def test_a_start_that_no_card_shows_yet_keeps_its_place() -> None:
     assert may_start(some, wish, second, frozenset({"n1"})) == "waits for the card"
 
 
+def test_no_pod_leaves_before_all_who_leave_are_cordoned() -> None:
+    """Else its replacement could land on the next worker to be drained."""
+    some, wish = day_and_night()
+    todo = plan(some, wish)
+    cordons = {f"Cordon/worker-{n}" for n in range(1, 5)}
+    for n in range(1, 5):
+        assert todo.needs[f"Drain/worker-{n}"] == cordons
+
+
 def test_the_first_write_records_who_was_awake() -> None:
     some, wish = day_and_night()
     cordons = [step for step in plan(some, wish) if isinstance(step, Cordon)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -166,6 +167,24 @@ def test_ctrl_c_stops_after_what_is_in_flight_and_another_run_goes_on(lab: Lab) 
     assert "Run the same command to go on" in err
     budget(lab, 1)
     lab.vgpuctl("switch", "night", "--yes").ok()
+    assert lab.awake() == {"worker-5"}
+
+
+def test_servers_that_fall_silent_in_the_middle_are_waited_out(lab: Lab) -> None:
+    """Nothing is written while the Lease cannot be renewed; when they answer again it goes on by itself."""
+    lab.daytime()
+    budget(lab, 0)
+    running = start(lab, "switch", "night", "--yes")
+    wait_for_lease(lab)
+    servers = int((lab.folder / "pid").read_text())
+    os.kill(servers, signal.SIGSTOP)
+    try:
+        assert running.stdout is not None
+        assert any("cannot be heard" in line for line in running.stdout)
+    finally:
+        os.kill(servers, signal.SIGCONT)
+    budget(lab, 1)
+    assert running.wait(timeout=60) == 0
     assert lab.awake() == {"worker-5"}
 
 

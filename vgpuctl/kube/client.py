@@ -112,6 +112,8 @@ def _api_client(settings: KubernetesSettings) -> Any:
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
     from kubernetes.config import ConfigException, load_incluster_config, load_kube_config  # noqa: PLC0415
+    from urllib3 import disable_warnings  # noqa: PLC0415
+    from urllib3.exceptions import InsecureRequestWarning  # noqa: PLC0415
 
     configuration = Configuration()
     path = settings.kubeconfig or os.environ.get("KUBECONFIG")
@@ -126,6 +128,9 @@ def _api_client(settings: KubernetesSettings) -> Any:
         ) from error
     configuration.retries = False
     configuration.connection_pool_maxsize = CONNECTIONS
+    if not configuration.verify_ssl:
+        # The kubeconfig says so by name: one warning a request would say no more.
+        disable_warnings(InsecureRequestWarning)
     return ApiClient(configuration)
 
 

@@ -35,7 +35,16 @@ def plan(fleet: Fleet, wish: Wish) -> Plan:
         for waker, releases in _releases(fleet, host, ladders).items():
             needs[f"PowerOn/{waker}"] |= releases
         steps += _from_the_top(ladders.values())
-    return Plan(tuple(steps), needs)
+    _all_cordons_before_any_drain(steps, needs)
+    return Plan(tuple(sorted(steps, key=lambda step: not isinstance(step, Cordon))), needs)
+
+
+def _all_cordons_before_any_drain(steps: list[Step], needs: dict[str, frozenset[str]]) -> None:
+    """Else a pod that leaves one worker could land on another that is about to leave, and would be evicted again."""
+    cordons = frozenset(step.name for step in steps if isinstance(step, Cordon))
+    for step in steps:
+        if isinstance(step, Drain):
+            needs[step.name] = cordons
 
 
 def _by_host(fleet: Fleet, wish: Wish) -> dict[str, list[str]]:
