@@ -160,6 +160,24 @@ def test_a_picture_that_cannot_be_trusted_never_means_done() -> None:
     assert decide(Goal(wish=wish), replace(empty, stale=()), Memory(), Moment(now_s=0, utc="now")).finished
 
 
+def test_a_person_who_stops_does_not_wait_for_a_server_that_is_gone() -> None:
+    world = night()
+    world.run(until_s=3.0)
+    assert any(worker.busy_with for worker in world.fleet.workers.values())
+    world.fleet = replace(world.fleet, stale=("vCenter",))
+    decision = decide(world.goal, world.fleet, replace(world.memory, stopping=True), Moment(now_s=3.0, utc="now"))
+    assert decision.finished
+
+
+def test_a_server_that_never_comes_back_is_not_waited_for_for_ever() -> None:
+    by_day, wish = day_and_night(stale=("vCenter",))
+    world = night(by_day, wish)
+    decision = world.run()
+    assert decision.finished
+    assert set(decision.memory.gave_up) == {"esx-1"}
+    assert world.sent == []
+
+
 def test_after_a_crash_it_still_knows_the_way_back() -> None:
     """Two day workers already sleep when another instance begins, and then a drain gets stuck: all four wake again."""
     by_day, _ = day_and_night()

@@ -59,14 +59,22 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     if not memory.stopping:
         for step in due:
             look.consider(step)
-    over = (not todo and not fleet.stale) or (memory.stopping and not _working(fleet, wishes))
     return Decision(
         memory=look.memory,
         plan=todo,
         waits=look.waits,
         sends=tuple(look.sends),
-        finished=over and not look.memory.in_flight,
+        finished=_over(todo, fleet, wishes, memory) and not look.memory.in_flight,
     )
+
+
+def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: Memory) -> bool:
+    """Nothing is left to do, or nothing more can be done. A picture that cannot be trusted tells neither, but a person
+    who wants to stop does not wait for it, and hosts that gave up do not either."""
+    if memory.stopping:
+        return bool(fleet.stale) or not _working(fleet, wishes)
+    seen_done = not todo and not fleet.stale
+    return seen_done or (not any(name in fleet.workers for name in wishes) and bool(memory.gave_up))
 
 
 def _wishes(goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, Wish]:
