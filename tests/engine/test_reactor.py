@@ -147,6 +147,8 @@ def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
     first = decide(goal, by_day, Memory(), Moment(now_s=0, utc="now"))
     assert sum(send.key.startswith("Drain") for send in first.sends) == 1
     assert decide(goal, by_day, first.memory, Moment(now_s=1, utc="now")).sends == ()
+    touched = replace(by_day, budgets=(replace(by_day.budgets[0], version="2"),))
+    assert decide(goal, touched, first.memory, Moment(now_s=1, utc="now")).sends == ()
     memory = first.memory
     for send in first.sends:
         memory = memory.answered(send.key, 1.0, error="")

@@ -46,15 +46,19 @@ class Look:
         self.left = {_budget_key(budget): budget.allowed - self._unseen(budget) for budget in fleet.budgets}
 
     def _unseen(self, budget: Budget) -> int:
-        """Evictions that were sent while this budget looked just as it does now: it does not show them yet."""
-        seen, now_s = _as_seen(budget), self.moment.now_s
-        sent = (attempt for attempt in self.memory.attempts.values() if seen in attempt.spends and not attempt.error)
-        return sum(attempt.answered_s is None or now_s - attempt.answered_s < BUDGET_LAG_S for attempt in sent)
+        """Evictions that this budget cannot show yet: without an answer, or answered and it looks as before."""
+        key, now_s = _budget_key(budget), self.moment.now_s
+        sent = (attempt for attempt in self.memory.attempts.values() if key in attempt.spends and not attempt.error)
+        return sum(
+            attempt.answered_s is None
+            or (attempt.spends[key] == budget.version and now_s - attempt.answered_s < BUDGET_LAG_S)
+            for attempt in sent
+        )
 
-    def _spends(self, request: Request) -> frozenset[str]:
+    def _spends(self, request: Request) -> dict[tuple[str, str], str]:
         if not isinstance(request, Evict) or not asks_budgets(request.pod):
-            return frozenset()
-        return frozenset(_as_seen(budget) for budget in self.fleet.budgets_over(request.pod))
+            return {}
+        return {_budget_key(budget): budget.version for budget in self.fleet.budgets_over(request.pod)}
 
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
@@ -136,7 +140,3 @@ def failed(attempt: Attempt, worker: Worker) -> bool:
 
 def _budget_key(budget: Budget) -> tuple[str, str]:
     return budget.namespace, budget.name
-
-
-def _as_seen(budget: Budget) -> str:
-    return f"{budget.namespace}/{budget.name}@{budget.version}"

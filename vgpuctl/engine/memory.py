@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request that was sent. `answered_s` is None while it is in flight; `spends`: budgets as they were then."""
+    """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then."""
 
     sent_s: float
     answered_s: float | None = None
@@ -16,7 +16,7 @@ class Attempt:
     error: str = ""
     passing: bool = False
     tries: int = 1
-    spends: frozenset[str] = frozenset()
+    spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Memory:
     gave_up: Mapping[str, str] = field(default_factory=dict)
     stopping: bool = False
 
-    def sent(self, key: str, now: float, spends: frozenset[str] = frozenset()) -> Memory:
+    def sent(self, key: str, now: float, spends: Mapping[tuple[str, str], str]) -> Memory:
         tries = self.attempts[key].tries + 1 if key in self.attempts else 1
         return replace(self, attempts={**self.attempts, key: Attempt(sent_s=now, tries=tries, spends=spends)})
 
