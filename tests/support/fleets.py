@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -132,8 +131,3 @@ def _some_record(draw: st.DrawFn, wish: str) -> Record:
     state = draw(st.sampled_from([LEAVING, ASLEEP]))
     lease = draw(st.sampled_from(["L0", "L1", None]))
     return Record(wish=wish, state=state, since="", cordoned=draw(st.booleans()), lease=lease, heartbeat="H0")
-
-
-def settled(some: Fleet, name: str) -> Fleet:
-    """The same fleet with one worker's node back to how it was, for comparing."""
-    return replace(some, workers={k: w for k, w in some.workers.items() if k != name})

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
-from vgpuctl.engine.ports import Answer, HostReport, Report, StepReport, World
+from vgpuctl.engine.ports import HostReport, Report, StepReport, World
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
@@ -121,17 +121,15 @@ class Runner:
         except Exception as error:  # A thread must never die in silence: the request counts as refused for good.
             self._answered(send.key, error=f"{type(error).__name__}: {error}", passing=False)
         else:
-            self._taken(send.key, answer)
-
-    def _taken(self, key: str, answer: Answer) -> None:
-        self._answered(key, task=answer.task, error="", passing=False)
+            self._answered(send.key, task=answer.task, error="", passing=False)
 
     def _answered(self, key: str, **outcome: object) -> None:
         self._events.put(lambda memory, now_s: memory.answered(key, now_s, **outcome))
 
     def _report(self, now_s: float, decision: Decision) -> Report:
         memory = self._memory
-        hosts = {w.host: w for w in self._world.observer.fleet().workers.values() if w.name in self._goal.wish.workers}
+        workers = self._world.observer.fleet().workers.values()
+        hosts = dict.fromkeys(worker.host for worker in workers if worker.name in self._goal.wish.workers)
         ends = (_end(host, memory, left=bool(decision.plan)) for host in hosts)
         return Report(
             wish=self._goal.wish.name,

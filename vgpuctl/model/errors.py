@@ -69,10 +69,6 @@ class TryAgainError(RequestFailedError):
     passing = True
 
 
-class GraphicsFullError(TryAgainError):
-    """No card had room at that moment; the host's own books may lag behind a suspend."""
-
-
 class ChangedMeanwhileError(TryAgainError):
     """The object is no longer the one that the decision was made on."""
 
