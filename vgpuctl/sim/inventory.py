@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-GIB_IN_MIB = 1024
+from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long things take, in seconds."""
+    """How long things take, in seconds. With a throughput, a suspend takes its VM's memory over that instead."""
 
     suspend_s: float = 2.0
     power_on_s: float = 2.0
@@ -20,6 +20,7 @@ class Durations:
     pod_end_s: float = 1.5
     reconfigure_s: float = 0.1
     heartbeat_s: float = 10.0
+    store_mib_per_s: float | None = None
 
     @classmethod
     def instant(cls) -> Durations:
@@ -29,29 +30,57 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class CardSpec:
-    """One physical GPU. `vgpus` maps each vGPU type it offers to the most of that type it holds."""
+    """One physical GPU."""
 
     pci_id: str
-    device_name: str
-    frame_mib: int
-    vgpus: dict[str, int]
+    model: CardModel
+    mode: CardMode = CardMode.SAME_SIZE
+
+    @property
+    def device_name(self) -> str:
+        return self.model.device_name
+
+    @property
+    def frame_mib(self) -> int:
+        return self.model.frame_mib
+
+    @property
+    def vgpus(self) -> dict[str, int]:
+        """Each vGPU type that it offers in its mode, with the most of that type it holds."""
+        return self.model.same_size
 
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
+    """`policy`: how vCenter chooses among the host's cards, `performance` or `consolidation`."""
+
     name: str
     cards: tuple[CardSpec, ...] = ()
+    policy: str = "performance"
+    memory_mib: int = 4096 * GIB_IN_MIB
+    in_maintenance: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class VmSpec:
-    """A VM; each has a Kubernetes node of the same name."""
+    """A VM. Most have a Kubernetes node of the same name.
+
+    `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest runs VMware Tools. `question`: what
+    it asks at each power-on, waiting for an answer. `managed_by`: the extension that owns it, as `config.managedBy`.
+    """
 
     name: str
     host: str
     memory_mib: int = 16 * GIB_IN_MIB
     cpus: int = 8
     powered_on: bool = False
+    vgpus: tuple[str, ...] = ()
+    memory_locked: bool = False
+    sriov: bool = False
+    tools: bool = True
+    question: str = ""
+    managed_by: str = ""
+    has_node: bool = True
 
     @property
     def uuid(self) -> str:
@@ -68,21 +97,50 @@ class Shift:
     workers: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Pods that stand in the cluster. With a profile they choose its nodes and want a GPU.
+
+    `budget`: a PodDisruptionBudget over them, such as {"minAvailable": 4}.
+    `after_day`: created once all day workers are ready, as if by somebody who waited for them.
+    """
+
+    name: str
+    replicas: int
+    kind: str = "Deployment"
+    profile: str | None = None
+    budget: dict[str, int] | None = field(default=None, hash=False)
+    after_day: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Inventory:
+    """`datastore_free_mib`: room for suspend files. `drs`: a power-on may land on another host of the cluster."""
+
     cluster: str
     hosts: tuple[HostSpec, ...]
     vms: tuple[VmSpec, ...]
     day: Shift
     night: Shift
+    workloads: tuple[Workload, ...] = ()
+    datastore_free_mib: int = 90 * 1024 * GIB_IN_MIB
+    drs: bool = False
 
 
 def v100(index: int) -> CardSpec:
-    return CardSpec(
-        pci_id=f"0000:{0x3B + index:02x}:00.0",
-        device_name="NVIDIA Tesla V100-PCIE-16GB",
-        frame_mib=16 * GIB_IN_MIB,
-        vgpus={f"grid_v100-{gb}q": 16 // gb for gb in (1, 2, 4, 8, 16)},
+    return CardSpec(pci_id=pci_id(index), model=MODELS["V100-16"])
+
+
+def pci_id(index: int) -> str:
+    return f"0000:{0x3B + index:02x}:00.0"
+
+
+def usual_workloads(day: Shift, night: Shift) -> tuple[Workload, ...]:
+    """A pod for each worker, and a gateway of three that keeps two."""
+    return (
+        Workload(name="notebooks", replicas=len(day.workers), profile=day.profile),
+        Workload(name="training", replicas=len(night.workers), kind="Job", profile=night.profile),
+        Workload(name="gateway", replicas=3, budget={"maxUnavailable": 1}, after_day=True),
     )
 
 
@@ -90,17 +148,13 @@ def story(hosts: int = 1, cards: int = 1) -> Inventory:
     """The mission's estate: for each card four day workers with a quarter and one night worker with all of it."""
     host_specs = tuple(HostSpec(f"esx-{n}", tuple(v100(i) for i in range(cards))) for n in range(1, hosts + 1))
     vms = [VmSpec("infra-1", "esx-1", powered_on=True)]
-    day: list[str] = []
-    night: list[str] = []
+    day_workers: list[str] = []
+    night_workers: list[str] = []
     for number in range(hosts * cards):
         names = [f"worker-{5 * number + n}" for n in range(1, 6)]
         vms += [VmSpec(name, f"esx-{number // cards + 1}") for name in names]
-        day += names[:4]
-        night += names[4:]
-    return Inventory(
-        cluster="gpu",
-        hosts=host_specs,
-        vms=tuple(vms),
-        day=Shift("v100-4q-4GB", "grid_v100-4q", tuple(day)),
-        night=Shift("v100-16q-16GB", "grid_v100-16q", tuple(night)),
-    )
+        day_workers += names[:4]
+        night_workers += names[4:]
+    day = Shift("v100-4q-4GB", "grid_v100-4q", tuple(day_workers))
+    night = Shift("v100-16q-16GB", "grid_v100-16q", tuple(night_workers))
+    return Inventory("gpu", host_specs, tuple(vms), day, night, usual_workloads(day, night))

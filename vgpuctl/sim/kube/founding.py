@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from vgpuctl.sim.inventory import Inventory, Shift
+from vgpuctl.sim.inventory import Inventory, Workload
 from vgpuctl.sim.kube import nodes
 from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.kubelets import Kubelets
@@ -21,7 +21,7 @@ _SILENCE = timedelta(days=1)
 
 
 class Founding:
-    """Puts everything in place at once, then waits for the day workers to create `gateway`."""
+    """Puts everything in place at once, then waits for the day workers to create what came after them."""
 
     def __init__(self, ground: Ground, inventory: Inventory, kubelets: Kubelets) -> None:
         self._ground = ground
@@ -59,11 +59,17 @@ class Founding:
             self._ground.create("pods", mirror_pod(f"{name}-{node}", owner, cpu, self._ground))
 
     def _add_workloads(self) -> None:
-        day, night = self._inventory.day, self._inventory.night
-        if day.workers:
-            self._ground.create("deployments", deployment("notebooks", len(day.workers), gpu_pod("notebooks", day)))
-        if night.workers:
-            self._ground.create("jobs", training(night))
+        for workload in self._inventory.workloads:
+            if not workload.after_day:
+                self._add_workload(workload)
+
+    def _add_workload(self, workload: Workload) -> None:
+        """Not again where a person has made one of that name meanwhile."""
+        plural = "jobs" if workload.kind == "Job" else "deployments"
+        if workload.replicas and self._ground.store.get(plural, "default", workload.name) is None:
+            self._ground.create(plural, job(workload) if workload.kind == "Job" else deployment(workload))
+            if workload.budget:
+                self._ground.create("poddisruptionbudgets", budget(workload))
 
     def _node_changed(self, change: Change) -> None:
         if change.object["metadata"]["name"] in self._inventory.day.workers and _takes_pods(change.object):
@@ -73,12 +79,9 @@ class Founding:
         found = [self._ground.store.get("nodes", "", name) for name in self._inventory.day.workers]
         if all(node is not None and _takes_pods(node) for node in found):
             self._end()
-            self._add_gateway()
-
-    def _add_gateway(self) -> None:
-        if self._ground.store.get("deployments", "default", "gateway") is None:
-            self._ground.create("deployments", deployment("gateway", 3, gateway_pod()))
-            self._ground.create("poddisruptionbudgets", gateway_budget())
+            for workload in self._inventory.workloads:
+                if workload.after_day:
+                    self._add_workload(workload)
 
 
 def mirror_pod(name: str, node: Object, cpu: str, ground: Ground) -> Object:
@@ -113,60 +116,67 @@ def mirror_pod(name: str, node: Object, cpu: str, ground: Ground) -> Object:
     return pod
 
 
-def deployment(name: str, replicas: int, template_spec: Object) -> Object:
-    labels = {"app": name}
+def _takes_pods(node: Object) -> bool:
+    """Ready and not cordoned: while one of the workers takes no pods, those pods would not spread over all of them."""
+    return is_true(node, "Ready") and not node["spec"].get("unschedulable")
+
+
+def deployment(workload: Workload) -> Object:
+    labels = {"app": workload.name}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "metadata": {"name": workload.name, "namespace": "default", "labels": labels},
         "spec": {
-            "replicas": replicas,
+            "replicas": workload.replicas,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": template_spec},
+            "template": {"metadata": {"labels": labels}, "spec": pod(workload)},
         },
     }
 
 
-def gpu_pod(name: str, shift: Shift) -> Object:
+def pod(workload: Workload) -> Object:
+    return gpu_pod(workload) if workload.profile else plain_pod(workload)
+
+
+def gpu_pod(workload: Workload) -> Object:
     gpu = {nodes.GPU: "1"}
-    container = {"name": name, "image": f"{name}:1", "resources": {"limits": gpu, "requests": gpu}}
-    return {"nodeSelector": {"vgpu.type": shift.profile}, "containers": [container]}
+    container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"limits": gpu, "requests": gpu}}
+    return {"nodeSelector": {"vgpu.type": workload.profile}, "containers": [container]}
 
 
-def _takes_pods(node: Object) -> bool:
-    """Ready and not cordoned: while one of the workers takes no pods, `gateway` would not spread over all of them."""
-    return is_true(node, "Ready") and not node["spec"].get("unschedulable")
-
-
-def gateway_pod() -> Object:
-    container = {"name": "gateway", "image": "gateway:1", "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}}}
+def plain_pod(workload: Workload) -> Object:
+    """Spread over the nodes, as those who care about a budget do."""
+    requests = {"cpu": "500m", "memory": "512Mi"}
+    container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"requests": requests}}
     spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
-    spread["labelSelector"] = {"matchLabels": {"app": "gateway"}}
+    spread["labelSelector"] = {"matchLabels": {"app": workload.name}}
     return {"containers": [container], "topologySpreadConstraints": [spread]}
 
 
-def gateway_budget() -> Object:
+def budget(workload: Workload) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": {"name": "gateway", "namespace": "default"},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "gateway"}}},
+        "metadata": {"name": workload.name, "namespace": "default"},
+        "spec": {**(workload.budget or {}), "selector": {"matchLabels": {"app": workload.name}}},
     }
 
 
-def training(night: Shift) -> Object:
-    """One pod a night worker. Evictions in the morning are part of its life and do not count as failures."""
-    count = len(night.workers)
-    template = gpu_pod("training", night) | {"restartPolicy": "Never"}
+def job(workload: Workload) -> Object:
+    """All its pods at once. Evictions in the morning are part of its life and do not count as failures."""
     ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "training", "namespace": "default"},
+        "metadata": {"name": workload.name, "namespace": "default"},
         "spec": {
-            "parallelism": count,
-            "completions": count,
+            "parallelism": workload.replicas,
+            "completions": workload.replicas,
             "podFailurePolicy": {"rules": [ignore]},
-            "template": {"spec": template},
+            "template": {
+                "metadata": {"labels": {"app": workload.name}},
+                "spec": pod(workload) | {"restartPolicy": "Never"},
+            },
         },
     }

@@ -28,7 +28,7 @@ class Estate:
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}
         for number, host in enumerate(inventory.hosts, start=1):
-            self.hosts[host.name] = Host(f"host-{number}", host, [Card(card) for card in host.cards])
+            self.hosts[host.name] = Host(f"host-{number}", host, [Card(card) for card in host.cards], host.policy)
         for number, vm in enumerate(inventory.vms, start=1):
             self._add(f"vm-{number}", vm)
 

@@ -15,7 +15,6 @@ HOST = PropertyTable()
 GRAPHICS_MANAGER = PropertyTable()
 _CORES, _MHZ, _GIB = 64, 2400, 4096
 _NVIDIA = 0x10DE
-_TESLA_V100_PCIE_16GB = 0x1DB4
 _DISPLAY_CONTROLLER = 0x0302
 
 
@@ -185,7 +184,7 @@ def _pci_device(card: Card) -> Any:
         vendorId=_NVIDIA,
         subVendorId=_NVIDIA,
         vendorName="NVIDIA Corporation",
-        deviceId=_TESLA_V100_PCIE_16GB,
+        deviceId=card.spec.model.device_id,
         subDeviceId=0x1214,
         deviceName=card.spec.device_name,
     )
