@@ -19,6 +19,7 @@ ENV = {
     "KUBECONFIG",
     "VGPUCTL_PROFILES",
     "VGPUCTL_SCHEDULES",
+    "VGPUCTL_SIM_DIR",
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vgpuctl.model.errors import ExitCode, PassingError, UsageError, VgpuctlError
+from vgpuctl.model.errors import ExitCode, UsageError, VgpuctlError
 
 if TYPE_CHECKING:
     from vgpuctl.cli.paper import Paper
@@ -87,8 +87,8 @@ def _open(connection: Connection, patience_s: float) -> None:
         try:
             connection.open()
             return
-        except PassingError as error:
-            if time.monotonic() - began > patience_s:
+        except VgpuctlError as error:
+            if not error.passing or time.monotonic() - began > patience_s:
                 raise
             if not said:
                 console(error=True).print(f"{error.message} Trying again for {patience_s:.0f} s.")

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from vgpuctl.cli import sim_faults, sim_set
 from vgpuctl.cli.common import console, print_json, show_error
 from vgpuctl.cli.options import Output, OutputOption
+from vgpuctl.cli.sim_access import DirOption, sim_explained
 from vgpuctl.cli.words import count
 from vgpuctl.model.errors import ExitCode
 
 app = typer.Typer(no_args_is_help=True, help="A simulated vCenter and Kubernetes on loopback, to try things on.")
-
-DirOption = Annotated[Path, typer.Option("--dir", help="The folder that the servers write their access into.")]
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    from vgpuctl.sim.lifecycle import SimError  # noqa: PLC0415
-
-    try:
-        yield
-    except SimError as error:
-        show_error(str(error), None)
-        raise typer.Exit(int(ExitCode.FAILED)) from None
+app.add_typer(sim_faults.app, name="fault")
+app.add_typer(sim_set.app, name="set")
 
 
 @app.command()
@@ -48,7 +37,7 @@ def up(
     from vgpuctl.sim.lifecycle import refuse_second, start_detached  # noqa: PLC0415
 
     folder = dir.resolve()
-    with _explained():
+    with sim_explained():
         folder.mkdir(parents=True, exist_ok=True)
         refuse_second(folder)
         if not detach:
@@ -106,10 +95,10 @@ def calls(
     reset: Annotated[bool, typer.Option("--reset", help="Begin to count anew after this.")] = False,
 ) -> None:
     """What the clients called, by server and method; the simulated kubelets' and controllers' own left out."""
-    from vgpuctl.sim.lifecycle import calls as counted  # noqa: PLC0415
+    from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
-    with _explained():
-        found = counted(dir.resolve(), reset=reset)
+    with sim_explained():
+        found = ask(dir.resolve(), "DELETE" if reset else "GET", "calls")
     if output is Output.JSON:
         print_json(found)
         return

@@ -164,12 +164,12 @@ def refusal(status: int, body: bytes, server: str) -> VgpuctlError:
         case 401 | 403 if "being terminated" not in message:
             hint = "Check the kubeconfig's user." if status == 401 else "See the docs for the rights vgpuctl needs."
             return UnreachableError(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
-        case 404:
-            return NotFoundError(message)
-        case 409:
-            return ChangedMeanwhileError(message)
+        case 404 | 409:
+            return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
         case 429 if "DisruptionBudget" in causes:
             return BudgetError(message)
-        case 403 | 429 | 500 | 502 | 503 | 504:
+        case 502 | 503 | 504:
+            return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
+        case 403 | 429 | 500:
             return TryAgainError(message)
     return RequestFailedError(message)

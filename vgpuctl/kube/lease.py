@@ -33,15 +33,29 @@ class ActingLease:
 
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
         """Take it. A holder that renews it is at work: BusyError. One that does not is waited out."""
+        self._patiently(lambda: self._become_holder(say, stop), stop)
+        threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
+
+    def _patiently(self, attempt: Callable[[], None], stop: Callable[[], bool]) -> None:
+        """A server that cannot answer just now is asked again, for as long as a holder would be waited out."""
+        began = time.monotonic()
+        while True:
+            try:
+                return attempt()
+            except VgpuctlError as error:
+                if not error.passing or stop() or time.monotonic() - began > self._duration_s:
+                    raise
+                time.sleep(LOOK_EVERY_S)
+
+    def _become_holder(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
         found = self._read()
         holder = _holder(found)
-        if found is not None and holder:
+        if found is not None and holder not in {"", self.identity}:
             self._wait_out(found, say, stop)
             found = self._read()
             if found is not None and _holder(found) not in {"", holder}:
                 raise _busy(found)
         self._take(found)
-        threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
 
     def held(self) -> bool:
         """Half a duration of silence is the most that we trust: nobody else takes it before a whole one."""

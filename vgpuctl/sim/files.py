@@ -57,9 +57,11 @@ class Access:
 
     vcenter_port: int
     kubernetes_port: int
+    control_port: int
     user: str
     password: str
     token: str
+    control_token: str
     ca_pem: bytes
 
 
@@ -118,6 +120,7 @@ def _env(folder: Path, access: Access) -> str:
         "KUBECONFIG": str(folder / "kubeconfig"),
         "VGPUCTL_PROFILES": str(folder / "profiles.yaml"),
         "VGPUCTL_SCHEDULES": str(folder / "schedules"),
+        "VGPUCTL_SIM_DIR": str(folder),
     }
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
 
@@ -146,4 +149,4 @@ def _kubeconfig(access: Access) -> str:
 
 
 def _control(access: Access) -> dict[str, object]:
-    return {"url": f"https://127.0.0.1:{access.kubernetes_port}/sim", "token": access.token}
+    return {"url": f"https://127.0.0.1:{access.control_port}", "token": access.control_token}

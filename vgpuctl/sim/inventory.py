@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Durations:
-    """How long things take, in seconds. With a throughput, a suspend takes its VM's memory over that instead."""
+    """How long things take, in seconds; they may be changed while the world runs.
+
+    With a throughput of the datastore, a suspend takes its VM's memory over that instead.
+    """
 
     suspend_s: float = 2.0
     power_on_s: float = 2.0

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import ssl
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
-from typing import Any
+
+from vgpuctl.sim.remote import SimError, ask
 
 START_WITHIN_S = 30.0
 END_WITHIN_S = 10.0
-
-
-class SimError(Exception):
-    """Something a person should read."""
 
 
 def running_pid(folder: Path) -> int | None:
@@ -26,7 +20,7 @@ def running_pid(folder: Path) -> int | None:
     try:
         pid = int((folder / "pid").read_text())
         os.kill(pid, 0)
-        calls(folder)
+        ask(folder, "GET", "clock")
     except (OSError, ValueError, SimError):
         return None
     return pid
@@ -83,22 +77,3 @@ def _alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
-
-
-def calls(folder: Path, *, reset: bool = False) -> dict[str, Any]:
-    """What the clients have called since the last reset."""
-    try:
-        control = json.loads((folder / "control.json").read_text())
-        request = urllib.request.Request(  # noqa: S310  # the URL is our own file's
-            f"{control['url']}/calls",
-            method="DELETE" if reset else "GET",
-            headers={"Authorization": f"Bearer {control['token']}"},
-        )
-        context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
-        with urllib.request.urlopen(request, context=context, timeout=10) as answer:  # noqa: S310
-            found: dict[str, Any] = json.load(answer)
-            return found
-    except (OSError, ValueError, KeyError) as error:
-        raise SimError(
-            f"No simulators answer in {folder}. Start them with: vgpuctl sim up --dir {folder} --detach"
-        ) from error

@@ -1,4 +1,4 @@
-"""Both servers in one process and one event loop, over one world whose clock is driven in real time."""
+"""Both servers and their control in one process and one event loop, over one world that follows real time."""
 
 from __future__ import annotations
 
@@ -6,75 +6,61 @@ import asyncio
 import os
 import secrets
 import signal
-import socket
-import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import trustme
-import uvicorn
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vgpuctl.sim.calls import Calls
-from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.control.app import control_app
+from vgpuctl.sim.control.desk import Desk
+from vgpuctl.sim.disturbance import able_to_hang_up
+from vgpuctl.sim.door import Door
+from vgpuctl.sim.driver import Driver
+from vgpuctl.sim.faults import KUBERNETES, VCENTER
 from vgpuctl.sim.files import Access, write_all
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.app import kubernetes_app
-from vgpuctl.sim.kube.world import KubernetesWorld
 from vgpuctl.sim.vcenter.app import vcenter_app
-from vgpuctl.sim.vcenter.estate import Estate
+from vgpuctl.sim.world import World
 
 USER = "administrator@vsphere.local"
-LONGEST_NAP_S = 3600.0
 
 
 @dataclass(slots=True)
 class Simulation:
-    """One world and the two servers over it."""
+    """One world, the two servers over it, and a third for whoever controls them."""
 
     folder: Path
     inventory: Inventory
     durations: Durations
-    calls: Calls = field(default_factory=Calls)
     password: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    control_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     async def serve(self) -> None:
-        """Until a signal ends it. The pid is written when both servers answer, and taken away at the end."""
-        clock = Clock(datetime.now(UTC))
-        kubernetes = KubernetesWorld(clock, self.inventory, self.durations)
-        estate = Estate(clock, self.inventory, self.durations, kubernetes)
+        """Until a signal ends it. The pid is written when all servers answer, and taken away at the end."""
+        world = World(self.inventory, self.durations)
+        driver = Driver(world.clock)
+        center = vcenter_app(world.estate, world.calls, USER, self.password)
+        cluster = kubernetes_app(world.kubernetes, world.calls, self.token)
         authority = trustme.CA()
-        context = authority.issue_cert("127.0.0.1", "localhost")
-        driver = Driver(clock)
-        center = vcenter_app(estate, self.calls, USER, self.password)
-        vcenter = _Server(driver.before(center), context)
-        cluster = _Server(
-            driver.before(self._with_control(kubernetes_app(kubernetes, self.calls, self.token))), context
-        )
-        servers = [vcenter, cluster]
+        certificate = authority.issue_cert("127.0.0.1", "localhost")
+        doors = {
+            VCENTER: Door(able_to_hang_up(driver.before(center)), certificate),
+            KUBERNETES: Door(able_to_hang_up(driver.before(cluster)), certificate),
+        }
+        attendant = Attendant(world, doors)
+        desk = Desk(world, driver, attendant.look)
+        control = Door(driver.before(control_app(desk, self.control_token)), certificate)
+        servers = [*doors.values(), control]
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, _end, servers, center)
         serving = [asyncio.create_task(server.run()) for server in servers]
         driving = asyncio.create_task(driver.drive())
         await _until_started(servers, serving)
-        access = Access(
-            vcenter_port=vcenter.port,
-            kubernetes_port=cluster.port,
-            user=USER,
-            password=self.password,
-            token=self.token,
-            ca_pem=authority.cert_pem.bytes(),
-        )
-        write_all(self.folder, self.inventory, access)
+        self._write(doors, control, authority)
         pid = self.folder / "pid"
         pid.write_text(f"{os.getpid()}\n")
         try:
@@ -83,57 +69,39 @@ class Simulation:
             driving.cancel()
             pid.unlink(missing_ok=True)
 
-    def _with_control(self, app: Starlette) -> Starlette:
-        """The folder's owner may also ask what was called; nobody else can, for the token is the cluster's."""
-        return Starlette(routes=[Route("/sim/calls", self._calls, methods=["GET", "DELETE"]), Mount("/", app)])
-
-    async def _calls(self, request: Request) -> Response:
-        given = request.headers.get("authorization", "")
-        if not secrets.compare_digest(given, f"Bearer {self.token}"):
-            return JSONResponse({"error": "not allowed"}, status_code=401)
-        counted = self.calls.as_dict()
-        if request.method == "DELETE":
-            self.calls.reset()
-        return JSONResponse(counted)
-
-
-class _Server(uvicorn.Server):
-    """One TLS server on a free port of loopback; signals are handled by the process, not by it."""
-
-    def __init__(self, app: ASGIApp, certificate: trustme.LeafCert) -> None:
-        config = uvicorn.Config(
-            app,
-            log_level="critical",
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=1,
-            timeout_keep_alive=75,
-            ws="none",
+    def _write(self, doors: dict[str, Door], control: Door, authority: trustme.CA) -> None:
+        access = Access(
+            vcenter_port=doors[VCENTER].port,
+            kubernetes_port=doors[KUBERNETES].port,
+            control_port=control.port,
+            user=USER,
+            password=self.password,
+            token=self.token,
+            control_token=self.control_token,
+            ca_pem=authority.cert_pem.bytes(),
         )
-        super().__init__(config)
-        config.load()
-        config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        certificate.configure_cert(config.ssl)
-        self._socket = _free_port()
-        self.port = int(self._socket.getsockname()[1])
-
-    async def run(self) -> None:  # type: ignore[override]
-        await self.serve(sockets=[self._socket])
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+        write_all(self.folder, self.inventory, access)
 
 
-def _free_port() -> socket.socket:
-    """asyncio switches Nagle's delay off only where the socket says that it is TCP; else each reply takes 40 ms."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(512)
-    return listener
+class Attendant:
+    """Shuts the door of a server that is to be down, and opens it again."""
+
+    def __init__(self, world: World, doors: dict[str, Door]) -> None:
+        self._world = world
+        self._doors = doors
+        self._opening: set[asyncio.Task[None]] = set()
+
+    def look(self) -> None:
+        for name, door in self._doors.items():
+            if self._world.calls.faults.down(name):
+                door.shut()
+            else:
+                opening = asyncio.get_running_loop().create_task(door.open())
+                self._opening.add(opening)
+                opening.add_done_callback(self._opening.discard)
 
 
-def _end(servers: list[_Server], center: Starlette) -> None:
+def _end(servers: list[Door], center: Starlette) -> None:
     """Open waits are ended first: a server does not end before its answers have."""
     center.state.center.sessions.end_all()
     for server in servers:
@@ -141,44 +109,10 @@ def _end(servers: list[_Server], center: Starlette) -> None:
         server.force_exit = True
 
 
-async def _until_started(servers: list[_Server], serving: list[asyncio.Task[None]]) -> None:
+async def _until_started(servers: list[Door], serving: list[asyncio.Task[None]]) -> None:
     while not all(server.started for server in servers):
         for task in serving:
             if task.done():
                 task.result()
                 raise RuntimeError("a server ended before it began")
         await asyncio.sleep(0.01)
-
-
-class Driver:
-    """Lets the world's time follow real time."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._began = asyncio.get_running_loop().time() - clock.now_s
-
-    def before(self, app: ASGIApp) -> ASGIApp:
-        """The same server, but no request finds the world in the past."""
-
-        async def punctual(scope: Scope, receive: Receive, send: Send) -> None:
-            self._clock.advance_to(self._now_s())
-            await app(scope, receive, send)
-
-        return punctual
-
-    async def drive(self) -> None:
-        """Sleep until something is due, or something new is planned."""
-        news = asyncio.Event()
-        self._clock.on_new_timer = news.set
-        while True:
-            self._clock.advance_to(self._now_s())
-            news.clear()
-            due = self._clock.next_due_s()
-            nap = LONGEST_NAP_S if due is None else max(0.0, due - self._now_s())
-            try:
-                await asyncio.wait_for(news.wait(), timeout=nap)
-            except TimeoutError:
-                continue
-
-    def _now_s(self) -> float:
-        return asyncio.get_running_loop().time() - self._began

@@ -65,13 +65,14 @@ def translated(server: str) -> Iterator[None]:
         raise UnreachableError(
             f"vCenter {server} does not accept this user and password.", hint="Check GOVC_USERNAME and GOVC_PASSWORD."
         ) from fault
+    except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound) as fault:
+        # Before NoPermission, of which vSphere makes NotAuthenticated a special case.
+        raise PassingError(f"the session with vCenter {server} has ended") from fault
     except vim.fault.NoPermission as fault:
         raise UnreachableError(
             f"vCenter {server} does not allow this user to do that ({fault.privilegeId}).",
             hint="See the docs for the rights that vgpuctl's role needs.",
         ) from fault
-    except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound) as fault:
-        raise PassingError(f"the session with vCenter {server} has ended") from fault
     except vmodl.MethodFault as fault:
         explanation = explain(fault)
         raise (TryAgainError if explanation.passing else RequestFailedError)(explanation.text) from fault

@@ -12,6 +12,7 @@ from vgpuctl.sim.kube.world import KubernetesWorld
 class Api:
     def __init__(self, world: KubernetesWorld) -> None:
         self._ground = world.ground
+        self.clock = world.clock
         self.watches: set[Watch] = set()
 
     def answer(self, request: Request, target: Target | None = None) -> Reply | Watch:

@@ -6,7 +6,8 @@ import asyncio
 import hmac
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -16,6 +17,8 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from vgpuctl.sim.calls import Calls
+from vgpuctl.sim.disturbance import disturbed
+from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.kube import errors
 from vgpuctl.sim.kube.api import Api
 from vgpuctl.sim.kube.errors import ApiError
@@ -46,25 +49,30 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        http = HttpRequest(scope, receive)
         try:
-            response = await self._respond(http)
-        except ApiError as error:
-            response = _refusal(error)
+            response = await _explained(self._meet(HttpRequest(scope, receive)))
         except ClientDisconnect:
             return
-        except Exception:
-            _log.exception("%s %s", http.method, http.url.path)
-            response = _refusal(errors.ApiError(500, "InternalError", "Internal error occurred"))
         await response(scope, receive, send)
 
-    async def _respond(self, http: HttpRequest) -> Response:
+    async def _meet(self, http: HttpRequest) -> Response:
+        """The request is read, counted, and answered unless a fault meets it."""
         if http.scope["path"] in ("/healthz", "/readyz", "/livez"):
             return PlainTextResponse("ok")
         self._check_token(http.headers)
-        body = await _body(http)
-        request = _request(http, body)
-        target = self._counted(request)
+        request = _request(http, await _body(http))
+        target = _target(request)
+        effect = self._counted(request, target)
+        if effect is None:
+            return await self._answer(request, target)
+        if effect.how is How.FAIL:
+            raise errors.injected(int(effect.what))
+        return await disturbed(effect, self.api.clock, partial(self._explained_answer, request, target))
+
+    async def _explained_answer(self, request: Request, target: Target | None) -> Response:
+        return await _explained(self._answer(request, target))
+
+    async def _answer(self, request: Request, target: Target | None) -> Response:
         answer = self.api.answer(request, target)
         if isinstance(answer, Watch):
             return StreamingResponse(self._stream(answer), media_type=JSON)
@@ -75,14 +83,12 @@ class Door:
         if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token.encode()):
             raise errors.unauthorized()
 
-    def _counted(self, request: Request) -> Target | None:
+    def _counted(self, request: Request, target: Target | None) -> Effect | None:
         """Calls on resources are counted; looking around (discovery) is not."""
-        try:
-            target = target_of(request.path)
-        except ApiError:
+        if target is None:
             return None
-        self._calls.count("kubernetes", f"{request.method} {target.called}")
-        return target
+        names = (target.name, f"{target.namespace}/{target.name}") if target.name else ()
+        return self._calls.count("kubernetes", f"{request.method} {target.called}", *names)
 
     async def _stream(self, watch: Watch) -> AsyncIterator[bytes]:
         """Lines of JSON until the watch ends or the client leaves."""
@@ -101,6 +107,26 @@ class Door:
             self.api.watches.discard(watch)
             watch.on_event = _nothing
             watch.close()
+
+
+async def _explained(answer: Awaitable[Response]) -> Response:
+    """Whatever happens is answered: a result or a Status, never a traceback."""
+    try:
+        return await answer
+    except ApiError as error:
+        return _refusal(error)
+    except ClientDisconnect:
+        raise
+    except Exception:
+        _log.exception("the simulated Kubernetes could not answer")
+        return _refusal(errors.ApiError(500, "InternalError", "Internal error occurred"))
+
+
+def _target(request: Request) -> Target | None:
+    try:
+        return target_of(request.path)
+    except ApiError:
+        return None
 
 
 class TableDrawer:

@@ -133,5 +133,24 @@ def too_large_resource_version(asked: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", f"Timeout: Too large resource version: {asked}, current: {current}", details)
 
 
+_INJECTED = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+def injected(code: int) -> ApiError:
+    """For faults that are added by hand; a server that is only overrun says when to come again."""
+    details: Details | None = {"retryAfterSeconds": 1} if code in (429, 503) else None
+    return ApiError(code, _INJECTED.get(code, ""), f"Injected: status {code}.", details)
+
+
 def internal(message: str) -> ApiError:
     return ApiError(500, "", message)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -13,6 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vgpuctl.sim.calls import Calls
+from vgpuctl.sim.disturbance import disturbed
+from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.vcenter import (
     faults,
     property_methods,  # noqa: F401 - the imports that look unused register the methods
@@ -30,7 +34,8 @@ from vgpuctl.sim.vcenter.metadata import NEWEST, version_of
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.serialiser import Xml, fault_response, response, serialise
 from vgpuctl.sim.vcenter.sessions import COOKIE, Session, Sessions
-from vgpuctl.sim.vcenter.vmomi import vmodl
+from vgpuctl.sim.vcenter.tasks import HANGS, Fate
+from vgpuctl.sim.vcenter.vmomi import vim, vmodl
 
 _XML = 'text/xml; charset="utf-8"'
 _log = logging.getLogger(__name__)
@@ -56,25 +61,43 @@ class _Endpoint:
         self._calls = calls
 
     async def soap(self, http: HttpRequest) -> Response:
-        """Whatever happens is answered: a result or a fault, never a traceback."""
-        version = NEWEST
-        try:
-            version = version_of(http.headers.get("soapaction", ""))
-            request = requests.parse(await http.body())
-            self._calls.count("vcenter", request.method)
-            call = self._call(http, request, version)
-            return _answered(http, call, request, await self._result(http, call, request))
-        except vmodl.MethodFault as fault:
-            return _failed(fault, version)
-        except Refusal as refusal:
-            return _failed(faults.fault_of(refusal), version)
-        except requests.UnknownMethod as unknown:
-            return _failed(faults.method_not_found(str(unknown)), version)
-        except requests.BadRequest as bad:
-            return _failed(faults.invalid_request(str(bad)), version)
-        except Exception as error:
-            _log.exception("the simulated vCenter could not answer")
-            return _failed(vmodl.fault.SystemError(msg=f"A general system error occurred: {error}", reason=str(error)))
+        return await _explained(self._meet(http), NEWEST)
+
+    async def _meet(self, http: HttpRequest) -> Response:
+        """The request is read, counted, and answered unless a fault meets it."""
+        version = version_of(http.headers.get("soapaction", ""))
+        request = requests.parse(await http.body())
+        answer = partial(self._answer, http, request, version)
+        effect = self._calls.count("vcenter", request.method, *self._names(request.this))
+        return await (self._disturbed(effect, answer) if effect else answer())
+
+    async def _answer(self, http: HttpRequest, request: requests.Request, version: Any, fate: Fate = None) -> Response:
+        return await _explained(self._answered(http, request, version, fate), version)
+
+    async def _answered(self, http: HttpRequest, request: requests.Request, version: Any, fate: Fate) -> Response:
+        call = self._call(http, request, version)
+        result = await self._result(http, call, request)
+        if fate and isinstance(result, vim.Task):
+            self.center.estate.work.doom(result._moId, fate)
+        return _answered(http, call, request, result)
+
+    async def _disturbed(self, effect: Effect, answer: Callable[..., Awaitable[Response]]) -> Response:
+        match effect.how:
+            case How.FAIL:
+                raise faults.by_name(effect.what)
+            case How.END_SESSIONS:
+                self.center.sessions.end_all()
+            case How.TASK_FAILS:
+                return await answer(fate=faults.refusal_by_name(effect.what))
+            case How.TASK_HANGS:
+                return await answer(fate=HANGS)
+        return await disturbed(effect, self.center.estate.clock, answer)
+
+    def _names(self, ref: Any) -> tuple[str, ...]:
+        """By which a fault may be meant for an object."""
+        thing = self.center.find(ref, None)
+        name = self.center.read(thing, "name", None) if thing and isinstance(ref, vim.ManagedEntity) else ""
+        return (ref._moId, name) if name else (ref._moId,)
 
     def _call(self, http: HttpRequest, request: requests.Request, version: Any) -> Call:
         session = self.center.sessions.find(http.cookies.get(COOKIE))
@@ -97,6 +120,23 @@ class _Endpoint:
         if session:
             session.calls += 1
             session.last_active = self.center.estate.clock.utc()
+
+
+async def _explained(answer: Awaitable[Response], version: Any) -> Response:
+    """Whatever happens is answered: a result or a fault, never a traceback."""
+    try:
+        return await answer
+    except vmodl.MethodFault as fault:
+        return _failed(fault, version)
+    except Refusal as refusal:
+        return _failed(faults.fault_of(refusal), version)
+    except requests.UnknownMethod as unknown:
+        return _failed(faults.method_not_found(str(unknown)), version)
+    except requests.BadRequest as bad:
+        return _failed(faults.invalid_request(str(bad)), version)
+    except Exception as error:
+        _log.exception("the simulated vCenter could not answer")
+        return _failed(vmodl.fault.SystemError(msg=f"A general system error occurred: {error}", reason=str(error)))
 
 
 async def _versions(http: HttpRequest) -> Response:

@@ -8,13 +8,67 @@ from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.metadata import wire_type
 from vgpuctl.sim.vcenter.records import Task
 from vgpuctl.sim.vcenter.refusals import Refusal
-from vgpuctl.sim.vcenter.vmomi import vim, vmodl
+from vgpuctl.sim.vcenter.vmomi import support, vim, vmodl
 
 
 def fault_of(refusal: Refusal) -> Any:
     """By the refusal's name: whatever the physics refuse, the metadata know its type."""
     details = {name: refs.of(value) if isinstance(value, Task) else value for name, value in refusal.details.items()}
     return wire_type(refusal.kind)(msg=refusal.message, **details)
+
+
+def refusal_by_name(kind: str) -> Refusal:
+    """For faults that are injected: the wording is ours, and says so."""
+    required = (field for field in wire_type(kind)._GetPropertyList() if not field.flags & support.F_OPTIONAL)
+    return Refusal(kind, f"Injected: {kind}.", **{field.name: _something(field.type) for field in required})
+
+
+def _something(kind: Any) -> Any:
+    """Whatever fits a field that a fault must have."""
+    if issubclass(kind, support.ManagedObject):
+        return kind("injected")
+    return kind(getattr(kind, "values", ("",))[0]) if issubclass(kind, str) else kind()
+
+
+def by_name(kind: str) -> Any:
+    return fault_of(refusal_by_name(kind))
+
+
+KNOWN = (
+    "ConcurrentAccess",
+    "DeviceUnsupportedForVmPlatform",
+    "GenericVmConfigFault",
+    "HostNotConnected",
+    "InsufficientFailoverResourcesFault",
+    "InsufficientGraphicsResourcesFault",
+    "InsufficientMemoryResourcesFault",
+    "InvalidDeviceBacking",
+    "InvalidLogin",
+    "InvalidPowerState",
+    "InvalidState",
+    "ManagedObjectNotFound",
+    "MigrationDisabled",
+    "NoCompatibleHost",
+    "NoDiskSpace",
+    "NoPermission",
+    "NotAuthenticated",
+    "NotSupported",
+    "RequestCanceled",
+    "RestrictedVersion",
+    "SystemError",
+    "TaskInProgress",
+    "Timedout",
+    "ToolsUnavailable",
+    "VmConfigFault",
+)
+"""Those that users of vGPU VMs meet; any other of the API may be injected too."""
+
+
+def is_fault(name: str) -> bool:
+    try:
+        return issubclass(wire_type(name), vmodl.MethodFault)
+    except KeyError:
+        return False
 
 
 def not_authenticated(target: Any) -> Any:

@@ -11,6 +11,9 @@ from vgpuctl.sim.vcenter import refusals
 from vgpuctl.sim.vcenter.records import Operation, PoweredOnMany, Task, TaskState, Vm
 
 REMEMBERED_S = 600.0
+HANGS = "hangs"
+Fate = refusals.Refusal | str | None
+"""How a task is made to end: with a refusal, never (it hangs at 95 %), or as its work has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Tasks:
         self._changed = changed
         self._last_number = 0
         self.tasks: dict[str, Task] = {}
+        self._fates: dict[str, Fate] = {}
 
     def start(self, work: Work) -> Task:
         """Queued now, begun when the clock next moves: the caller has its answer before anything happens."""
@@ -43,6 +47,10 @@ class Tasks:
         self._changed(vm)
         self._clock.after(0, partial(self._begin, task, work))
         return task
+
+    def doom(self, moid: str, fate: Fate) -> None:
+        """Decide how a task that runs will end."""
+        self._fates[moid] = fate
 
     def record_done(self, operation: Operation, entity: tuple[str, str], result: PoweredOnMany) -> Task:
         task = self._new(operation, *entity)
@@ -60,7 +68,10 @@ class Tasks:
         task.state = TaskState.RUNNING
         task.started = self._clock.utc()
         task.progress = 0
+        fate = self._fates.get(task.moid)
         try:
+            if isinstance(fate, refusals.Refusal):
+                raise fate
             work.begin()
         except refusals.Refusal as refusal:
             self._end(task, refusal, work.vm)
@@ -74,12 +85,19 @@ class Tasks:
         self._changed(task)
 
     def _finish(self, task: Task, work: Work) -> None:
+        if self._fates.pop(task.moid, None) == HANGS:
+            self._hang(task)
+            return
         refused: refusals.Refusal | None = None
         try:
             work.finish()
         except refusals.Refusal as refusal:
             refused = refusal
         self._end(task, refused, work.vm)
+
+    def _hang(self, task: Task) -> None:
+        task.progress = 95
+        self._changed(task)
 
     def _end(self, task: Task, refused: refusals.Refusal | None, vm: Vm | None = None) -> None:
         task.state = TaskState.ERROR if refused else TaskState.SUCCESS

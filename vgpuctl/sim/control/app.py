@@ -1,0 +1,64 @@
+"""The control's own small server: JSON in, JSON out, for whoever holds the folder's token."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from vgpuctl.sim.control.desk import Desk
+from vgpuctl.sim.control.rules import NotUnderstood
+from vgpuctl.sim.people import NotDone
+
+Document = dict[str, Any]
+Deed = Callable[[Document], Document]
+
+
+def control_app(desk: Desk, token: str) -> Starlette:
+    """Nobody without the token learns anything: it lies in a file that only the folder's owner can read."""
+
+    def route(path: str, method: str, deed: Deed) -> Route:
+        async def answer(request: Request) -> Response:
+            return await _answered(request, token, deed)
+
+        return Route(f"/{path}", answer, methods=[method], name=f"{method} {path}")
+
+    return Starlette(
+        routes=[
+            route("calls", "GET", desk.calls),
+            route("calls", "DELETE", desk.reset_calls),
+            route("faults", "GET", desk.faults),
+            route("faults", "POST", desk.add_fault),
+            route("faults", "DELETE", desk.clear_faults),
+            route("clock", "GET", desk.clock),
+            route("clock", "POST", desk.set_clock),
+            route("durations", "GET", desk.durations),
+            route("durations", "POST", desk.set_durations),
+            route("person", "POST", desk.send_person),
+        ]
+    )
+
+
+async def _answered(request: Request, token: str, deed: Deed) -> Response:
+    given = request.headers.get("authorization", "")
+    if not secrets.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        return JSONResponse({"error": "not allowed"}, status_code=401)
+    try:
+        asked = await _document(request.body)
+        return JSONResponse(deed(asked))
+    except (NotUnderstood, NotDone, TypeError, ValueError, KeyError) as error:
+        return JSONResponse({"error": str(error)}, status_code=400)
+
+
+async def _document(body: Callable[[], Awaitable[bytes]]) -> Document:
+    text = await body()
+    asked = json.loads(text) if text else {}
+    if not isinstance(asked, dict):
+        raise NotUnderstood("a mapping is expected")
+    return asked

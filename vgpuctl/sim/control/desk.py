@@ -1,0 +1,115 @@
+"""What can be asked of the simulators while they run. Each method takes a document and gives one back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from vgpuctl.sim.control.rules import NotUnderstood, document, rule_of
+from vgpuctl.sim.driver import Driver
+from vgpuctl.sim.faults import How, Standing
+from vgpuctl.sim.inventory import Durations
+from vgpuctl.sim.people import NotDone
+from vgpuctl.sim.world import World
+
+Document = dict[str, Any]
+LONGEST_LEAP_S = 31 * 24 * 3600.0
+
+
+class Desk:
+    """`doors_changed` is called whenever a server may have gone down or come back."""
+
+    def __init__(self, world: World, driver: Driver, doors_changed: Callable[[], None]) -> None:
+        self._world = world
+        self._driver = driver
+        self._doors_changed = doors_changed
+
+    def calls(self, _: Document) -> Document:
+        return dict(self._world.calls.as_dict())
+
+    def reset_calls(self, _: Document) -> Document:
+        counted = dict(self._world.calls.as_dict())
+        self._world.calls.reset()
+        return counted
+
+    def faults(self, _: Document) -> Document:
+        return {"faults": [document(standing) for standing in self._world.calls.faults]}
+
+    def add_fault(self, asked: Document) -> Document:
+        rule = rule_of(asked)
+        if rule.effect.how is How.PERSON:
+            self._world.people.check(rule.effect.what)
+        standing = self._world.calls.faults.add(rule)
+        if lasts_s := rule.effect.seconds if rule.effect.how is How.DOWN else float(asked.get("lasts") or 0):
+            self._world.clock.after(lasts_s, lambda: self._clear(standing))
+        self._doors_changed()
+        return document(standing)
+
+    def clear_faults(self, asked: Document) -> Document:
+        """All of them, or those whose ids are told."""
+        standing = {each.id: each for each in self._world.calls.faults}
+        ids = asked.get("ids") or list(standing)
+        if unknown := [id for id in ids if id not in standing]:
+            raise NotUnderstood(f"no fault has the number {', '.join(unknown)}")
+        for id in ids:
+            self._clear(standing[id])
+        return {"cleared": ids}
+
+    def clock(self, _: Document) -> Document:
+        clock = self._world.clock
+        return {"now": clock.utc().isoformat(), "seconds": clock.now_s, "frozen": self._driver.frozen}
+
+    def set_clock(self, asked: Document) -> Document:
+        match asked.get("do"):
+            case "freeze":
+                self._driver.freeze()
+            case "run":
+                self._driver.run()
+            case "advance":
+                self._advance(float(asked["seconds"]))
+            case other:
+                raise NotUnderstood(f"a clock can freeze, run and advance, not {other!r}")
+        return self.clock({})
+
+    def durations(self, _: Document) -> Document:
+        return dataclasses.asdict(self._world.durations)
+
+    def set_durations(self, asked: Document) -> Document:
+        """They hold for whatever begins from now on."""
+        known = {field.name for field in dataclasses.fields(Durations)}
+        if unknown := sorted(asked.keys() - known):
+            raise NotUnderstood(f"no duration is named {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+        for name, value in asked.items():
+            if value is not None and not 0 <= float(value) <= LONGEST_LEAP_S:
+                raise NotUnderstood(f"{name} cannot be {value}")
+        for name, value in asked.items():
+            setattr(self._world.durations, name, None if value is None else float(value))
+        return self.durations({})
+
+    def send_person(self, asked: Document) -> Document:
+        """Now, or after a while: then nobody is there to read what went wrong, as in life."""
+        people, act = self._world.people, str(asked.get("act", ""))
+        people.check(act)
+        in_s = float(asked.get("in") or 0)
+        if in_s:
+            self._world.clock.after(in_s, lambda: _tried(people.act, act))
+        else:
+            people.act(act)
+        return {"act": act, "in": in_s}
+
+    def _advance(self, seconds: float) -> None:
+        if not 0 < seconds <= LONGEST_LEAP_S:
+            raise NotUnderstood("the clock only goes forward, by a month at most")
+        self._driver.advance(seconds)
+
+    def _clear(self, standing: Standing) -> None:
+        self._world.calls.faults.clear(standing.id)
+        self._doors_changed()
+
+
+def _tried(act: Callable[[str], None], sentence: str) -> None:
+    try:
+        act(sentence)
+    except NotDone as error:
+        print(f"A person could not {sentence}: {error}", flush=True)  # into the folder's log

@@ -1,0 +1,83 @@
+"""People who do things while a tool is at work: they power VMs, cordon, label and delete, all by the usual doors."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.errors import ApiError
+from vgpuctl.sim.kube.request import Request
+from vgpuctl.sim.vcenter.estate import Estate
+from vgpuctl.sim.vcenter.records import Vm
+from vgpuctl.sim.vcenter.refusals import Refusal
+
+MERGE = "application/merge-patch+json"
+
+
+class NotDone(Exception):  # noqa: N818
+    """Something a person should read: they asked for what cannot be done."""
+
+
+class People:
+    """`act` takes a sentence of two or three words, such as `cordon worker-1`."""
+
+    def __init__(self, estate: Estate, api: Api) -> None:
+        self._estate = estate
+        self._api = api
+        self._acts: dict[str, Callable[..., None]] = {
+            "cordon": lambda node: self._patch_node(node, {"spec": {"unschedulable": True}}),
+            "uncordon": lambda node: self._patch_node(node, {"spec": {"unschedulable": None}}),
+            "label": self._label,
+            "delete-node": lambda node: self._call("DELETE", f"/api/v1/nodes/{node}"),
+            "delete-pod": self._delete_pod,
+            "power-on": lambda vm: self._power(self._estate.power_on, vm),
+            "power-off": lambda vm: self._power(self._estate.power_off, vm),
+            "suspend": lambda vm: self._power(self._estate.suspend, vm),
+            "shut-down": lambda vm: self._power(self._estate.shut_down_guest, vm),
+        }
+
+    def act(self, sentence: str) -> None:
+        verb, *words = sentence.split()
+        try:
+            self._acts[verb](*words)
+        except Refusal as refusal:
+            raise NotDone(refusal.message) from None
+        except ApiError as error:
+            raise NotDone(error.message) from None
+
+    def check(self, sentence: str) -> None:
+        """Is it one that can be understood? Names are looked up when it is done: they may not be there yet."""
+        verb, *words = sentence.split() or [""]
+        if verb not in self._acts:
+            near = difflib.get_close_matches(verb, self._acts, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; they can: {', '.join(sorted(self._acts))}"
+            raise NotDone(f"nobody can {verb or 'do nothing'}{hint}")
+        if len(words) != (2 if verb == "label" else 1):
+            raise NotDone(f"{verb} wants {'a node and key=value' if verb == 'label' else 'one name'}")
+
+    def _vm(self, name: str) -> Vm:
+        if name not in self._estate.vms:
+            raise NotDone(f"there is no VM {name}")
+        return self._estate.vms[name]
+
+    def _power(self, change: Callable[[Vm], object], name: str) -> None:
+        change(self._vm(name))
+
+    def _label(self, node: str, change: str) -> None:
+        """`key=value` sets, `key-` takes away."""
+        key, sign, value = change.partition("=")
+        self._patch_node(node, {"metadata": {"labels": {key: value} if sign else {key.removesuffix("-"): None}}})
+
+    def _delete_pod(self, name: str) -> None:
+        namespace, _, pod = name.rpartition("/")
+        self._call("DELETE", f"/api/v1/namespaces/{namespace or 'default'}/pods/{pod}")
+
+    def _patch_node(self, node: str, patch: dict[str, Any]) -> None:
+        self._call("PATCH", f"/api/v1/nodes/{node}", patch)
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+        encoded = json.dumps(body or {}).encode()
+        self._api.answer(Request(method=method, path=path, body=encoded, content_type=MERGE, agent="kubectl-edit"))

@@ -1,0 +1,48 @@
+"""Asks the control of running simulators, found by their folder."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+ANSWER_WITHIN_S = 10.0
+LEAP_WITHIN_S = 600.0
+
+
+class SimError(Exception):
+    """Something a person should read."""
+
+
+def ask(
+    folder: Path, method: str, what: str, document: dict[str, Any] | None = None, within_s: float = ANSWER_WITHIN_S
+) -> dict[str, Any]:
+    """A leap of the clock may take long, anything else is quick."""
+    try:
+        control = json.loads((folder / "control.json").read_text())
+        request = urllib.request.Request(  # noqa: S310  # the URL is our own file's
+            f"{control['url']}/{what}",
+            method=method,
+            data=json.dumps(document).encode() if document is not None else None,
+            headers={"Authorization": f"Bearer {control['token']}"},
+        )
+        context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+        with urllib.request.urlopen(request, context=context, timeout=within_s) as answer:  # noqa: S310
+            found: dict[str, Any] = json.load(answer)
+            return found
+    except urllib.error.HTTPError as error:
+        raise SimError(_refusal(error)) from None
+    except (OSError, ValueError, KeyError) as error:
+        raise SimError(
+            f"No simulators answer in {folder}. Start them with: vgpuctl sim up --dir {folder} --detach"
+        ) from error
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.load(error)["error"])
+    except (ValueError, KeyError):
+        return f"the simulators answered with status {error.code}"
