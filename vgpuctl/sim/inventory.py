@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 
-from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel
+from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Offer
 
 
 @dataclass(slots=True)
@@ -39,6 +39,10 @@ class CardSpec:
     model: CardModel
     mode: CardMode = CardMode.SAME_SIZE
 
+    def __post_init__(self) -> None:
+        if self.mode not in self.model.offers:
+            raise ValueError(f"{self.model.name} has no mode {self.mode.value}; it has {', '.join(self.model.offers)}")
+
     @property
     def device_name(self) -> str:
         return self.model.device_name
@@ -50,7 +54,11 @@ class CardSpec:
     @property
     def vgpus(self) -> dict[str, int]:
         """Each vGPU type that it offers in its mode, with the most of that type it holds."""
-        return self.model.same_size
+        return {vgpu: offer.most for vgpu, offer in self.offers.items()}
+
+    @property
+    def offers(self) -> dict[str, Offer]:
+        return self.model.offers[self.mode]
 
 
 @dataclass(frozen=True, slots=True)

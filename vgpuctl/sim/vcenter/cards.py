@@ -1,20 +1,24 @@
-"""The rules of one physical GPU in same-size mode, and which card a VM gets."""
+"""The rules of one physical GPU in its mode, and which card each vGPU of a VM gets."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from vgpuctl.sim.card_models import CardMode, Offer
 from vgpuctl.sim.inventory import CardSpec
+
+ANYWHERE = -1
+"""The place of a seat where the mode knows no places."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One vGPU of one VM on a card."""
+    """One vGPU of one VM on a card, beginning at slot `place`."""
 
     vm_moid: str
     vgpu: str
+    place: int = ANYWHERE
 
 
 @dataclass(eq=False, slots=True)
@@ -28,31 +32,54 @@ class Card:
     def holds(self, vm_moid: str) -> bool:
         return any(seat.vm_moid == vm_moid for seat in self.seats)
 
-    def has_room_for(self, vgpu: str) -> bool:
-        most = self.spec.vgpus.get(vgpu, 0)
-        same_size = all(frame_gb(seat.vgpu) == frame_gb(vgpu) for seat in self.seats)
-        return same_size and len(self.seats) < most
+    def places_for(self, vgpu: str) -> list[int]:
+        """Where one more vGPU of this type may begin; nowhere where it does not fit."""
+        offer = self.spec.offers.get(vgpu)
+        if offer is None:
+            return []
+        if offer.places:
+            return [place for place in offer.places if not self._taken() & _slots(place, offer)]
+        return [ANYWHERE] if self._fits_anywhere(offer) else []
+
+    def take(self, vm_moid: str, vgpu: str) -> None:
+        """At the place that leaves most room for others: ESXi's manner, as VMware's engineers describe it."""
+        offer = self.spec.offers[vgpu]
+        place = min(self.places_for(vgpu), key=lambda place: self._room_lost(place, offer))
+        self.seats.append(Seat(vm_moid, vgpu, place))
 
     def release(self, vm_moid: str) -> None:
         self.seats = [seat for seat in self.seats if seat.vm_moid != vm_moid]
 
+    def _fits_anywhere(self, offer: Offer) -> bool:
+        """In mixed size without documented places (inferred): as many as its table says, while the frame suffices."""
+        widths = [self.spec.offers[seat.vgpu].width for seat in self.seats]
+        if self.spec.mode is CardMode.SAME_SIZE:
+            return all(width == offer.width for width in widths) and len(widths) < offer.most
+        enough_frame = (sum(widths) + offer.width) * 1024 <= self.spec.frame_mib
+        return enough_frame and widths.count(offer.width) < offer.most
 
-def frame_gb(vgpu: str) -> int:
-    """A vGPU type's size: the number at its end, as in grid_v100-4q or nvidia_a100-3-20c."""
-    found = re.search(r"-(\d+)[a-z]+$", vgpu)
-    if not found:
-        raise ValueError(f"no vGPU type: {vgpu}")
-    return int(found.group(1))
+    def _taken(self) -> int:
+        """The slots in use, as bits."""
+        bits = 0
+        for seat in self.seats:
+            bits |= _slots(seat.place, self.spec.offers[seat.vgpu])
+        return bits
+
+    def _room_lost(self, place: int, offer: Offer) -> int:
+        """Slots of all places, of whatever type, that are free now and would be no more."""
+        taken, wanted = self._taken(), _slots(place, offer)
+        candidates = ((each.width, _slots(start, each)) for each in self.spec.offers.values() for start in each.places)
+        return sum(width for width, bits in candidates if bits & wanted and not bits & taken)
 
 
 def seat(vm_moid: str, vgpus: Iterable[str], cards: Sequence[Card], policy: str) -> bool:
-    """Put all of a VM's vGPUs on cards, or none of them."""
+    """Put all of a VM's vGPUs on cards, one after another, or none of them."""
     for vgpu in vgpus:
-        rooms = [card for card in cards if card.has_room_for(vgpu)]
+        rooms = [card for card in cards if card.places_for(vgpu)]
         if not rooms:
             release(vm_moid, cards)
             return False
-        _preferred(rooms, policy).seats.append(Seat(vm_moid, vgpu))
+        _preferred(rooms, policy).take(vm_moid, vgpu)
     return True
 
 
@@ -66,3 +93,7 @@ def _preferred(rooms: Sequence[Card], policy: str) -> Card:
     if policy == "consolidation":
         return max(rooms, key=lambda card: len(card.vm_moids()))
     return min(rooms, key=lambda card: len(card.vm_moids()))
+
+
+def _slots(place: int, offer: Offer) -> int:
+    return ((1 << offer.width) - 1) << place if offer.places else 0
