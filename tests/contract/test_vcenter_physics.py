@@ -206,7 +206,7 @@ def test_a_task_is_queued_runs_its_time_and_is_forgotten_after_ten_minutes(world
     vm = world.vm("worker-1")
     assert (task.state, task.progress, vm.power) == (TaskState.QUEUED, None, Power.OFF)
     world.clock.advance_to(3.9)
-    assert (task.state, task.progress, vm.power) == (TaskState.RUNNING, 50, Power.OFF)
+    assert (task.state, task.progress, vm.power) == (TaskState.RUNNING, 95, Power.OFF)
     world.clock.advance_to(4.0)
     assert (task.state, task.progress, vm.power) == (TaskState.SUCCESS, None, Power.ON)
     assert task.completed and task.started and (task.completed - task.started).total_seconds() == 4.0

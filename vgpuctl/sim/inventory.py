@@ -12,7 +12,8 @@ from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Off
 class Durations:
     """How long things take, in seconds; they may be changed while the world runs.
 
-    With a throughput of the datastore, a suspend takes its VM's memory over that instead.
+    `store_mib_per_s`: with it a suspend takes its VM's memory over this throughput of the datastore instead, and
+    several at once share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
     """
 
     suspend_s: float = 2.0
@@ -24,6 +25,7 @@ class Durations:
     reconfigure_s: float = 0.1
     heartbeat_s: float = 10.0
     store_mib_per_s: float | None = None
+    tasks_per_host: int = 8
 
     @classmethod
     def instant(cls) -> Durations:
@@ -63,13 +65,17 @@ class CardSpec:
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """`policy`: how vCenter chooses among the host's cards, `performance` or `consolidation`."""
+    """`policy`: how vCenter chooses among the host's cards, `performance` or `consolidation`.
+
+    `unsuspendable`: vGPU types that its GPU plugin cannot suspend (`SharedGpuCapabilities.suspendSupported`).
+    """
 
     name: str
     cards: tuple[CardSpec, ...] = ()
     policy: str = "performance"
     memory_mib: int = 4096 * GIB_IN_MIB
     in_maintenance: bool = False
+    unsuspendable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,10 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """`datastore_free_mib`: room for suspend files. `drs`: a power-on may land on another host of the cluster."""
+    """`datastore_free_mib`: room for suspend files.
+
+    `drs`: a power-on or resume that its host has no room for lands on the first host of the cluster that has.
+    """
 
     cluster: str
     hosts: tuple[HostSpec, ...]

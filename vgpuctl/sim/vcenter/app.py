@@ -18,12 +18,16 @@ from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.disturbance import disturbed
 from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.vcenter import (
+    environment_methods,  # noqa: F401 - the imports that look unused register the methods
     faults,
-    property_methods,  # noqa: F401 - the imports that look unused register the methods
+    graphics_methods,  # noqa: F401
+    host_methods,  # noqa: F401
+    property_methods,  # noqa: F401
     requests,
     search_methods,  # noqa: F401
     service,
     session_methods,  # noqa: F401
+    task_methods,  # noqa: F401
     view_methods,  # noqa: F401
     vm_methods,  # noqa: F401
 )

@@ -10,7 +10,7 @@ from typing import Any
 from vgpuctl.sim.vcenter import refs, service
 from vgpuctl.sim.vcenter.estate import Estate
 from vgpuctl.sim.vcenter.host_properties import GRAPHICS_MANAGER, HOST
-from vgpuctl.sim.vcenter.records import Host, Task, Vm
+from vgpuctl.sim.vcenter.records import Record
 from vgpuctl.sim.vcenter.sessions import SESSION_MANAGER, Session, Sessions
 from vgpuctl.sim.vcenter.task_properties import TASK
 from vgpuctl.sim.vcenter.things import PropertyTable, Thing, read
@@ -73,7 +73,7 @@ class Center:
         for listener in tuple(self._listeners):
             listener(moid)
 
-    def _changed(self, changed: Host | Vm | Task) -> None:
+    def _changed(self, changed: Record) -> None:
         self.tell(changed.moid)
 
     def _standing_things(self) -> list[Thing]:

@@ -6,15 +6,18 @@ import hashlib
 from typing import Any
 
 from vgpuctl.sim.vcenter import refs
+from vgpuctl.sim.vcenter.power import SRIOV_LABEL
 from vgpuctl.sim.vcenter.records import Vm
 from vgpuctl.sim.vcenter.vmomi import vim
 
-_PCI, _SCSI, _DISK, _CARD = 100, 1000, 2000, 4000
+_PCI, _SCSI, _DISK, _CARD, _SRIOV = 100, 1000, 2000, 4000, 4001
 _DISK_GIB = 64
+_PHYSICAL_FUNCTION, _MELLANOX = "0000:18:00.0", 0x15B3
 
 
 def device_list(vm: Vm) -> list[Any]:
-    return [_pci_controller(vm), _scsi_controller(), _disk(vm), _network_card(vm), *_vgpus(vm)]
+    sriov = [_sriov_card(vm)] if vm.spec.sriov else []
+    return [_pci_controller(vm), _scsi_controller(), _disk(vm), _network_card(vm), *sriov, *_vgpus(vm)]
 
 
 def _vgpus(vm: Vm) -> list[Any]:
@@ -36,7 +39,7 @@ def _pci_controller(vm: Vm) -> Any:
         key=_PCI,
         deviceInfo=vim.Description(label="PCI controller 0", summary="PCI controller 0"),
         busNumber=0,
-        device=[_SCSI, _CARD, *sorted(vm.vgpus)],
+        device=[_SCSI, _CARD, *([_SRIOV] if vm.spec.sriov else []), *sorted(vm.vgpus)],
     )
 
 
@@ -82,6 +85,24 @@ def _network_card(vm: Vm) -> Any:
         addressType="assigned",
         macAddress=_mac(vm.name),
         wakeOnLanEnabled=True,
+    )
+
+
+def _sriov_card(vm: Vm) -> Any:
+    return vim.vm.device.VirtualSriovEthernetCard(
+        key=_SRIOV,
+        deviceInfo=vim.Description(label=SRIOV_LABEL, summary="VM Network"),
+        backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=refs.NETWORK),
+        sriovBacking=vim.vm.device.VirtualSriovEthernetCard.SriovBackingInfo(
+            physicalFunctionBacking=vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
+                deviceName="", id=_PHYSICAL_FUNCTION, deviceId="101d", systemId="BYPASS", vendorId=_MELLANOX
+            )
+        ),
+        controllerKey=_PCI,
+        unitNumber=8,
+        addressType="assigned",
+        macAddress=_mac(f"{vm.name} sriov"),
+        wakeOnLanEnabled=False,
     )
 
 

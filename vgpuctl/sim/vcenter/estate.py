@@ -8,13 +8,31 @@ from functools import partial
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.guests import Guests
 from vgpuctl.sim.inventory import Durations, Inventory, VmSpec
-from vgpuctl.sim.vcenter import refusals
-from vgpuctl.sim.vcenter.cards import Card, release, seat
-from vgpuctl.sim.vcenter.records import Changes, Host, Operation, Power, PoweredOnMany, Task, Vm
+from vgpuctl.sim.vcenter import changing, maintenance, power, refusals
+from vgpuctl.sim.vcenter.cards import Card
+from vgpuctl.sim.vcenter.course import Lane
+from vgpuctl.sim.vcenter.records import (
+    CHOICES,
+    FIRST_VGPU_KEY,
+    Changes,
+    Host,
+    Operation,
+    Power,
+    PoweredOnMany,
+    Record,
+    Store,
+    Task,
+    Vm,
+)
 from vgpuctl.sim.vcenter.tasks import Tasks, Work
 
-Subscriber = Callable[[Host | Vm | Task], None]
+Subscriber = Callable[[Record], None]
 DATACENTER = ("datacenter-2", "dc")
+STORE_MOID = "datastore-9"
+
+
+class BadInventory(ValueError):  # noqa: N818
+    """What it wants to begin with breaks the physics."""
 
 
 class Estate:
@@ -24,11 +42,14 @@ class Estate:
         self.durations = durations
         self.guests = guests
         self._subscribers: list[Subscriber] = []
-        self.work = Tasks(clock, self._changed)
+        self._writing = Lane()
+        self.work = Tasks(clock, durations.tasks_per_host, self.changed)
+        self.store = Store(STORE_MOID, f"{inventory.cluster}-store", inventory.datastore_free_mib)
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}
-        for number, host in enumerate(inventory.hosts, start=1):
-            self.hosts[host.name] = Host(f"host-{number}", host, [Card(card) for card in host.cards], host.policy)
+        for number, spec in enumerate(inventory.hosts, start=1):
+            cards = [Card(card) for card in spec.cards]
+            self.hosts[spec.name] = Host(f"host-{number}", spec, cards, spec.policy, spec.in_maintenance)
         for number, vm in enumerate(inventory.vms, start=1):
             self._add(f"vm-{number}", vm)
 
@@ -42,17 +63,29 @@ class Estate:
         self._subscribers.append(callback)
         return partial(self._subscribers.remove, callback)
 
-    # Each of these starts a task, or raises a Refusal at once where the VM is busy.
+    def changed(self, *records: Record) -> None:
+        for record in dict.fromkeys(records):
+            for subscriber in tuple(self._subscribers):
+                subscriber(record)
+
+    def hosts_for(self, vm: Vm) -> list[Host]:
+        """Where a power-on may place it: at home first, elsewhere only under DRS."""
+        others = [host for host in self.hosts.values() if host is not vm.host] if self.inventory.drs else []
+        return [vm.host, *others]
+
+    # Each of these starts a task, or raises a Refusal at once where the object is busy.
 
     def power_on(self, vm: Vm) -> Task:
         """Also resumes."""
         return self.work.start(
             Work(
-                vm,
-                Operation.POWER_ON,
-                self.durations.power_on_s,
-                begin=partial(self._take_seats, vm),
-                finish=partial(self._now_on, vm),
+                entity=vm,
+                operation=Operation.POWER_ON,
+                duration_s=self.durations.power_on_s,
+                begin=partial(power.begin_on, self, vm),
+                finish=partial(power.end_on, self, vm),
+                undo=partial(power.undo_on, self, vm),
+                waits=lambda: vm.question is not None,
             )
         )
 
@@ -60,32 +93,34 @@ class Estate:
         """A hard power-off has no duration of its own: about as quick as a change of settings."""
         return self.work.start(
             Work(
-                vm,
-                Operation.POWER_OFF,
-                self.durations.reconfigure_s,
-                begin=partial(_require, vm, Power.OFF, Power.ON, Power.SUSPENDED),
-                finish=partial(self._now_off, vm),
+                entity=vm,
+                operation=Operation.POWER_OFF,
+                duration_s=self.durations.reconfigure_s,
+                begin=partial(power.require, vm, Power.OFF, Power.ON, Power.SUSPENDED),
+                finish=partial(power.end_off, self, vm),
             )
         )
 
     def suspend(self, vm: Vm) -> Task:
+        throughput = self.durations.store_mib_per_s
         return self.work.start(
             Work(
-                vm,
-                Operation.SUSPEND,
-                self.durations.suspend_s,
-                begin=partial(_require, vm, Power.SUSPENDED, Power.ON),
-                finish=partial(self._now_suspended, vm),
+                entity=vm,
+                operation=Operation.SUSPEND,
+                duration_s=vm.memory_mib / throughput if throughput else self.durations.suspend_s,
+                begin=partial(power.begin_suspend, self, vm),
+                finish=partial(power.end_suspend, self, vm),
+                lane=self._writing if throughput else None,
             )
         )
 
     def reconfigure(self, vm: Vm, changes: Changes) -> Task:
         return self.work.start(
             Work(
-                vm,
-                Operation.RECONFIGURE,
-                self.durations.reconfigure_s,
-                begin=partial(_check, vm, changes),
+                entity=vm,
+                operation=Operation.RECONFIGURE,
+                duration_s=self.durations.reconfigure_s,
+                begin=partial(changing.check, vm, changes),
                 finish=partial(self._now_changed, vm, changes),
             )
         )
@@ -106,95 +141,64 @@ class Estate:
         """No task: the guest is asked, and the VM is off when the guest is down."""
         if vm.running_task:
             raise refusals.busy(vm.running_task)
-        _require(vm, Power.OFF, Power.ON)
-        if not self.guests.running(vm.name):
+        power.require(vm, Power.OFF, Power.ON)
+        if not vm.tools or not self.guests.running(vm.name):
             raise refusals.tools_missing()
         self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
 
+    def enter_maintenance(self, host: Host, timeout_s: float) -> Task:
+        return maintenance.enter(self, host, timeout_s)
+
+    def leave_maintenance(self, host: Host) -> Task:
+        return maintenance.leave(self, host)
+
+    # What people and faults do to the world, at once and without a task.
+
+    def ask(self, vm: Vm, text: str) -> None:
+        """From now on it asks this at each power-on, and waits for the answer; nothing where the text is empty."""
+        vm.asks = text
+
+    def answer(self, vm: Vm, choice: str) -> None:
+        """By the choice's number. The first cancels the power-on; with any other it goes on (inferred)."""
+        if not vm.question or not vm.running_task:
+            raise refusals.no_such_answer("questionId")
+        if choice not in map(str, range(len(CHOICES))):
+            raise refusals.no_such_answer("answerChoice")
+        if choice == "0":
+            self.work.fail(vm.running_task, refusals.canceled())
+            return
+        vm.question = None
+        self.work.look_again(vm)
+        self.changed(vm)
+
+    def set_tools(self, vm: Vm, running: bool) -> None:
+        vm.tools = running
+        self.changed(vm)
+
+    def set_maintenance(self, host: Host, wanted: bool) -> None:
+        maintenance.put(self, host, wanted)
+
     def _add(self, moid: str, spec: VmSpec) -> None:
+        """A VM that runs from the beginning has what it needs from the beginning."""
         host = self.hosts[spec.host]
-        power = Power.ON if spec.powered_on else Power.OFF
-        vm = Vm(moid, spec, host, power, spec.memory_mib, spec.cpus, changed=self.clock.utc())
-        vm.booted = self.clock.utc() if spec.powered_on else None
+        vm = Vm(moid, spec, host, Power.OFF, spec.memory_mib, spec.cpus, changed=self.clock.utc())
+        vm.memory_locked, vm.tools, vm.asks = spec.memory_locked, spec.tools, spec.question
         self.vms[vm.name] = vm
         host.vms.append(vm)
-
-    def _changed(self, changed: Host | Vm | Task) -> None:
-        for subscriber in tuple(self._subscribers):
-            subscriber(changed)
-
-    def _take_seats(self, vm: Vm) -> None:
-        """The card is chosen when the power-on begins, so that two of them cannot be promised the same room."""
-        _require(vm, Power.ON, Power.OFF, Power.SUSPENDED)
-        if not vm.vgpus:
-            return
-        if not vm.memory_locked:
-            raise refusals.memory_not_reserved(vm)
-        if not seat(vm.moid, vm.vgpus.values(), vm.host.cards, vm.host.policy):
-            raise refusals.no_graphics()
-        self._changed(vm.host)
-
-    def _leave_seats(self, vm: Vm) -> None:
-        if vm.cards:
-            release(vm.moid, vm.host.cards)
-            self._changed(vm.host)
-
-    def _now_on(self, vm: Vm) -> None:
-        resumed = vm.power is Power.SUSPENDED
-        vm.power = Power.ON
-        if resumed:
-            self.guests.thaw(vm.name)
-        else:
-            vm.booted = self.clock.utc()
-            self.guests.boot(vm.name, len(vm.vgpus))
-
-    def _now_suspended(self, vm: Vm) -> None:
-        _require(vm, Power.SUSPENDED, Power.ON)  # its guest may have shut itself down meanwhile
-        vm.power = Power.SUSPENDED
-        self._leave_seats(vm)
-        self.guests.freeze(vm.name)
-
-    def _now_off(self, vm: Vm) -> None:
-        if vm.power is Power.OFF:
-            return
-        vm.power = Power.OFF
-        vm.booted = None
-        self._leave_seats(vm)
-        self.guests.halt(vm.name)
+        try:
+            changing.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
+            vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
+            if spec.powered_on:
+                power.take_what_it_needs(vm, [host])
+                vm.power, vm.booted = Power.ON, self.clock.utc()
+        except refusals.Refusal as refusal:
+            raise BadInventory(f"{vm.name} on {host.name}: {refusal}") from refusal
 
     def _guest_is_down(self, vm: Vm) -> None:
         if vm.power is Power.ON:
-            self._now_off(vm)
-            self._changed(vm)
+            power.end_off(self, vm)
+            self.changed(vm)
 
     def _now_changed(self, vm: Vm, changes: Changes) -> None:
-        for _, key in changes.removed:
-            del vm.vgpus[key]
-        for _, key, vgpu in changes.replaced:
-            vm.vgpus[key] = vgpu
-        for _, vgpu in changes.added:
-            vm.vgpus[vm.fresh_key()] = vgpu
-        vm.extra_config.update(changes.extra_config)
-        for name in ("memory_locked", "memory_mib", "cpus", "annotation"):
-            if getattr(changes, name) is not None:
-                setattr(vm, name, getattr(changes, name))
-        vm.revision += 1
+        changing.apply(vm, changes)
         vm.changed = self.clock.utc()
-
-
-def _require(vm: Vm, wanted: Power, *allowed: Power) -> None:
-    if vm.power not in allowed:
-        raise refusals.wrong_power(vm, wanted)
-
-
-def _check(vm: Vm, changes: Changes) -> None:
-    if changes.expected_revision not in (None, vm.revision):
-        raise refusals.changed_meanwhile()
-    if changes.needs_off:
-        _require(vm, Power.OFF, Power.OFF)
-    for index, key in changes.touched_keys():
-        if key not in vm.vgpus:
-            raise refusals.no_such_device(index)
-    for index, vgpu in changes.wanted_vgpus():
-        if not vm.host.offers(vgpu):
-            raise refusals.unknown_vgpu(index)

@@ -6,15 +6,23 @@ from typing import Any
 
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.metadata import wire_type
-from vgpuctl.sim.vcenter.records import Task
+from vgpuctl.sim.vcenter.records import Host, Task
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.vmomi import support, vim, vmodl
 
 
 def fault_of(refusal: Refusal) -> Any:
     """By the refusal's name: whatever the physics refuse, the metadata know its type."""
-    details = {name: refs.of(value) if isinstance(value, Task) else value for name, value in refusal.details.items()}
+    details = {name: _detail(value) for name, value in refusal.details.items()}
     return wire_type(refusal.kind)(msg=refusal.message, **details)
+
+
+def _detail(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_detail(item) for item in value]
+    if isinstance(value, Refusal):
+        return fault_of(value)
+    return refs.of(value) if isinstance(value, Host | Task) else value
 
 
 def refusal_by_name(kind: str) -> Refusal:

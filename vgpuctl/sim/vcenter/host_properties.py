@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from vgpuctl.sim.card_models import CardMode
 from vgpuctl.sim.vcenter import refs, service
 from vgpuctl.sim.vcenter.cards import Card
 from vgpuctl.sim.vcenter.records import Host
@@ -13,7 +14,12 @@ from vgpuctl.sim.vcenter.vmomi import vim
 
 HOST = PropertyTable()
 GRAPHICS_MANAGER = PropertyTable()
-_CORES, _MHZ, _GIB = 64, 2400, 4096
+_CORES, _MHZ = 64, 2400
+_MODE = {
+    CardMode.SAME_SIZE: "sameSize",
+    CardMode.MIXED_SIZE: "mixedSize",
+    CardMode.MIG: "multiInstanceGpu",
+}
 _NVIDIA = 0x10DE
 _DISPLAY_CONTROLLER = 0x0302
 
@@ -48,12 +54,22 @@ def _network(_: Any, host: Host) -> list[Any]:
     return [refs.NETWORK]
 
 
+@HOST("recentTask")
+def _recent_task(_: Any, host: Host) -> list[Any]:
+    return refs.of_all(host.recent_tasks)
+
+
+@HOST("runtime.inMaintenanceMode", "summary.runtime.inMaintenanceMode")
+def _in_maintenance(_: Any, host: Host) -> bool:
+    return host.in_maintenance
+
+
 @HOST("runtime", "summary.runtime")
 def _runtime(context: Any, host: Host) -> Any:
     return vim.host.RuntimeInfo(
         connectionState="connected",
         powerState="poweredOn",
-        inMaintenanceMode=False,
+        inMaintenanceMode=host.in_maintenance,
         bootTime=context.estate.clock.began,
     )
 
@@ -72,7 +88,8 @@ def _graphics_config(_: Any, host: Host) -> Any:
         hostDefaultGraphicsType="sharedDirect",
         sharedPassthruAssignmentPolicy=host.policy,
         deviceType=[
-            kind(deviceId=card.spec.pci_id, graphicsType="sharedDirect", vgpuMode="sameSize") for card in host.cards
+            kind(deviceId=card.spec.pci_id, graphicsType="sharedDirect", vgpuMode=_configured_mode(card))
+            for card in host.cards
         ],
     )
 
@@ -89,7 +106,7 @@ def _capabilities(_: Any, host: Host) -> list[Any]:
     return [
         vim.host.SharedGpuCapabilities(
             vgpu=vgpu,
-            suspendSupported=True,
+            suspendSupported=vgpu not in host.spec.unsuspendable,
             migrateSupported=True,
             diskSnapshotSupported=True,
             memorySnapshotSupported=True,
@@ -125,7 +142,7 @@ def _hardware(_: Any, host: Host) -> Any:
     return vim.host.HardwareInfo(
         systemInfo=vim.host.SystemInfo(vendor="Simulated", model="Two sockets", uuid=_uuid(host)),
         cpuInfo=vim.host.CpuInfo(numCpuPackages=2, numCpuCores=_CORES, numCpuThreads=2 * _CORES, hz=_MHZ * 1_000_000),
-        memorySize=_GIB << 30,
+        memorySize=host.spec.memory_mib << 20,
         pciDevice=[_pci_device(card) for card in host.cards],
     )
 
@@ -138,7 +155,7 @@ def _summary(context: Any, host: Host) -> Any:
             vendor="Simulated",
             model="Two sockets",
             uuid=_uuid(host),
-            memorySize=_GIB << 30,
+            memorySize=host.spec.memory_mib << 20,
             cpuModel="Simulated CPU",
             cpuMhz=_MHZ,
             numCpuPkgs=2,
@@ -165,10 +182,15 @@ def _graphics(card: Card) -> Any:
         vendorName="NVIDIA Corporation",
         pciId=card.spec.pci_id,
         graphicsType="sharedDirect",
-        vgpuMode="sameSize",
+        vgpuMode=_MODE[card.spec.mode],
         memorySizeInKB=card.spec.frame_mib * 1024,
         vm=[vim.VirtualMachine(moid) for moid in card.vm_moids()],
     )
+
+
+def _configured_mode(card: Card) -> str | None:
+    """vSphere's setting knows no MIG: that is a mode of the card itself."""
+    return None if card.spec.mode is CardMode.MIG else _MODE[card.spec.mode]
 
 
 def _pci_device(card: Card) -> Any:

@@ -11,6 +11,7 @@ from vgpuctl.sim.inventory import HostSpec, VmSpec
 from vgpuctl.sim.vcenter.cards import Card
 from vgpuctl.sim.vcenter.refusals import Refusal
 
+ALMOST_DONE = 95
 FIRST_VGPU_KEY = 13000
 
 
@@ -35,6 +36,8 @@ class Operation(StrEnum):
     SUSPEND = "SuspendVM_Task"
     RECONFIGURE = "ReconfigVM_Task"
     POWER_ON_MANY = "PowerOnMultiVM_Task"
+    ENTER_MAINTENANCE = "EnterMaintenanceMode_Task"
+    EXIT_MAINTENANCE = "ExitMaintenanceMode_Task"
 
     @property
     def description_id(self) -> str:
@@ -47,7 +50,27 @@ _DESCRIPTIONS = {
     Operation.SUSPEND: "VirtualMachine.suspend",
     Operation.RECONFIGURE: "VirtualMachine.reconfigure",
     Operation.POWER_ON_MANY: "Datacenter.powerOnVm",
+    Operation.ENTER_MAINTENANCE: "HostSystem.enterMaintenanceMode",
+    Operation.EXIT_MAINTENANCE: "HostSystem.exitMaintenanceMode",
 }
+_CANCELABLE_WHILE_RUNNING = {Operation.POWER_ON, Operation.ENTER_MAINTENANCE}
+CHOICES = ("Cancel", "I Moved It", "I Copied It")
+"""What a VM's question lets one choose, by number. The first ends the power-on."""
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """The one datastore, where the files of suspended VMs lie."""
+
+    moid: str
+    name: str
+    free_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    id: str
+    text: str
 
 
 @dataclass(eq=False, slots=True)
@@ -56,11 +79,22 @@ class Host:
     spec: HostSpec
     cards: list[Card]
     policy: str = "performance"
+    in_maintenance: bool = False
     vms: list[Vm] = field(default_factory=list)
+    running_task: Task | None = None
+    recent_tasks: list[Task] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def unreserved_mib(self) -> int:
+        return self.spec.memory_mib - sum(vm.reserved_mib for vm in self.vms)
+
+    @property
+    def runs_vms(self) -> bool:
+        return any(vm.power is Power.ON for vm in self.vms)
 
     def offers(self, vgpu: str) -> bool:
         return any(vgpu in card.spec.vgpus for card in self.cards)
@@ -68,6 +102,11 @@ class Host:
 
 @dataclass(eq=False, slots=True)
 class Vm:
+    """`reserved_mib`: memory that it has from its host now; `stored_mib`: that its suspended state has on the store.
+
+    `asks`: what it asks at each power-on; `question`: what it waits for now.
+    """
+
     moid: str
     spec: VmSpec
     host: Host
@@ -79,6 +118,11 @@ class Vm:
     annotation: str = ""
     extra_config: dict[str, str] = field(default_factory=dict)
     vgpus: dict[int, str] = field(default_factory=dict)
+    tools: bool = True
+    asks: str = ""
+    question: Question | None = None
+    reserved_mib: int = 0
+    stored_mib: int = 0
     revision: int = 1
     booted: datetime | None = None
     running_task: Task | None = None
@@ -110,10 +154,21 @@ class Task:
     completed: datetime | None = None
     error: Refusal | None = None
     result: PoweredOnMany | None = None
+    cancelled: bool = False
 
     @property
     def done(self) -> bool:
         return self.completed is not None
+
+    @property
+    def cancelable(self) -> bool:
+        """Before it begins, any; then what takes nothing away if it stops half-way (which ones is inferred)."""
+        if self.state is TaskState.RUNNING:
+            return self.operation in _CANCELABLE_WHILE_RUNNING and (self.progress or 0) < ALMOST_DONE
+        return self.state is TaskState.QUEUED
+
+
+Record = Host | Vm | Task | Store
 
 
 @dataclass(frozen=True, slots=True)

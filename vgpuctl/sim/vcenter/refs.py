@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vgpuctl.sim.vcenter.estate import DATACENTER
-from vgpuctl.sim.vcenter.records import Host, Task, Vm
+from vgpuctl.sim.vcenter.estate import DATACENTER, STORE_MOID
+from vgpuctl.sim.vcenter.records import Host, Record, Store, Vm
 from vgpuctl.sim.vcenter.vmomi import vim, vmodl
 
 ROOT = vim.Folder("group-d1")
@@ -17,8 +17,9 @@ STORE_FOLDER = vim.Folder("group-s5")
 NETWORK_FOLDER = vim.Folder("group-n6")
 CLUSTER = vim.ClusterComputeResource("domain-c7")
 POOL = vim.ResourcePool("resgroup-8")
-STORE = vim.Datastore("datastore-9")
+STORE = vim.Datastore(STORE_MOID)
 NETWORK = vim.Network("network-10")
+ENVIRONMENT_BROWSER = vim.EnvironmentBrowser("envbrowser-11")
 
 SERVICE = vim.ServiceInstance("ServiceInstance")
 COLLECTOR = vmodl.query.PropertyCollector("propertyCollector")
@@ -27,15 +28,17 @@ VIEWS = vim.view.ViewManager("ViewManager")
 SEARCH = vim.SearchIndex("SearchIndex")
 
 
-def of(subject: Host | Vm | Task) -> Any:
+def of(subject: Record) -> Any:
     if isinstance(subject, Vm):
         return vim.VirtualMachine(subject.moid)
     if isinstance(subject, Host):
         return vim.HostSystem(subject.moid)
+    if isinstance(subject, Store):
+        return STORE
     return vim.Task(subject.moid)
 
 
-def of_all(subjects: Iterable[Host | Vm | Task]) -> list[Any]:
+def of_all(subjects: Iterable[Record]) -> list[Any]:
     return [of(subject) for subject in subjects]
 
 

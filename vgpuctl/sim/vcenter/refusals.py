@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vgpuctl.sim.vcenter.records import Power, Task, Vm
+    from vgpuctl.sim.vcenter.records import Host, Power, Store, Task, Vm
+
+MIB = 1 << 20
 
 
 class Refusal(Exception):  # noqa: N818 - named as vCenter means it, not as Python does
@@ -64,6 +67,70 @@ def no_such_device(index: int) -> Refusal:
 
 def changed_meanwhile() -> Refusal:
     return Refusal("ConcurrentAccess", "The object has already been modified by a concurrent operation.")
+
+
+def no_memory(host: Host, vm: Vm) -> Refusal:
+    return Refusal(
+        "InsufficientMemoryResourcesFault",
+        "The available Memory resources in the parent resource pool are insufficient for the operation.",
+        unreserved=host.unreserved_mib * MIB,
+        requested=vm.memory_mib * MIB,
+    )
+
+
+def no_disk_space(vm: Vm, store: Store) -> Refusal:
+    return Refusal(
+        "NoDiskSpace",
+        f"Insufficient disk space on datastore '{store.name}'.",
+        file=f"[store] {vm.name}/{vm.name}.vmss",
+        datastore=store.name,
+    )
+
+
+def not_suspendable(device: str) -> Refusal:
+    """Inferred: the documentation says that such VMs cannot be suspended, not with which fault or words."""
+    reason = f"The virtual machine cannot be suspended: device '{device}' does not support it."
+    return Refusal("GenericVmConfigFault", reason, reason=reason)
+
+
+def too_many_vgpus(index: int, most: int) -> Refusal:
+    """Inferred: the number is documented, the fault is not."""
+    return Refusal(
+        "TooManyDevices",
+        f"The number of PCI devices exceeds the limit of {most}.",
+        deviceIndex=index,
+        property="virtualDeviceSpec.device",
+    )
+
+
+def wrong_state() -> Refusal:
+    return Refusal("InvalidState", "The operation is not allowed in the current state.")
+
+
+def no_compatible_host(refused: Sequence[tuple[Host, Refusal]]) -> Refusal:
+    """What DRS says where no host of the cluster will do: each host with its reason."""
+    return Refusal(
+        "NoCompatibleHost",
+        "No host is compatible with the virtual machine.",
+        host=[host for host, _ in refused],
+        error=[refusal for _, refusal in refused],
+    )
+
+
+def canceled() -> Refusal:
+    return Refusal("RequestCanceled", "The task was canceled by a user.")
+
+
+def not_cancelable() -> Refusal:
+    return Refusal("NotSupported", "The operation is not supported on the object: the task cannot be canceled.")
+
+
+def timed_out() -> Refusal:
+    return Refusal("Timedout", "Operation timed out.")
+
+
+def no_such_answer(name: str) -> Refusal:
+    return Refusal("InvalidArgument", f"A specified parameter was not correct: {name}", invalidProperty=name)
 
 
 def tools_missing() -> Refusal:

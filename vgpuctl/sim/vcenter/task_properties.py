@@ -7,11 +7,12 @@ from typing import Any
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.faults import fault_of
 from vgpuctl.sim.vcenter.metadata import NAMESPACE
-from vgpuctl.sim.vcenter.records import PoweredOnMany, Task
+from vgpuctl.sim.vcenter.records import Operation, PoweredOnMany, Task
 from vgpuctl.sim.vcenter.things import PropertyTable
 from vgpuctl.sim.vcenter.vmomi import support, vim
 
 TASK = PropertyTable()
+_OF_HOSTS = {Operation.ENTER_MAINTENANCE, Operation.EXIT_MAINTENANCE}
 
 
 @TASK("info.state")
@@ -34,8 +35,8 @@ def info(_: Any, task: Task) -> Any:
         entity=_entity(task),
         entityName=task.entity_name,
         state=task.state.value,
-        cancelled=False,
-        cancelable=False,
+        cancelled=task.cancelled,
+        cancelable=task.cancelable,
         error=fault_of(task.error) if task.error else None,
         result=_result(task.result) if task.result else None,
         progress=task.progress,
@@ -48,7 +49,10 @@ def info(_: Any, task: Task) -> Any:
 
 
 def _entity(task: Task) -> Any:
-    return refs.DC if task.entity_moid == refs.DC._moId else vim.VirtualMachine(task.entity_moid)
+    if task.entity_moid == refs.DC._moId:
+        return refs.DC
+    kind = vim.HostSystem if task.operation in _OF_HOSTS else vim.VirtualMachine
+    return kind(task.entity_moid)
 
 
 def _result(result: PoweredOnMany) -> Any:

@@ -54,13 +54,16 @@ def _compute(estate: Estate) -> Iterator[Thing]:
         datastore=[refs.STORE],
         network=[refs.NETWORK],
         resourcePool=refs.POOL,
+        environmentBrowser=refs.ENVIRONMENT_BROWSER,
         configurationEx=vim.cluster.ConfigInfoEx(
-            dasConfig=vim.cluster.DasConfigInfo(enabled=False), drsConfig=vim.cluster.DrsConfigInfo(enabled=False)
+            dasConfig=vim.cluster.DasConfigInfo(enabled=False),
+            drsConfig=vim.cluster.DrsConfigInfo(enabled=estate.inventory.drs),
         ),
         summary=vim.ClusterComputeResource.Summary(
             numHosts=len(hosts), numEffectiveHosts=len(hosts), overallStatus="green"
         ),
     )
+    yield Thing(refs.ENVIRONMENT_BROWSER, PropertyTable(), None)
     yield _thing(
         refs.POOL,
         "Resources",
@@ -87,22 +90,26 @@ def _pool_runtime() -> Any:
 
 def _storage_and_network(estate: Estate) -> Iterator[Thing]:
     vms = refs.of_all(estate.vms.values())
-    name = f"{estate.inventory.cluster}-store"
-    summary = vim.Datastore.Summary(
+    store = _thing(refs.STORE, estate.store.name, refs.STORE_FOLDER, vm=vms)
+    store.table("summary")(lambda context, _: _store_summary(context.estate))
+    yield store
+    network = vim.Network.Summary(network=refs.NETWORK, name="VM Network", accessible=True)
+    hosts = refs.of_all(estate.hosts.values())
+    yield _thing(refs.NETWORK, "VM Network", refs.NETWORK_FOLDER, summary=network, vm=vms, host=hosts)
+
+
+def _store_summary(estate: Estate) -> Any:
+    return vim.Datastore.Summary(
         datastore=refs.STORE,
-        name=name,
+        name=estate.store.name,
         url="ds:///vmfs/volumes/simulated/",
-        capacity=100 * _TIB,
-        freeSpace=90 * _TIB,
+        capacity=(estate.inventory.datastore_free_mib << 20) + 10 * _TIB,
+        freeSpace=estate.store.free_mib << 20,
         accessible=True,
         multipleHostAccess=True,
         type="VMFS",
         maintenanceMode="normal",
     )
-    yield _thing(refs.STORE, name, refs.STORE_FOLDER, summary=summary, vm=vms)
-    network = vim.Network.Summary(network=refs.NETWORK, name="VM Network", accessible=True)
-    hosts = refs.of_all(estate.hosts.values())
-    yield _thing(refs.NETWORK, "VM Network", refs.NETWORK_FOLDER, summary=network, vm=vms, host=hosts)
 
 
 def _folder(ref: Any, name: str, children: list[Any], kind: str) -> Thing:

@@ -37,6 +37,14 @@ def shut_down_guest(call: Call) -> None:
     call.center.estate.shut_down_guest(call.subject)
 
 
+@answers("AnswerVM")
+def answer_vm(call: Call, question_id: str, choice: str) -> None:
+    vm = call.subject
+    if not vm.question or vm.question.id != question_id:
+        raise faults.invalid_argument("questionId")
+    call.center.estate.answer(vm, choice)
+
+
 @answers("PowerOnMultiVM_Task")
 def power_on_many(call: Call, vms: list[Any], options: list[Any]) -> Any:
     for ref in vms:

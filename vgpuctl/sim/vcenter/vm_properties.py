@@ -6,7 +6,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.devices import device_list
-from vgpuctl.sim.vcenter.records import Power, Vm
+from vgpuctl.sim.vcenter.records import CHOICES, Power, Vm
 from vgpuctl.sim.vcenter.things import PropertyTable
 from vgpuctl.sim.vcenter.vmomi import vim
 
@@ -60,12 +60,25 @@ def _host(_: Any, vm: Vm) -> Any:
     return refs.of(vm.host)
 
 
+@VM("runtime.question", "summary.runtime.question")
+def question(_: Any, vm: Vm) -> Any:
+    if not vm.question:
+        return None
+    choices = [vim.ElementDescription(key=str(n), label=text, summary=text) for n, text in enumerate(CHOICES)]
+    return vim.vm.QuestionInfo(
+        id=vm.question.id,
+        text=vm.question.text,
+        choice=vim.option.ChoiceOption(valueIsReadonly=False, choiceInfo=choices, defaultIndex=0),
+    )
+
+
 @VM("runtime", "summary.runtime")
-def runtime(_: Any, vm: Vm) -> Any:
+def runtime(context: Any, vm: Vm) -> Any:
     return vim.vm.RuntimeInfo(
         host=refs.of(vm.host),
         connectionState="connected",
         powerState=vm.power.value,
+        question=question(context, vm),
         faultToleranceState="notConfigured",
         recordReplayState="inactive",
         bootTime=vm.booted,
@@ -110,6 +123,18 @@ def _devices(_: Any, vm: Vm) -> list[Any]:
     return device_list(vm)
 
 
+@VM("config.managedBy", "summary.config.managedBy")
+def managed_by(_: Any, vm: Vm) -> Any:
+    return (
+        vim.ext.ManagedByInfo(extensionKey=vm.spec.managed_by, type="virtual-machine") if vm.spec.managed_by else None
+    )
+
+
+@VM("environmentBrowser")
+def _environment_browser(_: Any, vm: Vm) -> Any:
+    return refs.ENVIRONMENT_BROWSER
+
+
 @VM("config.extraConfig")
 def _extra_config(_: Any, vm: Vm) -> list[Any]:
     return [vim.option.OptionValue(key=key, value=value) for key, value in sorted(vm.extra_config.items())]
@@ -142,6 +167,7 @@ def _config(context: Any, vm: Vm) -> Any:
         memoryAllocation=_allocation(reserved),
         memoryReservationLockedToMax=vm.memory_locked,
         extraConfig=_extra_config(context, vm),
+        managedBy=managed_by(context, vm),
     )
 
 
@@ -209,6 +235,7 @@ def _summary(context: Any, vm: Vm) -> Any:
             guestId=GUEST_ID,
             guestFullName=GUEST_NAME,
             annotation=vm.annotation,
+            managedBy=managed_by(context, vm),
         ),
         quickStats=vim.vm.Summary.QuickStats(guestHeartbeatStatus="green", overallCpuUsage=0, guestMemoryUsage=0),
         overallStatus="green",
@@ -216,7 +243,7 @@ def _summary(context: Any, vm: Vm) -> Any:
 
 
 def tools_run(context: Any, vm: Vm) -> bool:
-    return vm.power is Power.ON and bool(context.estate.guests.running(vm.name))
+    return vm.tools and vm.power is Power.ON and bool(context.estate.guests.running(vm.name))
 
 
 def _allocation(reserved: int) -> Any:
