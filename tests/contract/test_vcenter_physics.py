@@ -3,90 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import pytest
 
-from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.inventory import Durations, Inventory, story
-from vgpuctl.sim.vcenter.estate import Estate
-from vgpuctl.sim.vcenter.records import Changes, Power, Task, TaskState, Vm
+from tests.support.estates import World, kind
+from vgpuctl.sim.inventory import story
+from vgpuctl.sim.vcenter.records import Changes, Power, TaskState
 from vgpuctl.sim.vcenter.refusals import Refusal
 
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 
 
-@dataclass
-class RecordingGuests:
-    """Guests that are up at once, and write down what they were told."""
-
-    told: list[str] = field(default_factory=list)
-    up: set[str] = field(default_factory=set)
-    going_down: dict[str, Callable[[], None]] = field(default_factory=dict)
-
-    def boot(self, vm: str, gpus: int) -> None:
-        self.told.append(f"boot {vm} {gpus}")
-        self.up.add(vm)
-
-    def freeze(self, vm: str) -> None:
-        self.told.append(f"freeze {vm}")
-
-    def thaw(self, vm: str) -> None:
-        self.told.append(f"thaw {vm}")
-
-    def halt(self, vm: str) -> None:
-        self.told.append(f"halt {vm}")
-        self.up.discard(vm)
-
-    def shut_down(self, vm: str, then: Callable[[], None]) -> None:
-        self.going_down[vm] = then
-
-    def running(self, vm: str) -> bool:
-        return vm in self.up
-
-
-class World:
-    def __init__(self, inventory: Inventory | None = None) -> None:
-        self.clock = Clock(datetime(2026, 1, 5, tzinfo=UTC))
-        self.guests = RecordingGuests()
-        self.durations = Durations(suspend_s=3.0, power_on_s=4.0, reconfigure_s=0.5)
-        self.estate = Estate(self.clock, inventory or story(), self.durations, self.guests)
-
-    def vm(self, name: str) -> Vm:
-        return self.estate.vms[name]
-
-    def run(self, task: Task) -> Task:
-        """Let time pass until the task is done."""
-        while not task.done:
-            due = self.clock.next_due_s()
-            assert due is not None, "the task waits for nothing"
-            self.clock.advance_to(due)
-        return task
-
-    def prepare(self, vgpu: str, *names: str) -> None:
-        for name in names:
-            done = self.run(self.estate.reconfigure(self.vm(name), Changes(added=((0, vgpu),), memory_locked=True)))
-            assert done.state is TaskState.SUCCESS, done.error
-
-    def on(self, name: str) -> Task:
-        return self.run(self.estate.power_on(self.vm(name)))
-
-    def off(self, name: str) -> Task:
-        return self.run(self.estate.power_off(self.vm(name)))
-
-    def suspend(self, name: str) -> Task:
-        return self.run(self.estate.suspend(self.vm(name)))
-
-
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def kind(task: Task) -> str | None:
-    return task.error.kind if task.error else None
 
 
 def test_a_card_is_fixed_to_one_size_until_all_its_vms_are_off_or_suspended(world: World) -> None:
@@ -280,92 +210,7 @@ def test_subscribers_hear_of_each_object_that_changes_until_they_leave(world: Wo
     assert heard == []
 
 
-# An independent reckoning: its own words for its own small truth, nothing borrowed from the estate.
-
 SIZES = {QUARTER: 4, WHOLE: 1}
-
-
-class Reckoning:
-    def __init__(self, names: list[str], cards: int) -> None:
-        self.power = dict.fromkeys(names, "off")
-        self.vgpu: dict[str, str | None] = dict.fromkeys(names)
-        self.locked = dict.fromkeys(names, False)
-        self.cards: list[list[str]] = [[] for _ in range(cards)]
-
-    def on(self, name: str) -> str | None:
-        if self.power[name] == "on":
-            return "InvalidPowerState"
-        vgpu = self.vgpu[name]
-        if vgpu:
-            if not self.locked[name]:
-                return "GenericVmConfigFault"
-            fitting = [c for c in self.cards if len(c) < SIZES[vgpu] and all(self.vgpu[n] == vgpu for n in c)]
-            if not fitting:
-                return "InsufficientGraphicsResourcesFault"
-            sorted(fitting, key=len)[0].append(name)
-        self.power[name] = "on"
-        return None
-
-    def down(self, name: str, to: str) -> str | None:
-        if self.power[name] == "off" or (to == "suspended" and self.power[name] != "on"):
-            return "InvalidPowerState"
-        self.power[name] = to
-        self.cards = [[n for n in card if n != name] for card in self.cards]
-        return None
-
-    def give(self, name: str, vgpu: str | None) -> str | None:
-        if vgpu == self.vgpu[name]:
-            return None
-        if self.power[name] != "off":
-            return "InvalidPowerState"
-        self.vgpu[name] = vgpu
-        return None
-
-    def lock(self, name: str, locked: bool) -> str | None:
-        self.locked[name] = locked
-        return None
-
-
-def act(world: World, reckoning: Reckoning, dice: random.Random, name: str) -> tuple[str | None, str | None]:
-    """One random deed done to both: what the estate said, and what it should have said."""
-    deed = dice.choice(["on", "on", "on", "off", "suspend", "give", "lock"])
-    if deed == "on":
-        return kind(world.on(name)), reckoning.on(name)
-    if deed == "off":
-        return kind(world.off(name)), reckoning.down(name, "off")
-    if deed == "suspend":
-        return kind(world.suspend(name)), reckoning.down(name, "suspended")
-    vm = world.vm(name)
-    if deed == "lock":
-        locked = dice.random() < 0.8
-        task = world.run(world.estate.reconfigure(vm, Changes(memory_locked=locked)))
-        return kind(task), reckoning.lock(name, locked)
-    wanted = dice.choice([None, QUARTER, QUARTER, WHOLE])
-    same = wanted == next(iter(vm.vgpus.values()), None)
-    removed = () if same else tuple((0, key) for key in vm.vgpus)
-    added = () if same or wanted is None else ((1, wanted),)
-    task = world.run(world.estate.reconfigure(vm, Changes(removed=removed, added=added)))
-    return kind(task), reckoning.give(name, wanted)
-
-
-def placed(world: World) -> list[list[str]]:
-    by_moid = {vm.moid: name for name, vm in world.estate.vms.items()}
-    return [[by_moid[moid] for moid in card.vm_moids()] for card in world.estate.hosts["esx-1"].cards]
-
-
-@pytest.mark.parametrize("seed", range(25))
-def test_random_deeds_end_as_reckoned(seed: int) -> None:
-    dice = random.Random(seed)
-    cards = dice.choice([1, 2, 3])
-    world = World(story(cards=cards))
-    names = [name for name in world.estate.vms if name.startswith("worker")]
-    reckoning = Reckoning(names, cards)
-    for turn in range(120):
-        said, should_say = act(world, reckoning, dice, dice.choice(names))
-        assert said == should_say, f"turn {turn}"
-        assert placed(world) == reckoning.cards, f"turn {turn}"
-        powers = {name: world.vm(name).power.name.lower() for name in names}
-        assert powers == reckoning.power, f"turn {turn}"
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -42,7 +42,7 @@ class Founding:
         node["metadata"]["creationTimestamp"] = timestamp(now - _NODE_AGE)
         if kubelet.place.vm.powered_on:
             self._ground.store.create("nodes", node)
-            kubelet.start_now(gpus=0)
+            kubelet.start_now(gpus=len(kubelet.place.vm.vgpus))
             self._add_control_plane(name)
             return
         nodes.post_unknown(node, now - _SILENCE)
