@@ -110,6 +110,7 @@ class Estate:
                 duration_s=vm.memory_mib / throughput if throughput else self.durations.suspend_s,
                 begin=partial(power.begin_suspend, self, vm),
                 finish=partial(power.end_suspend, self, vm),
+                undo=partial(power.drop_stored, self, vm),
                 lane=self._writing if throughput else None,
             )
         )

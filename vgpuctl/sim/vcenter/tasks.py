@@ -160,15 +160,14 @@ class Tasks:
             job.course.hold(job.work.waits() or hangs)
 
     def _finish(self, job: Job) -> None:
-        if isinstance(job.fate, refusals.Refusal):
-            self.fail(job.task, job.fate)
-            return
-        refused: refusals.Refusal | None = None
         try:
+            if isinstance(job.fate, refusals.Refusal):
+                raise job.fate
             job.work.finish()
         except refusals.Refusal as refusal:
-            refused = refusal
-        self._end_job(job, refused)
+            self.fail(job.task, refusal)
+        else:
+            self._end_job(job, None)
 
     def _end_job(self, job: Job, refused: refusals.Refusal | None) -> None:
         if job.course:
