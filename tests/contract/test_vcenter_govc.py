@@ -80,3 +80,14 @@ def test_govc_moves_vms_between_a_shared_card_and_a_whole_one(govc: Callable[...
     assert "Invalid backing" in govc("gpu.vm.add", "-vm", "worker-1", "-profile", "grid_v100-3q", fails=True)
     govc("vm.power", "-s", "worker-2")
     govc("vm.power", "-on", "-M", "worker-3", "worker-4")
+
+
+def test_govc_clones_and_destroys(govc: Callable[..., str]) -> None:
+    assert govc("vm.clone", "-vm", "worker-1", "-c", "2", "-m", "4096", "-on=false", "copy").strip().endswith("OK")
+    assert "/dc/vm/copy" in govc("ls", "vm").split()
+    assert "Memory:       4096MB" in govc("vm.info", "copy")
+    assert "already exists" in govc("vm.clone", "-vm", "worker-1", "-on=false", "copy", fails=True)
+    assert "not supported" in govc("vm.clone", "-vm", "worker-1", "-link", "-on=false", "linked", fails=True)
+    govc("vm.destroy", "copy", "worker-2")
+    assert {"/dc/vm/copy", "/dc/vm/worker-2"}.isdisjoint(govc("ls", "vm").split())
+    assert "not supported" in govc("object.destroy", "host/gpu/esx-1", fails=True)

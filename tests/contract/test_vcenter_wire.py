@@ -65,7 +65,8 @@ class Served:
         self.ca, certificate = certificates
         self.calls = Calls()
         self.clock = Clock(datetime(2026, 1, 5, tzinfo=UTC))
-        self.estate = Estate(self.clock, story(cards=2), Durations.instant(), QuietGuests())
+        self.guests = QuietGuests()
+        self.estate = Estate(self.clock, story(cards=2), Durations.instant(), self.guests)
         self.app = vcenter_app(self.estate, self.calls, USER, PASSWORD)
         self.frozen = False
         config = uvicorn.Config(
@@ -332,7 +333,7 @@ def test_every_leaf_says_what_its_whole_says(served: Served) -> None:
     def compare() -> int:
         compared = 0
         for thing in center._things.values():
-            context = Context(served.estate, center.sessions, None)
+            context = Context(center, None)
             for path in thing.table.readers:
                 whole = read(thing, path.partition(".")[0], context)
                 for step in path.split(".")[1:]:

@@ -15,7 +15,8 @@ from starlette.routing import Route
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.vcenter import (
     faults,
-    property_methods,  # noqa: F401 - the imports that look unused register the methods
+    growth_methods,  # noqa: F401 - the imports that look unused register the methods
+    property_methods,  # noqa: F401
     requests,
     search_methods,  # noqa: F401
     service,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from vgpuctl.sim.vcenter.task_properties import TASK
 from vgpuctl.sim.vcenter.things import PropertyTable, Thing, read
 from vgpuctl.sim.vcenter.tree import tree
 from vgpuctl.sim.vcenter.vm_properties import VM
+from vgpuctl.sim.vcenter.vmomi import vim
 
 SERVICE = PropertyTable()
 TASK_MANAGER = PropertyTable()
@@ -24,20 +24,24 @@ _TABLES = {"SessionManager": SESSION_MANAGER, "TaskManager": TASK_MANAGER}
 Listener = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
 class Context:
-    """What a property may depend on."""
+    """What a property may depend on beside its own subject."""
 
-    estate: Estate
-    sessions: Sessions
-    session: Session | None
+    def __init__(self, center: Center, session: Session | None) -> None:
+        self.center = center
+        self.estate = center.estate
+        self.sessions = center.sessions
+        self.session = session
 
 
 class Center:
+    """`vms_came_and_went` counts: what was reckoned from all VMs holds as long as it stands still."""
+
     def __init__(self, estate: Estate, sessions: Sessions) -> None:
         self.estate = estate
         self.sessions = sessions
         self.page_limit: int | None = None
+        self.vms_came_and_went = 0
         self._listeners: dict[Listener, None] = {}
         self._things = {thing.moid: thing for thing in self._standing_things()}
         estate.subscribe(self._changed)
@@ -48,7 +52,7 @@ class Center:
         return thing if thing and isinstance(thing.ref, type(ref)) else None
 
     def read(self, thing: Thing, path: str, session: Session | None) -> Any:
-        return read(thing, path, Context(self.estate, self.sessions, session))
+        return read(thing, path, Context(self, session))
 
     def subject(self, ref: Any) -> Any:
         """The VM or host behind a reference that has been found already."""
@@ -59,6 +63,11 @@ class Center:
         self._listeners[listener] = None
         return partial(self._listeners.pop, listener, None)
 
+    def tell(self, moid: str) -> None:
+        """Something behind this id has changed."""
+        for listener in tuple(self._listeners):
+            listener(moid)
+
     def _by_moid(self, moid: str, session: Session | None) -> Thing | None:
         found = self._things.get(moid)
         if not found and session:
@@ -68,13 +77,25 @@ class Center:
             found = Thing(refs.of(task), TASK, task)
         return found
 
-    def tell(self, moid: str) -> None:
-        """Something behind this id has changed."""
-        for listener in tuple(self._listeners):
-            listener(moid)
-
     def _changed(self, changed: Host | Vm | Task) -> None:
+        if isinstance(changed, Vm):
+            self._let_come_and_go(changed)
         self.tell(changed.moid)
+        if isinstance(changed, Task):
+            self.tell(refs.TASKS._moId)
+
+    def _let_come_and_go(self, vm: Vm) -> None:
+        exists = self.estate.vms.get(vm.name) is vm
+        if exists == (vm.moid in self._things):
+            return
+        if exists:
+            self._things[vm.moid] = Thing(refs.of(vm), VM, vm)
+        else:
+            del self._things[vm.moid]
+        self.vms_came_and_went += 1
+        views = [moid for session in self.sessions.all() for moid in session.moids_of(vim.view.ContainerView)]
+        for moid in (vm.host.moid, *(ref._moId for ref in refs.HOLDERS_OF_VMS), *views):
+            self.tell(moid)
 
     def _standing_things(self) -> list[Thing]:
         estate = self.estate

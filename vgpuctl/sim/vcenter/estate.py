@@ -10,6 +10,7 @@ from vgpuctl.sim.guests import Guests
 from vgpuctl.sim.inventory import Durations, Inventory, VmSpec
 from vgpuctl.sim.vcenter import refusals
 from vgpuctl.sim.vcenter.cards import Card, release, seat
+from vgpuctl.sim.vcenter.nodeless import EveryGuest
 from vgpuctl.sim.vcenter.records import Changes, Host, Operation, Power, PoweredOnMany, Task, Vm
 from vgpuctl.sim.vcenter.tasks import Tasks, Work
 
@@ -22,15 +23,16 @@ class Estate:
         self.clock = clock
         self.inventory = inventory
         self.durations = durations
-        self.guests = guests
+        self.guests: Guests = EveryGuest(guests, inventory.vms, clock, durations)
         self._subscribers: list[Subscriber] = []
         self.work = Tasks(clock, self._changed)
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}
         for number, host in enumerate(inventory.hosts, start=1):
             self.hosts[host.name] = Host(f"host-{number}", host, [Card(card) for card in host.cards], host.policy)
-        for number, vm in enumerate(inventory.vms, start=1):
-            self._add(f"vm-{number}", vm)
+        self._last_vm_number = 0
+        for vm in inventory.vms:
+            self.add(vm)
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -86,7 +88,7 @@ class Estate:
                 Operation.RECONFIGURE,
                 self.durations.reconfigure_s,
                 begin=partial(_check, vm, changes),
-                finish=partial(self._now_changed, vm, changes),
+                finish=partial(self.apply, vm, changes),
             )
         )
 
@@ -111,13 +113,24 @@ class Estate:
             raise refusals.tools_missing()
         self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
 
-    def _add(self, moid: str, spec: VmSpec) -> None:
+    def add(self, spec: VmSpec) -> Vm:
         host = self.hosts[spec.host]
         power = Power.ON if spec.powered_on else Power.OFF
-        vm = Vm(moid, spec, host, power, spec.memory_mib, spec.cpus, changed=self.clock.utc())
+        self._last_vm_number += 1
+        moid = f"vm-{self._last_vm_number}"
+        vm = Vm(moid, spec, host, power, spec.memory_mib, spec.cpus, self.clock.utc(), spec.memory_locked)
         vm.booted = self.clock.utc() if spec.powered_on else None
+        for vgpu in spec.vgpus:
+            vm.vgpus[vm.fresh_key()] = vgpu
         self.vms[vm.name] = vm
         host.vms.append(vm)
+        self._changed(vm)
+        return vm
+
+    def remove(self, vm: Vm) -> None:
+        del self.vms[vm.name]
+        vm.host.vms.remove(vm)
+        self._changed(vm)
 
     def _changed(self, changed: Host | Vm | Task) -> None:
         for subscriber in tuple(self._subscribers):
@@ -167,7 +180,7 @@ class Estate:
             self._now_off(vm)
             self._changed(vm)
 
-    def _now_changed(self, vm: Vm, changes: Changes) -> None:
+    def apply(self, vm: Vm, changes: Changes) -> None:
         for _, key in changes.removed:
             del vm.vgpus[key]
         for _, key, vgpu in changes.replaced:

@@ -6,15 +6,19 @@ from typing import Any
 
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.metadata import wire_type
-from vgpuctl.sim.vcenter.records import Task
+from vgpuctl.sim.vcenter.records import Task, Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.vmomi import vim, vmodl
 
 
 def fault_of(refusal: Refusal) -> Any:
     """By the refusal's name: whatever the physics refuse, the metadata know its type."""
-    details = {name: refs.of(value) if isinstance(value, Task) else value for name, value in refusal.details.items()}
+    details = {name: _on_the_wire(value) for name, value in refusal.details.items()}
     return wire_type(refusal.kind)(msg=refusal.message, **details)
+
+
+def _on_the_wire(detail: object) -> Any:
+    return refs.of(detail) if isinstance(detail, Task | Vm) else detail
 
 
 def not_authenticated(target: Any) -> Any:

@@ -110,7 +110,7 @@ class Filter:
     def _follow_changes(self) -> None:
         for moid in self._touched:
             self._dirty[moid] = None
-            self._dirty.update(dict.fromkeys(self.scope.selection.refresh(moid)))
+            self._dirty.update(self.scope.selection.refresh(moid))
         self._touched.clear()
 
     def _update(self, moid: str) -> Iterator[Xml]:

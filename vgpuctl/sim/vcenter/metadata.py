@@ -57,6 +57,12 @@ def property_type(kind: Any, name: str) -> Any:
         raise UnknownPath(name) from None
 
 
+def names_set(value: Any) -> set[str]:
+    """The properties that a client has given in a data object."""
+    given = {info.name: getattr(value, info.name) for info in value._GetPropertyList()}
+    return {name for name, one in given.items() if one is not None and not (isinstance(one, list) and not one)}
+
+
 def walk(value: Any, steps: list[str]) -> tuple[Any, Any]:
     """Follow a path inside a value: what is there, and its declared type."""
     declared: Any = object

@@ -35,6 +35,8 @@ class Operation(StrEnum):
     SUSPEND = "SuspendVM_Task"
     RECONFIGURE = "ReconfigVM_Task"
     POWER_ON_MANY = "PowerOnMultiVM_Task"
+    CLONE = "CloneVM_Task"
+    DESTROY = "Destroy_Task"
 
     @property
     def description_id(self) -> str:
@@ -47,6 +49,8 @@ _DESCRIPTIONS = {
     Operation.SUSPEND: "VirtualMachine.suspend",
     Operation.RECONFIGURE: "VirtualMachine.reconfigure",
     Operation.POWER_ON_MANY: "Datacenter.powerOnVm",
+    Operation.CLONE: "VirtualMachine.clone",
+    Operation.DESTROY: "VirtualMachine.destroy",
 }
 
 
@@ -109,7 +113,7 @@ class Task:
     started: datetime | None = None
     completed: datetime | None = None
     error: Refusal | None = None
-    result: PoweredOnMany | None = None
+    result: PoweredOnMany | Vm | None = None
 
     @property
     def done(self) -> bool:

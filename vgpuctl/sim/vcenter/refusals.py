@@ -66,6 +66,10 @@ def changed_meanwhile() -> Refusal:
     return Refusal("ConcurrentAccess", "The object has already been modified by a concurrent operation.")
 
 
+def duplicate_name(vm: Vm) -> Refusal:
+    return Refusal("DuplicateName", f"The name '{vm.name}' already exists.", name=vm.name, object=vm)
+
+
 def tools_missing() -> Refusal:
     return Refusal(
         "ToolsUnavailable",

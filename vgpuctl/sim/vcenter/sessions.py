@@ -40,6 +40,9 @@ class Session:
             self.on_end[thing.moid] = on_end
         return thing.ref
 
+    def moids_of(self, kind: Any) -> list[str]:
+        return [moid for moid, thing in self.things.items() if isinstance(thing.ref, kind)]
+
     def drop(self, moid: str) -> None:
         self.things.pop(moid, None)
         ending = self.on_end.pop(moid, None)

@@ -7,7 +7,7 @@ from typing import Any
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.faults import fault_of
 from vgpuctl.sim.vcenter.metadata import NAMESPACE
-from vgpuctl.sim.vcenter.records import PoweredOnMany, Task
+from vgpuctl.sim.vcenter.records import PoweredOnMany, Task, Vm
 from vgpuctl.sim.vcenter.things import PropertyTable
 from vgpuctl.sim.vcenter.vmomi import support, vim
 
@@ -51,7 +51,9 @@ def _entity(task: Task) -> Any:
     return refs.DC if task.entity_moid == refs.DC._moId else vim.VirtualMachine(task.entity_moid)
 
 
-def _result(result: PoweredOnMany) -> Any:
+def _result(result: PoweredOnMany | Vm) -> Any:
+    if isinstance(result, Vm):
+        return refs.of(result)
     attempted, refused = vim.cluster.AttemptedVmInfo, vim.cluster.NotAttemptedVmInfo
     return vim.cluster.PowerOnVmResult(
         attempted=[attempted(vm=refs.of(vm), task=refs.of(task)) for vm, task in result.attempted],
