@@ -40,7 +40,7 @@ def test_what_is_not_done_is_refused_and_never_swallowed(client: Any) -> None:
     for attempt in (
         wire.content_of(client).rootFolder.Destroy_Task,
         lambda: vm.ReconfigVM_Task(vim.vm.ConfigSpec(name="other")),
-        lambda: wire.content_of(client).eventManager.QueryEvents(vim.event.EventFilterSpec()),
+        lambda: wire.content_of(client).alarmManager.GetAlarm(None),
     ):
         with pytest.raises(vmodl.fault.NotSupported):
             attempt()

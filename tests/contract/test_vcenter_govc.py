@@ -91,3 +91,18 @@ def test_govc_clones_and_destroys(govc: Callable[..., str]) -> None:
     govc("vm.destroy", "copy", "worker-2")
     assert {"/dc/vm/copy", "/dc/vm/worker-2"}.isdisjoint(govc("ls", "vm").split())
     assert "not supported" in govc("object.destroy", "host/gpu/esx-1", fails=True)
+
+
+def test_govc_tells_what_has_happened(govc: Callable[..., str]) -> None:
+    govc("vm.power", "-on", "worker-1")
+    govc("vm.power", "-suspend", "worker-1")
+    govc("vm.power", "-suspend", "worker-1", fails=True)
+    told = govc("events", "-l", "vm/worker-1").splitlines()
+    assert [line.split("[")[4].split("]")[0] for line in told] == [
+        *("VmStartingEvent", "VmPoweredOnEvent", "VmSuspendingEvent", "VmSuspendedEvent", "VmFailedToSuspendEvent")
+    ]
+    assert "logged in as govc" in govc("events")
+    tasks = govc("tasks", "-l").splitlines()[1:]
+    assert [line.split("  ")[0] for line in tasks] == ["Power On virtual machine", *["Suspend virtual machine"] * 2]
+    assert wire.USER in tasks[0]
+    assert "error" in tasks[2]

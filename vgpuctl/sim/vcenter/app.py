@@ -14,13 +14,15 @@ from starlette.routing import Route
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.vcenter import (
+    event_methods,  # noqa: F401 - the imports that look unused register the methods
     faults,
-    growth_methods,  # noqa: F401 - the imports that look unused register the methods
+    growth_methods,  # noqa: F401
     property_methods,  # noqa: F401
     requests,
     search_methods,  # noqa: F401
     service,
     session_methods,  # noqa: F401
+    task_methods,  # noqa: F401
     view_methods,  # noqa: F401
     vm_methods,  # noqa: F401
 )
@@ -91,7 +93,8 @@ class _Endpoint:
         return Call(self.center, session, thing, version, address, http.headers.get("user-agent", ""))
 
     async def _result(self, http: HttpRequest, call: Call, request: requests.Request) -> Any:
-        result = HANDLERS[request.method](call, *request.arguments)
+        with self.center.history.acted_by(call.session.user if call.session else ""):
+            result = HANDLERS[request.method](call, *request.arguments)
         return await _unless_gone(http, result) if inspect.isawaitable(result) else result
 
     def _note_activity(self, session: Session | None) -> None:

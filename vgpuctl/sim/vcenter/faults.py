@@ -49,6 +49,10 @@ def invalid_argument(name: str) -> Any:
     return vmodl.fault.InvalidArgument(msg="A specified parameter was not correct: " + name, invalidProperty=name)
 
 
+def invalid_state(why: str) -> Any:
+    return vim.fault.InvalidState(msg=why)
+
+
 def invalid_property(path: str) -> Any:
     return vmodl.query.InvalidProperty(msg=f"The property '{path}' does not exist.", name=path)
 

@@ -27,6 +27,7 @@ SESSIONS = vim.SessionManager("SessionManager")
 VIEWS = vim.view.ViewManager("ViewManager")
 SEARCH = vim.SearchIndex("SearchIndex")
 TASKS = vim.TaskManager("TaskManager")
+EVENTS = vim.event.EventManager("EventManager")
 
 HOLDERS_OF_VMS = (VM_FOLDER, POOL, STORE, NETWORK)
 """Whose lists of VMs change when one comes or goes, its host's aside."""

@@ -22,15 +22,35 @@ def current_time(call: Call) -> Any:
 @answers("Login")
 def login(call: Call, user: str, password: str, locale: str | None) -> Any:
     sessions = call.center.sessions
+    history = call.center.history
     if not sessions.admits(user, password):
+        history.note("BadUsernameSessionEvent", user, ipAddress=call.address)
         raise vim.fault.InvalidLogin(msg="Cannot complete login due to an incorrect user name or password.")
     call.session = sessions.begin(call.center.estate.clock.utc(), call.address, call.agent)
+    history.note(
+        "UserLoginSessionEvent",
+        user,
+        ipAddress=call.address,
+        userAgent=call.agent,
+        locale=locale or "en",
+        sessionId=call.session.key,
+    )
     return call.session.as_wire()
 
 
 @answers("Logout")
 def logout(call: Call) -> None:
-    call.center.sessions.end(call.member)
+    session = call.member
+    call.center.sessions.end(session)
+    call.center.history.note(
+        "UserLogoutSessionEvent",
+        session.user,
+        ipAddress=session.address,
+        userAgent=session.agent,
+        callCount=session.calls,
+        sessionId=session.key,
+        loginTime=session.began,
+    )
 
 
 @answers("SessionIsActive")

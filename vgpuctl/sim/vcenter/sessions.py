@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from vgpuctl.sim.vcenter.things import PropertyTable, Thing
+from vgpuctl.sim.vcenter.things import MANAGERS, Thing
 from vgpuctl.sim.vcenter.vmomi import vim
 
 COOKIE = "vmware_soap_session"
-SESSION_MANAGER = PropertyTable()
+SESSION_MANAGER = MANAGERS["SessionManager"]
 
 
 @dataclass(eq=False, slots=True)

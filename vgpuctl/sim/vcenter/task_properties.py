@@ -25,7 +25,7 @@ def _error(_: Any, task: Task) -> Any:
 
 
 @TASK("info")
-def info(_: Any, task: Task) -> Any:
+def info(context: Any, task: Task) -> Any:
     return vim.TaskInfo(
         key=task.moid,
         task=refs.of(task),
@@ -39,7 +39,7 @@ def info(_: Any, task: Task) -> Any:
         error=fault_of(task.error) if task.error else None,
         result=_result(task.result) if task.result else None,
         progress=task.progress,
-        reason=vim.TaskReasonUser(userName="simulated"),
+        reason=vim.TaskReasonUser(userName=context.center.history.user_of(task)),
         queueTime=task.queued,
         startTime=task.started,
         completeTime=task.completed,
