@@ -93,6 +93,18 @@ def test_govc_clones_and_destroys(govc: Callable[..., str]) -> None:
     assert "not supported" in govc("object.destroy", "host/gpu/esx-1", fails=True)
 
 
+def test_govc_ends_sessions_and_shows_roles(govc: Callable[..., str], served: wire.Served) -> None:
+    other = served.connect()
+    key = wire.content_of(other).sessionManager.currentSession.key
+    assert key in govc("session.ls")
+    govc("session.rm", key)
+    assert key not in govc("session.ls")
+    assert "could not be found" in govc("session.rm", key, fails=True)
+    other._stub.DropConnections()
+    assert govc("role.ls").split()[0] == "Admin"
+    assert [line.split()[0] for line in govc("permissions.ls").splitlines()] == ["Role", "Admin", "ReadOnly"]
+
+
 def test_govc_tells_what_has_happened(govc: Callable[..., str]) -> None:
     govc("vm.power", "-on", "worker-1")
     govc("vm.power", "-suspend", "worker-1")

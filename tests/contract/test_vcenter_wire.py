@@ -32,6 +32,7 @@ from vgpuctl.sim.vcenter.serialiser import serialise
 from vgpuctl.sim.vcenter.things import read
 
 USER, PASSWORD = "operator@vsphere.local", "open sesame & <more>"
+READER, READERS_PASSWORD = "readonly@vsphere.local", "only looking"
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 PC = vmodl.query.PropertyCollector
 Certificates = tuple[Path, Path]
@@ -67,7 +68,7 @@ class Served:
         self.clock = Clock(datetime(2026, 1, 5, tzinfo=UTC))
         self.guests = QuietGuests()
         self.estate = Estate(self.clock, story(cards=2), Durations.instant(), self.guests)
-        self.app = vcenter_app(self.estate, self.calls, USER, PASSWORD)
+        self.app = vcenter_app(self.estate, self.calls, USER, PASSWORD, reader=(READER, READERS_PASSWORD))
         self.frozen = False
         config = uvicorn.Config(
             self.app, port=0, ssl_certfile=certificate, log_level="error", lifespan="off", timeout_graceful_shutdown=1

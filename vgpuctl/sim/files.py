@@ -59,6 +59,7 @@ class Access:
     kubernetes_port: int
     user: str
     password: str
+    reader: tuple[str, str]
     token: str
     ca_pem: bytes
 
@@ -146,4 +147,9 @@ def _kubeconfig(access: Access) -> str:
 
 
 def _control(access: Access) -> dict[str, object]:
-    return {"url": f"https://127.0.0.1:{access.kubernetes_port}/sim", "token": access.token}
+    user, password = access.reader
+    return {
+        "url": f"https://127.0.0.1:{access.kubernetes_port}/sim",
+        "token": access.token,
+        "readOnlyUser": {"user": user, "password": password},
+    }

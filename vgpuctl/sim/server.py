@@ -32,6 +32,7 @@ from vgpuctl.sim.vcenter.app import vcenter_app
 from vgpuctl.sim.vcenter.estate import Estate
 
 USER = "administrator@vsphere.local"
+READER = "readonly@vsphere.local"
 LONGEST_NAP_S = 3600.0
 
 
@@ -44,6 +45,7 @@ class Simulation:
     durations: Durations
     calls: Calls = field(default_factory=Calls)
     password: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    reader_password: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     async def serve(self) -> None:
@@ -54,7 +56,7 @@ class Simulation:
         authority = trustme.CA()
         context = authority.issue_cert("127.0.0.1", "localhost")
         driver = Driver(clock)
-        center = vcenter_app(estate, self.calls, USER, self.password)
+        center = vcenter_app(estate, self.calls, USER, self.password, reader=(READER, self.reader_password))
         vcenter = _Server(driver.before(center), context)
         cluster = _Server(
             driver.before(self._with_control(kubernetes_app(kubernetes, self.calls, self.token))), context
@@ -71,6 +73,7 @@ class Simulation:
             kubernetes_port=cluster.port,
             user=USER,
             password=self.password,
+            reader=(READER, self.reader_password),
             token=self.token,
             ca_pem=authority.cert_pem.bytes(),
         )

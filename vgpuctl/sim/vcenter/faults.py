@@ -25,6 +25,12 @@ def not_authenticated(target: Any) -> Any:
     return vim.fault.NotAuthenticated(msg="The session is not authenticated.", object=target, privilegeId="System.View")
 
 
+def no_permission(target: Any, privilege: str) -> Any:
+    return vim.fault.NoPermission(
+        msg="Permission to perform this operation was denied.", object=target, privilegeId=privilege
+    )
+
+
 def not_found(target: Any) -> Any:
     return vmodl.fault.ManagedObjectNotFound(
         msg=f"The object '{type(target).__name__}:{target._moId}' has already been deleted"
