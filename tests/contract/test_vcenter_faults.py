@@ -38,9 +38,9 @@ def test_a_refusal_reaches_the_client_as_the_fault_it_is(served: wire.Served, cl
 def test_what_is_not_done_is_refused_and_never_swallowed(client: Any) -> None:
     vm = wire.vm_named(client, "worker-1")
     for attempt in (
-        vm.Destroy_Task,
+        wire.content_of(client).rootFolder.Destroy_Task,
         lambda: vm.ReconfigVM_Task(vim.vm.ConfigSpec(name="other")),
-        lambda: wire.content_of(client).eventManager.QueryEvents(vim.event.EventFilterSpec()),
+        lambda: wire.content_of(client).alarmManager.GetAlarm(None),
     ):
         with pytest.raises(vmodl.fault.NotSupported):
             attempt()

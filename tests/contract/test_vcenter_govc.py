@@ -80,3 +80,41 @@ def test_govc_moves_vms_between_a_shared_card_and_a_whole_one(govc: Callable[...
     assert "Invalid backing" in govc("gpu.vm.add", "-vm", "worker-1", "-profile", "grid_v100-3q", fails=True)
     govc("vm.power", "-s", "worker-2")
     govc("vm.power", "-on", "-M", "worker-3", "worker-4")
+
+
+def test_govc_clones_and_destroys(govc: Callable[..., str]) -> None:
+    assert govc("vm.clone", "-vm", "worker-1", "-c", "2", "-m", "4096", "-on=false", "copy").strip().endswith("OK")
+    assert "/dc/vm/copy" in govc("ls", "vm").split()
+    assert "Memory:       4096MB" in govc("vm.info", "copy")
+    assert "already exists" in govc("vm.clone", "-vm", "worker-1", "-on=false", "copy", fails=True)
+    assert "not supported" in govc("vm.clone", "-vm", "worker-1", "-link", "-on=false", "linked", fails=True)
+    govc("vm.destroy", "copy", "worker-2")
+    assert {"/dc/vm/copy", "/dc/vm/worker-2"}.isdisjoint(govc("ls", "vm").split())
+    assert "not supported" in govc("object.destroy", "host/gpu/esx-1", fails=True)
+
+
+def test_govc_ends_sessions_and_shows_roles(govc: Callable[..., str], served: wire.Served) -> None:
+    other = served.connect()
+    key = wire.content_of(other).sessionManager.currentSession.key
+    assert key in govc("session.ls")
+    govc("session.rm", key)
+    assert key not in govc("session.ls")
+    assert "could not be found" in govc("session.rm", key, fails=True)
+    other._stub.DropConnections()
+    assert govc("role.ls").split()[0] == "Admin"
+    assert [line.split()[0] for line in govc("permissions.ls").splitlines()] == ["Role", "Admin", "ReadOnly"]
+
+
+def test_govc_tells_what_has_happened(govc: Callable[..., str]) -> None:
+    govc("vm.power", "-on", "worker-1")
+    govc("vm.power", "-suspend", "worker-1")
+    govc("vm.power", "-suspend", "worker-1", fails=True)
+    told = govc("events", "-l", "vm/worker-1").splitlines()
+    assert [line.split("[")[4].split("]")[0] for line in told] == [
+        *("VmStartingEvent", "VmPoweredOnEvent", "VmSuspendingEvent", "VmSuspendedEvent", "VmFailedToSuspendEvent")
+    ]
+    assert "logged in as govc" in govc("events")
+    tasks = govc("tasks", "-l").splitlines()[1:]
+    assert [line.split("  ")[0] for line in tasks] == ["Power On virtual machine", *["Suspend virtual machine"] * 2]
+    assert wire.USER in tasks[0]
+    assert "error" in tasks[2]

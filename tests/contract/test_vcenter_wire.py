@@ -32,6 +32,7 @@ from vgpuctl.sim.vcenter.serialiser import serialise
 from vgpuctl.sim.vcenter.things import read
 
 USER, PASSWORD = "operator@vsphere.local", "open sesame & <more>"
+READER, READERS_PASSWORD = "readonly@vsphere.local", "only looking"
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 PC = vmodl.query.PropertyCollector
 Certificates = tuple[Path, Path]
@@ -65,8 +66,9 @@ class Served:
         self.ca, certificate = certificates
         self.calls = Calls()
         self.clock = Clock(datetime(2026, 1, 5, tzinfo=UTC))
-        self.estate = Estate(self.clock, story(cards=2), Durations.instant(), QuietGuests())
-        self.app = vcenter_app(self.estate, self.calls, USER, PASSWORD)
+        self.guests = QuietGuests()
+        self.estate = Estate(self.clock, story(cards=2), Durations.instant(), self.guests)
+        self.app = vcenter_app(self.estate, self.calls, USER, PASSWORD, reader=(READER, READERS_PASSWORD))
         self.frozen = False
         config = uvicorn.Config(
             self.app, port=0, ssl_certfile=certificate, log_level="error", lifespan="off", timeout_graceful_shutdown=1
@@ -332,7 +334,7 @@ def test_every_leaf_says_what_its_whole_says(served: Served) -> None:
     def compare() -> int:
         compared = 0
         for thing in center._things.values():
-            context = Context(served.estate, center.sessions, None)
+            context = Context(center, None)
             for path in thing.table.readers:
                 whole = read(thing, path.partition(".")[0], context)
                 for step in path.split(".")[1:]:

@@ -60,6 +60,7 @@ class Access:
     control_port: int
     user: str
     password: str
+    reader: tuple[str, str]
     token: str
     control_token: str
     ca_pem: bytes
@@ -149,4 +150,9 @@ def _kubeconfig(access: Access) -> str:
 
 
 def _control(access: Access) -> dict[str, object]:
-    return {"url": f"https://127.0.0.1:{access.control_port}", "token": access.control_token}
+    user, password = access.reader
+    return {
+        "url": f"https://127.0.0.1:{access.control_port}",
+        "token": access.control_token,
+        "readOnlyUser": {"user": user, "password": password},
+    }

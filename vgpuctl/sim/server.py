@@ -24,6 +24,7 @@ from vgpuctl.sim.kube.app import kubernetes_app
 from vgpuctl.sim.vcenter.app import vcenter_app
 from vgpuctl.sim.world import World
 
+READER = "readonly@vsphere.local"
 USER = "administrator@vsphere.local"
 
 
@@ -35,6 +36,7 @@ class Simulation:
     inventory: Inventory
     durations: Durations
     password: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    reader_password: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     control_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
@@ -42,7 +44,7 @@ class Simulation:
         """Until a signal ends it. The pid is written when all servers answer, and taken away at the end."""
         world = World(self.inventory, self.durations)
         driver = Driver(world.clock)
-        center = vcenter_app(world.estate, world.calls, USER, self.password)
+        center = vcenter_app(world.estate, world.calls, USER, self.password, reader=(READER, self.reader_password))
         cluster = kubernetes_app(world.kubernetes, world.calls, self.token)
         authority = trustme.CA()
         certificate = authority.issue_cert("127.0.0.1", "localhost")
@@ -76,6 +78,7 @@ class Simulation:
             control_port=control.port,
             user=USER,
             password=self.password,
+            reader=(READER, self.reader_password),
             token=self.token,
             control_token=self.control_token,
             ca_pem=authority.cert_pem.bytes(),

@@ -9,7 +9,6 @@ from typing import Any
 from vgpuctl.sim.control.rules import NotUnderstood, document, rule_of
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import How, Standing
-from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.world import World
 
@@ -73,12 +72,13 @@ class Desk:
         return self.clock({})
 
     def durations(self, _: Document) -> Document:
-        return dataclasses.asdict(self._world.durations)
+        found = dataclasses.asdict(self._world.durations)
+        return {name: value for name, value in found.items() if name.endswith("_s")}
 
     def set_durations(self, asked: Document) -> Document:
         """They hold for whatever begins from now on."""
-        known = {field.name for field in dataclasses.fields(Durations)}
-        if unknown := sorted(asked.keys() - known):
+        known = self.durations({})
+        if unknown := sorted(asked.keys() - known.keys()):
             raise NotUnderstood(f"no duration is named {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
         for name, value in asked.items():
             if value is not None and not 0 <= float(value) <= LONGEST_LEAP_S:

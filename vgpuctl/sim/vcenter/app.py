@@ -19,11 +19,15 @@ from vgpuctl.sim.disturbance import disturbed
 from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.vcenter import (
     environment_methods,  # noqa: F401 - the imports that look unused register the methods
+    event_methods,  # noqa: F401
     faults,
     graphics_methods,  # noqa: F401
+    growth_methods,  # noqa: F401
     host_methods,  # noqa: F401
     property_methods,  # noqa: F401
     requests,
+    right_methods,  # noqa: F401
+    rights,
     search_methods,  # noqa: F401
     service,
     session_methods,  # noqa: F401
@@ -37,7 +41,7 @@ from vgpuctl.sim.vcenter.estate import Estate
 from vgpuctl.sim.vcenter.metadata import NEWEST, version_of
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.serialiser import Xml, fault_response, response, serialise
-from vgpuctl.sim.vcenter.sessions import COOKIE, Session, Sessions
+from vgpuctl.sim.vcenter.sessions import COOKIE, Account, Session, Sessions
 from vgpuctl.sim.vcenter.tasks import HANGS, Fate
 from vgpuctl.sim.vcenter.vmomi import vim, vmodl
 
@@ -45,9 +49,16 @@ _XML = 'text/xml; charset="utf-8"'
 _log = logging.getLogger(__name__)
 
 
-def vcenter_app(estate: Estate, calls: Calls, user: str, password: str) -> Starlette:
-    """`app.state.center` is for those who run it: its sessions can be ended, its pages made small."""
-    endpoint = _Endpoint(Center(estate, Sessions(user, password)), calls)
+def vcenter_app(
+    estate: Estate, calls: Calls, user: str, password: str, reader: tuple[str, str] | None = None
+) -> Starlette:
+    """`reader`: name and password of one who may only read, if there is one.
+
+    `app.state.center` is for those who run it: its sessions can be ended or idle shorter, its pages made small.
+    """
+    readers = [Account(*reader, read_only=True)] if reader else []
+    sessions = Sessions([Account(user, password), *readers], estate.clock)
+    endpoint = _Endpoint(Center(estate, sessions), calls)
     app = Starlette(
         routes=[
             Route("/sdk", endpoint.soap, methods=["POST"]),
@@ -110,6 +121,7 @@ class _Endpoint:
         thing = self.center.find(request.this, session)
         if not thing:
             raise faults.not_found(request.this)
+        rights.check(session, request)
         if request.method not in HANDLERS or not isinstance(thing.ref, request.info.type):
             raise faults.not_supported(request.method)
         address = http.client.host if http.client else ""
@@ -117,13 +129,17 @@ class _Endpoint:
         return Call(self.center, session, thing, version, address, http.headers.get("user-agent", ""))
 
     async def _result(self, http: HttpRequest, call: Call, request: requests.Request) -> Any:
-        result = HANDLERS[request.method](call, *request.arguments)
-        return await _unless_gone(http, result) if inspect.isawaitable(result) else result
+        with self.center.history.acted_by(call.session.user if call.session else ""):
+            result = HANDLERS[request.method](call, *request.arguments)
+        if not inspect.isawaitable(result):
+            return result
+        with self.center.sessions.answering(call.member):
+            return await _unless_gone(http, result)
 
     def _note_activity(self, session: Session | None) -> None:
         if session:
             session.calls += 1
-            session.last_active = self.center.estate.clock.utc()
+            self.center.sessions.touch(session)
 
 
 async def _explained(answer: Awaitable[Response], version: Any) -> Response:

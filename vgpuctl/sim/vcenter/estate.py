@@ -11,6 +11,7 @@ from vgpuctl.sim.inventory import Durations, Inventory, VmSpec
 from vgpuctl.sim.vcenter import changing, maintenance, power, refusals
 from vgpuctl.sim.vcenter.cards import Card
 from vgpuctl.sim.vcenter.course import Lane
+from vgpuctl.sim.vcenter.nodeless import EveryGuest
 from vgpuctl.sim.vcenter.records import (
     CHOICES,
     FIRST_VGPU_KEY,
@@ -40,7 +41,7 @@ class Estate:
         self.clock = clock
         self.inventory = inventory
         self.durations = durations
-        self.guests = guests
+        self.guests: Guests = EveryGuest(guests, inventory.vms, clock, durations)
         self._subscribers: list[Subscriber] = []
         self._writing = Lane()
         self.work = Tasks(clock, durations.tasks_per_host, self.changed)
@@ -50,8 +51,9 @@ class Estate:
         for number, spec in enumerate(inventory.hosts, start=1):
             cards = [Card(card) for card in spec.cards]
             self.hosts[spec.name] = Host(f"host-{number}", spec, cards, spec.policy, spec.in_maintenance)
-        for number, vm in enumerate(inventory.vms, start=1):
-            self._add(f"vm-{number}", vm)
+        self._last_vm_number = 0
+        for vm in inventory.vms:
+            self._found(vm)
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -122,7 +124,7 @@ class Estate:
                 operation=Operation.RECONFIGURE,
                 duration_s=self.durations.reconfigure_s,
                 begin=partial(changing.check, vm, changes),
-                finish=partial(self._now_changed, vm, changes),
+                finish=partial(self.apply, vm, changes),
             )
         )
 
@@ -179,27 +181,42 @@ class Estate:
     def set_maintenance(self, host: Host, wanted: bool) -> None:
         maintenance.put(self, host, wanted)
 
-    def _add(self, moid: str, spec: VmSpec) -> None:
-        """A VM that runs from the beginning has what it needs from the beginning."""
+    # Where VMs come from and go.
+
+    def add(self, spec: VmSpec) -> Vm:
+        """It is off at first, with the devices that it wants; refused where its host does not know them."""
         host = self.hosts[spec.host]
+        self._last_vm_number += 1
+        moid = f"vm-{self._last_vm_number}"
         vm = Vm(moid, spec, host, Power.OFF, spec.memory_mib, spec.cpus, changed=self.clock.utc())
         vm.memory_locked, vm.tools, vm.asks = spec.memory_locked, spec.tools, spec.question
+        changing.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
+        vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
         self.vms[vm.name] = vm
         host.vms.append(vm)
+        self.changed(vm)
+        return vm
+
+    def remove(self, vm: Vm) -> None:
+        del self.vms[vm.name]
+        vm.host.vms.remove(vm)
+        self.changed(vm)
+
+    def _found(self, spec: VmSpec) -> None:
+        """A VM that runs from the beginning has what it needs from the beginning."""
         try:
-            changing.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
-            vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
+            vm = self.add(spec)
             if spec.powered_on:
-                power.take_what_it_needs(vm, [host])
+                power.take_what_it_needs(vm, [vm.host])
                 vm.power, vm.booted = Power.ON, self.clock.utc()
         except refusals.Refusal as refusal:
-            raise BadInventory(f"{vm.name} on {host.name}: {refusal}") from refusal
+            raise BadInventory(f"{spec.name} on {spec.host}: {refusal}") from refusal
 
     def _guest_is_down(self, vm: Vm) -> None:
         if vm.power is Power.ON:
             power.end_off(self, vm)
             self.changed(vm)
 
-    def _now_changed(self, vm: Vm, changes: Changes) -> None:
+    def apply(self, vm: Vm, changes: Changes) -> None:
         changing.apply(vm, changes)
         vm.changed = self.clock.utc()

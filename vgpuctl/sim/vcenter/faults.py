@@ -6,7 +6,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.metadata import wire_type
-from vgpuctl.sim.vcenter.records import Host, Task
+from vgpuctl.sim.vcenter.records import Host, Task, Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.vmomi import support, vim, vmodl
 
@@ -22,7 +22,7 @@ def _detail(value: Any) -> Any:
         return [_detail(item) for item in value]
     if isinstance(value, Refusal):
         return fault_of(value)
-    return refs.of(value) if isinstance(value, Host | Task) else value
+    return refs.of(value) if isinstance(value, Host | Task | Vm) else value
 
 
 def refusal_by_name(kind: str) -> Refusal:
@@ -83,6 +83,12 @@ def not_authenticated(target: Any) -> Any:
     return vim.fault.NotAuthenticated(msg="The session is not authenticated.", object=target, privilegeId="System.View")
 
 
+def no_permission(target: Any, privilege: str) -> Any:
+    return vim.fault.NoPermission(
+        msg="Permission to perform this operation was denied.", object=target, privilegeId=privilege
+    )
+
+
 def not_found(target: Any) -> Any:
     return vmodl.fault.ManagedObjectNotFound(
         msg=f"The object '{type(target).__name__}:{target._moId}' has already been deleted"
@@ -105,6 +111,10 @@ def invalid_request(why: str) -> Any:
 
 def invalid_argument(name: str) -> Any:
     return vmodl.fault.InvalidArgument(msg="A specified parameter was not correct: " + name, invalidProperty=name)
+
+
+def invalid_state(why: str) -> Any:
+    return vim.fault.InvalidState(msg=why)
 
 
 def invalid_property(path: str) -> Any:

@@ -6,16 +6,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vgpuctl.sim.vcenter import faults
+from vgpuctl.sim.vcenter import faults, rights
 from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.metadata import UnknownPath, check_path, wire_name
 from vgpuctl.sim.vcenter.selection import Selection, UnknownSelection
 from vgpuctl.sim.vcenter.serialiser import Xml, element, reference, serialise, text
 from vgpuctl.sim.vcenter.sessions import Session
 from vgpuctl.sim.vcenter.things import Thing
+from vgpuctl.sim.vcenter.vmomi import vmodl
 
 Values = dict[str, Xml]
 Changed = Mapping[str, Xml | None]
+
+
+class Missing(Xml):
+    """In place of a property's value: that this user may not read it."""
+
+    __slots__ = ()
 
 
 @dataclass
@@ -53,11 +60,22 @@ class Scope:
     def _read(self, thing: Thing, paths: list[str]) -> Iterator[tuple[str, Xml]]:
         for path in paths:
             try:
-                value = self.center.read(thing, path, self.session)
+                xml = self._xml(thing, path)
             except UnknownPath:
                 raise faults.invalid_property(path) from None
-            if value is not None:
-                yield path, serialise("val", value, object, self.version)
+            if xml is not None:
+                yield path, xml
+
+    def _xml(self, thing: Thing, path: str) -> Xml | None:
+        if lacking := rights.to_read(self.session, type(thing.ref), path):
+            return self._missing(thing.ref, path, lacking)
+        value = self.center.read(thing, path, self.session)
+        return None if value is None else serialise("val", value, object, self.version)
+
+    def _missing(self, ref: Any, path: str, privilege: str) -> Missing:
+        kind = vmodl.query.PropertyCollector.MissingProperty
+        lacking = kind(path=path, fault=faults.no_permission(ref, privilege))
+        return Missing(serialise("missingSet", lacking, kind, self.version))
 
     def _follow(self, ref: Any, path: str) -> Any:
         thing = self.center.find(ref, self.session)
@@ -110,7 +128,7 @@ class Filter:
     def _follow_changes(self) -> None:
         for moid in self._touched:
             self._dirty[moid] = None
-            self._dirty.update(dict.fromkeys(self.scope.selection.refresh(moid)))
+            self._dirty.update(self.scope.selection.refresh(moid))
         self._touched.clear()
 
     def _update(self, moid: str) -> Iterator[Xml]:
@@ -134,14 +152,22 @@ def _difference(before: Values, after: Values) -> Changed:
 
 def _object_update(kind: str, ref: Any, values: Changed) -> Xml:
     changes = (
-        element("changeSet", text("name", path), text("op", "assign"), xml or "") for path, xml in values.items()
+        element("changeSet", text("name", path), text("op", "assign"), xml or "")
+        for path, xml in values.items()
+        if not isinstance(xml, Missing)
     )
-    return element("objectSet", text("kind", kind), reference("obj", ref), *changes)
+    return element("objectSet", text("kind", kind), reference("obj", ref), *changes, *_missing(values))
 
 
 def object_content(name: str, thing: Thing, values: Values) -> Xml:
-    properties = (element("propSet", text("name", path), xml) for path, xml in values.items())
-    return element(name, reference("obj", thing.ref), *properties)
+    properties = (
+        element("propSet", text("name", path), xml) for path, xml in values.items() if not isinstance(xml, Missing)
+    )
+    return element(name, reference("obj", thing.ref), *properties, *_missing(values))
+
+
+def _missing(values: Changed) -> list[Xml]:
+    return [xml for xml in values.values() if isinstance(xml, Missing)]
 
 
 def _check(spec: Any) -> None:

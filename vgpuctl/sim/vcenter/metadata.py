@@ -51,10 +51,26 @@ def check_path(kind: Any, path: str) -> None:
 
 
 def property_type(kind: Any, name: str) -> Any:
+    return _property(kind, name).type
+
+
+def property_privilege(kind: Any, path: str) -> str | None:
+    """What it takes to read a property; most ask for nothing special."""
+    privilege = _property(kind, (steps_of(path) or [path])[0].partition("[")[0]).privId
+    return str(privilege) if privilege else None
+
+
+def _property(kind: Any, name: str) -> Any:
     try:
-        return kind._GetPropertyInfo(name).type
+        return kind._GetPropertyInfo(name)
     except AttributeError:
         raise UnknownPath(name) from None
+
+
+def names_set(value: Any) -> set[str]:
+    """The properties that a client has given in a data object."""
+    given = {info.name: getattr(value, info.name) for info in value._GetPropertyList()}
+    return {name for name, one in given.items() if one is not None and not (isinstance(one, list) and not one)}
 
 
 def walk(value: Any, steps: list[str]) -> tuple[Any, Any]:

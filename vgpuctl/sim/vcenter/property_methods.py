@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from vgpuctl.sim.vcenter import faults, refs
+from vgpuctl.sim.vcenter import faults, refs, rights
 from vgpuctl.sim.vcenter.collectors import Collector
 from vgpuctl.sim.vcenter.dispatch import Call, answers
 from vgpuctl.sim.vcenter.filters import Filter, Scope, object_content
@@ -97,6 +97,8 @@ def cancel_retrieve_properties_ex(call: Call, token: str) -> None:
 @answers("Fetch")
 def fetch(call: Call, path: str) -> Any:
     try:
+        if lacking := rights.to_read(call.session, type(call.thing.ref), path):
+            raise faults.no_permission(call.thing.ref, lacking)
         return call.center.read(call.thing, path, call.session)
     except UnknownPath:
         raise faults.invalid_property(path) from None

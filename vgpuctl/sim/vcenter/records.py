@@ -38,6 +38,8 @@ class Operation(StrEnum):
     POWER_ON_MANY = "PowerOnMultiVM_Task"
     ENTER_MAINTENANCE = "EnterMaintenanceMode_Task"
     EXIT_MAINTENANCE = "ExitMaintenanceMode_Task"
+    CLONE = "CloneVM_Task"
+    DESTROY = "Destroy_Task"
 
     @property
     def description_id(self) -> str:
@@ -52,6 +54,8 @@ _DESCRIPTIONS = {
     Operation.POWER_ON_MANY: "Datacenter.powerOnVm",
     Operation.ENTER_MAINTENANCE: "HostSystem.enterMaintenanceMode",
     Operation.EXIT_MAINTENANCE: "HostSystem.exitMaintenanceMode",
+    Operation.CLONE: "VirtualMachine.clone",
+    Operation.DESTROY: "VirtualMachine.destroy",
 }
 _CANCELABLE_WHILE_RUNNING = {Operation.POWER_ON, Operation.ENTER_MAINTENANCE}
 CHOICES = ("Cancel", "I Moved It", "I Copied It")
@@ -153,7 +157,7 @@ class Task:
     started: datetime | None = None
     completed: datetime | None = None
     error: Refusal | None = None
-    result: PoweredOnMany | None = None
+    result: PoweredOnMany | Vm | None = None
     cancelled: bool = False
 
     @property

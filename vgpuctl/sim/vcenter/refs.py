@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from vgpuctl.sim.vcenter.estate import DATACENTER, STORE_MOID
@@ -26,16 +27,27 @@ COLLECTOR = vmodl.query.PropertyCollector("propertyCollector")
 SESSIONS = vim.SessionManager("SessionManager")
 VIEWS = vim.view.ViewManager("ViewManager")
 SEARCH = vim.SearchIndex("SearchIndex")
+TASKS = vim.TaskManager("TaskManager")
+EVENTS = vim.event.EventManager("EventManager")
+
+HOLDERS_OF_VMS = (VM_FOLDER, POOL, STORE, NETWORK)
+"""Whose lists of VMs change when one comes or goes, its host's aside."""
 
 
 def of(subject: Record) -> Any:
     if isinstance(subject, Vm):
-        return vim.VirtualMachine(subject.moid)
+        return vm(subject.moid)
     if isinstance(subject, Host):
         return vim.HostSystem(subject.moid)
     if isinstance(subject, Store):
         return STORE
     return vim.Task(subject.moid)
+
+
+@cache
+def vm(moid: str) -> Any:
+    """Kept: a folder of ten thousand is asked for again and again."""
+    return vim.VirtualMachine(moid)
 
 
 def of_all(subjects: Iterable[Record]) -> list[Any]:

@@ -10,8 +10,8 @@ from vgpuctl.sim.vcenter.metadata import NAMESPACE
 from vgpuctl.sim.vcenter.vmomi import adapter, support
 
 _THIS = "_this"
-_STRING = support.Object(name="prop", type=str, flags=0)
-FETCH = support.Object(wsdlName="Fetch", type=support.ManagedObject, params=(_STRING,), result=object)
+_STRING = support.Object(name="prop", type=str, flags=0, privId=None)
+FETCH = support.Object(wsdlName="Fetch", type=support.ManagedObject, params=(_STRING,), result=object, privId=None)
 """What `vm.name` sends. No metadata mention it."""
 
 
@@ -65,7 +65,7 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
             self._hand_over(name, tag, attributes)
             return
         if in_body and len(self.path) == 2:
-            self.info = _method_info(name)
+            self.info = method_info(name)
         self.path.append(name)
 
     def EndElementHandler(self, tag: str) -> None:
@@ -110,7 +110,7 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
         return values[-1] if values else None
 
 
-def _method_info(name: str) -> Any:
+def method_info(name: str) -> Any:
     if name == FETCH.wsdlName:
         return FETCH
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from vgpuctl.sim.vcenter.vmomi import support, vmodl
 
@@ -19,16 +19,14 @@ class UnknownSelection(KeyError):  # noqa: N818
     """A selection by a name that no traversal has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """One object, reached with one set of traversals still to follow from there."""
 
     moid: str
     selector: int
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """Where a traversal led."""
 
     visit: Visit
@@ -59,20 +57,22 @@ class Selection:
     def concerns(self, moid: str) -> bool:
         return moid in self._visits_of or moid in self.selected
 
-    def refresh(self, moid: str) -> set[str]:
+    def refresh(self, moid: str) -> dict[str, None]:
         """Walk on from one object that has changed; the answer names what entered or left."""
-        before_and_after: set[str] = set()
+        moved: dict[str, None] = {}
         for visit in tuple(self._visits_of.get(moid, ())):
             old, new = self._steps.get(visit, []), self._look(visit)
             if old == new:
                 continue
             self._steps[visit] = new
-            for step in new:
+            before, after = Counter(old), Counter(new)
+            came, went = list((after - before).elements()), list((before - after).elements())
+            for step in came:
                 self._arrive(step)
-            for step in old:
+            for step in went:
                 self._depart(step)
-            before_and_after |= {step.visit.moid for step in (*old, *new)}
-        return before_and_after
+            moved |= {step.visit.moid: None for step in (*came, *went)}
+        return moved
 
     def _remember_names(self, select_set: Iterable[Any]) -> None:
         for spec in select_set or ():

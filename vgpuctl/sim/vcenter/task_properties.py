@@ -7,7 +7,7 @@ from typing import Any
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.faults import fault_of
 from vgpuctl.sim.vcenter.metadata import NAMESPACE
-from vgpuctl.sim.vcenter.records import Operation, PoweredOnMany, Task
+from vgpuctl.sim.vcenter.records import Operation, PoweredOnMany, Task, Vm
 from vgpuctl.sim.vcenter.things import PropertyTable
 from vgpuctl.sim.vcenter.vmomi import support, vim
 
@@ -26,7 +26,7 @@ def _error(_: Any, task: Task) -> Any:
 
 
 @TASK("info")
-def info(_: Any, task: Task) -> Any:
+def info(context: Any, task: Task) -> Any:
     return vim.TaskInfo(
         key=task.moid,
         task=refs.of(task),
@@ -40,7 +40,7 @@ def info(_: Any, task: Task) -> Any:
         error=fault_of(task.error) if task.error else None,
         result=_result(task.result) if task.result else None,
         progress=task.progress,
-        reason=vim.TaskReasonUser(userName="simulated"),
+        reason=vim.TaskReasonUser(userName=context.center.history.user_of(task)),
         queueTime=task.queued,
         startTime=task.started,
         completeTime=task.completed,
@@ -55,7 +55,9 @@ def _entity(task: Task) -> Any:
     return kind(task.entity_moid)
 
 
-def _result(result: PoweredOnMany) -> Any:
+def _result(result: PoweredOnMany | Vm) -> Any:
+    if isinstance(result, Vm):
+        return refs.of(result)
     attempted, refused = vim.cluster.AttemptedVmInfo, vim.cluster.NotAttemptedVmInfo
     return vim.cluster.PowerOnVmResult(
         attempted=[attempted(vm=refs.of(vm), task=refs.of(task)) for vm, task in result.attempted],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -36,6 +37,10 @@ class PropertyTable:
 
     def names(self) -> list[str]:
         return [path for path in self.readers if "." not in path]
+
+
+MANAGERS: dict[str, PropertyTable] = defaultdict(PropertyTable)
+"""The service's managers by their ids: those that have properties here, and those that have none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""The inventory around the hosts and VMs: it stands from the beginning and never changes."""
+"""The inventory around the hosts and VMs: it stands from the beginning, but VMs come and go in it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ def tree(estate: Estate) -> Iterator[Thing]:
 
 
 def _folders(estate: Estate) -> Iterator[Thing]:
-    vms = refs.of_all(estate.vms.values())
     yield _thing(refs.ROOT, "Datacenters", None, childEntity=[refs.DC], childType=["Folder", "Datacenter"])
-    yield _folder(refs.VM_FOLDER, "vm", vms, "VirtualMachine")
+    yield _folder(refs.VM_FOLDER, "vm", _vms, "VirtualMachine")
     yield _folder(refs.HOST_FOLDER, "host", [refs.CLUSTER], "ComputeResource")
     yield _folder(refs.STORE_FOLDER, "datastore", [refs.STORE], "Datastore")
     yield _folder(refs.NETWORK_FOLDER, "network", [refs.NETWORK], "Network")
@@ -70,7 +69,7 @@ def _compute(estate: Estate) -> Iterator[Thing]:
         refs.CLUSTER,
         owner=refs.CLUSTER,
         resourcePool=[],
-        vm=refs.of_all(estate.vms.values()),
+        vm=_vms,
         config=_unlimited(),
         summary=vim.ResourcePool.Summary(name="Resources", config=_unlimited(), runtime=_pool_runtime()),
         runtime=_pool_runtime(),
@@ -89,13 +88,12 @@ def _pool_runtime() -> Any:
 
 
 def _storage_and_network(estate: Estate) -> Iterator[Thing]:
-    vms = refs.of_all(estate.vms.values())
-    store = _thing(refs.STORE, estate.store.name, refs.STORE_FOLDER, vm=vms)
+    store = _thing(refs.STORE, estate.store.name, refs.STORE_FOLDER, vm=_vms)
     store.table("summary")(lambda context, _: _store_summary(context.estate))
     yield store
     network = vim.Network.Summary(network=refs.NETWORK, name="VM Network", accessible=True)
     hosts = refs.of_all(estate.hosts.values())
-    yield _thing(refs.NETWORK, "VM Network", refs.NETWORK_FOLDER, summary=network, vm=vms, host=hosts)
+    yield _thing(refs.NETWORK, "VM Network", refs.NETWORK_FOLDER, summary=network, vm=_vms, host=hosts)
 
 
 def _store_summary(estate: Estate) -> Any:
@@ -112,15 +110,19 @@ def _store_summary(estate: Estate) -> Any:
     )
 
 
-def _folder(ref: Any, name: str, children: list[Any], kind: str) -> Thing:
+def _vms(context: Any, _: Any) -> list[Any]:
+    return refs.of_all(context.estate.vms.values())
+
+
+def _folder(ref: Any, name: str, children: Any, kind: str) -> Thing:
     return _thing(ref, name, refs.DC, childEntity=children, childType=["Folder", kind])
 
 
 def _thing(ref: Any, name: str, parent: Any, **values: Any) -> Thing:
     entity = {"name": name, "parent": parent, "overallStatus": "green", "configStatus": "green", **values}
     table = PropertyTable()
-    for path in entity:
-        table(path)(_from_subject(path))
+    for path, value in entity.items():
+        table(path)(value if callable(value) else _from_subject(path))
     return Thing(ref, table, entity)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from vgpuctl.sim.vcenter import faults
@@ -13,18 +14,36 @@ from vgpuctl.sim.vcenter.things import PropertyTable, Thing
 from vgpuctl.sim.vcenter.vmomi import vim
 
 VIEW = PropertyTable()
+LIST_VIEW = PropertyTable()
 _CHILDREN = ("childEntity", "vmFolder", "hostFolder", "datastoreFolder", "networkFolder", "host", "resourcePool", "vm")
+
+
+@dataclass(slots=True)
+class Container:
+    """A view's own wishes; its contents follow the inventory."""
+
+    center: Center
+    container: Any
+    type: list[Any]
+    recursive: bool
+    _reckoned: tuple[int, list[Any]] = field(default=(-1, []))
+
+    @property
+    def view(self) -> list[Any]:
+        now = self.center.vms_came_and_went
+        if self._reckoned[0] != now:
+            inside = _inside(self.center, self.container, self.recursive)
+            wanted = tuple(self.type)
+            self._reckoned = now, [ref for ref in inside if not wanted or isinstance(ref, wanted)]
+        return self._reckoned[1]
 
 
 @answers("CreateContainerView")
 def create_container_view(call: Call, container: Any, kinds: list[Any], recursive: bool) -> Any:
     if not call.center.find(container, call.session):
         raise faults.not_found(container)
-    inside = _inside(call.center, container, bool(recursive))
-    found = [ref for ref in inside if not kinds or isinstance(ref, tuple(kinds))]
     ref = vim.view.ContainerView(call.member.fresh_moid("ContainerView"))
-    subject = {"container": container, "type": kinds, "recursive": recursive, "view": found}
-    return call.member.add(Thing(ref, VIEW, subject))
+    return call.member.add(Thing(ref, VIEW, Container(call.center, container, kinds, bool(recursive))))
 
 
 @answers("DestroyView")
@@ -36,7 +55,7 @@ def destroy_view(call: Call) -> None:
 def create_list_view(call: Call, objects: list[Any]) -> Any:
     found, _ = _found(call, objects)
     ref = vim.view.ListView(call.member.fresh_moid("ListView"))
-    return call.member.add(Thing(ref, VIEW, {"view": found}))
+    return call.member.add(Thing(ref, LIST_VIEW, {"view": found}))
 
 
 @answers("ModifyListView")
@@ -56,16 +75,24 @@ def reset_list_view(call: Call, objects: list[Any]) -> Any:
 
 
 def _found(call: Call, refs: list[Any]) -> tuple[list[Any], list[Any]]:
-    found = [ref for ref in refs if call.center.find(ref, call.session)]
-    return found, [ref for ref in refs if ref not in found]
+    found: list[Any] = []
+    unresolved: list[Any] = []
+    for ref in refs:
+        (found if call.center.find(ref, call.session) else unresolved).append(ref)
+    return found, unresolved
 
 
 def _view_property(path: str) -> None:
-    VIEW(path)(lambda _, subject: subject.get(path))
+    VIEW(path)(lambda _, container: getattr(container, path))
 
 
 for _path in ("container", "type", "recursive", "view"):
     _view_property(_path)
+
+
+@LIST_VIEW("view")
+def _listed(_: Any, subject: Any) -> Any:
+    return subject["view"]
 
 
 def _inside(center: Center, container: Any, recursive: bool) -> list[Any]:
