@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, Inventory, story
 from vgpuctl.sim.kube.api import Api
 from vgpuctl.sim.kube.errors import ApiError
 from vgpuctl.sim.kube.objects import Object, at, is_leaving, name_of
@@ -28,9 +28,9 @@ MERGE = "application/merge-patch+json"
 class Cluster:
     """The world and its API in one process, without a wire."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, inventory: Inventory | None = None, **settings: Any) -> None:
         self.clock = Clock(datetime(2026, 1, 5, 8, tzinfo=UTC))
-        self.world = KubernetesWorld(self.clock, story(), Durations(), **settings)
+        self.world = KubernetesWorld(self.clock, inventory or story(), Durations(), **settings)
         self.api = Api(self.world)
 
     def wait(self, seconds: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vgpuctl.sim.kube import deleting, discovery, errors, reading, tables, writing
 from vgpuctl.sim.kube.objects import Object
+from vgpuctl.sim.kube.pages import Pages
 from vgpuctl.sim.kube.request import Reply, Request, Target, target_of
 from vgpuctl.sim.kube.watching import Watch
 from vgpuctl.sim.kube.world import KubernetesWorld
@@ -13,6 +14,7 @@ class Api:
     def __init__(self, world: KubernetesWorld) -> None:
         self._ground = world.ground
         self.clock = world.clock
+        self._pages = Pages(world.clock, world.store)
         self.watches: set[Watch] = set()
 
     def answer(self, request: Request, target: Target | None = None) -> Reply | Watch:
@@ -50,7 +52,7 @@ class Api:
         store = self._ground.store
         if target.name:
             return self._one(request, target, reading.get(store, target))
-        items, metadata = reading.page(store, request, target)
+        items, metadata = reading.page(store, self._pages, request, target)
         if request.wants_table:
             return Reply(200, self.table(request, target, items, metadata))
         return reading.listing(target.kind, items, metadata)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from vgpuctl.sim.inventory import Inventory, Workload
+from vgpuctl.sim.inventory import Inventory, VmSpec, Workload
 from vgpuctl.sim.kube import nodes
 from vgpuctl.sim.kube.ground import Ground
+from vgpuctl.sim.kube.kubelet import Kubelet
 from vgpuctl.sim.kube.kubelets import Kubelets
 from vgpuctl.sim.kube.lifecycle import own_taints
 from vgpuctl.sim.kube.objects import Object, is_true, owner_reference, set_condition, timestamp
 from vgpuctl.sim.kube.queue import Queue
+from vgpuctl.sim.kube.settling import Settler
 from vgpuctl.sim.kube.store import Change, Key
 
+PROFILE_LABEL = "vgpu.type"
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # The control plane's own requests: enough that the scheduler prefers the workers, with room left for three gateways.
 _CONTROL_PLANE = {"etcd": "1", "kube-apiserver": "2", "kube-controller-manager": "1", "kube-scheduler": "1"}
@@ -23,27 +26,30 @@ _SILENCE = timedelta(days=1)
 class Founding:
     """Puts everything in place at once, then waits for the day workers to create what came after them."""
 
-    def __init__(self, ground: Ground, inventory: Inventory, kubelets: Kubelets) -> None:
+    def __init__(self, ground: Ground, inventory: Inventory, kubelets: Kubelets, settler: Settler) -> None:
         self._ground = ground
         self._inventory = inventory
-        self._kubelets = kubelets
+        self._settler = settler
         for name in NAMESPACES:
             ground.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        for vm in inventory.vms:
-            self._add_node(vm.name)
+        for kubelet in kubelets:
+            self._add_node(kubelet)
         self._add_workloads()
         self._queue = Queue(ground.clock, self._look)
         self._end = ground.store.subscribe(["nodes"], self._node_changed)
 
-    def _add_node(self, name: str) -> None:
-        kubelet = self._kubelets[name]
+    def _add_node(self, kubelet: Kubelet) -> None:
+        vm = kubelet.place.vm
         now = self._ground.clock.utc()
-        node = nodes.new_node(nodes.Boot(kubelet.place.vm, kubelet.place.address))
+        node = nodes.new_node(nodes.Boot(vm, kubelet.place.address))
         node["metadata"]["creationTimestamp"] = timestamp(now - _NODE_AGE)
-        if kubelet.place.vm.powered_on:
+        if vm.powered_on:
+            self._label(node, vm)
+            nodes.post_ready(node, now, nodes.Boot(vm, kubelet.place.address, gpus=len(vm.vgpus)))
             self._ground.store.create("nodes", node)
-            kubelet.start_now(gpus=len(kubelet.place.vm.vgpus))
-            self._add_control_plane(name)
+            kubelet.start_now(gpus=len(vm.vgpus))
+            if nodes.is_control_plane(vm.name):
+                self._add_control_plane(vm.name)
             return
         nodes.post_unknown(node, now - _SILENCE)
         since = timestamp(now - _SILENCE)
@@ -51,6 +57,12 @@ class Founding:
             {"key": key, "effect": effect, "timeAdded": since} for key, effect in own_taints(node)
         ]
         self._ground.store.create("nodes", node)
+
+    def _label(self, node: Object, vm: VmSpec) -> None:
+        """A worker that has been at work for long has its label."""
+        for shift in (self._inventory.day, self._inventory.night):
+            if vm.name in shift.workers and vm.vgpus == (shift.vgpu,):
+                node["metadata"]["labels"][PROFILE_LABEL] = shift.profile
 
     def _add_control_plane(self, node: str) -> None:
         owner = self._ground.store.get("nodes", "", node)
@@ -61,15 +73,16 @@ class Founding:
     def _add_workloads(self) -> None:
         for workload in self._inventory.workloads:
             if not workload.after_day:
-                self._add_workload(workload)
+                self._settler.settle(self._add_workload(workload))
 
-    def _add_workload(self, workload: Workload) -> None:
+    def _add_workload(self, workload: Workload) -> Object | None:
         """Not again where a person has made one of that name meanwhile."""
         plural = "jobs" if workload.kind == "Job" else "deployments"
-        if workload.replicas and self._ground.store.get(plural, "default", workload.name) is None:
-            self._ground.create(plural, job(workload) if workload.kind == "Job" else deployment(workload))
-            if workload.budget:
-                self._ground.create("poddisruptionbudgets", budget(workload))
+        if not workload.replicas or self._ground.store.get(plural, "default", workload.name) is not None:
+            return None
+        if workload.budget:
+            self._ground.create("poddisruptionbudgets", budget(workload))
+        return self._ground.create(plural, job(workload) if workload.kind == "Job" else deployment(workload))
 
     def _node_changed(self, change: Change) -> None:
         if change.object["metadata"]["name"] in self._inventory.day.workers and _takes_pods(change.object):
@@ -142,7 +155,7 @@ def pod(workload: Workload) -> Object:
 def gpu_pod(workload: Workload) -> Object:
     gpu = {nodes.GPU: "1"}
     container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"limits": gpu, "requests": gpu}}
-    return {"nodeSelector": {"vgpu.type": workload.profile}, "containers": [container]}
+    return {"nodeSelector": {PROFILE_LABEL: workload.profile}, "containers": [container]}
 
 
 def plain_pod(workload: Workload) -> Object:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vgpuctl.sim.inventory import Durations, VmSpec
 from vgpuctl.sim.kube import nodes, podlife
 from vgpuctl.sim.kube.ground import Ground, Teller
-from vgpuctl.sim.kube.guesttime import GuestTime
+from vgpuctl.sim.kube.machine import Machine
 from vgpuctl.sim.kube.objects import (
     Object,
     is_finished,
@@ -20,6 +20,8 @@ from vgpuctl.sim.kube.objects import (
     namespace_of,
     uid_of,
 )
+
+_SLOTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +47,17 @@ class Pace:
     training_s: float
 
 
-class Kubelet:
+class Kubelet(Machine):
     """Alive from the end of the guest's boot until the power goes. While frozen it does, hears and says nothing."""
 
     def __init__(self, ground: Ground, place: Place, pace: Pace, chance: random.Random) -> None:
+        super().__init__(ground.clock, pace.durations)
         self.place = place
         self.name = place.vm.name
-        self.guest_up = False
         self.speaking = False
         self._ground = ground
         self._pace = pace
         self._chance = chance
-        self._time = GuestTime(ground.clock)
         self._teller = Teller("kubelet", self.name)
         self._gpus = 0
         self._boot_id = ""
@@ -66,62 +67,55 @@ class Kubelet:
         # What was last posted: while the node still shows just that, a heartbeat is all there is to tell.
         self._posted: Object | None = None
 
-    @property
-    def frozen(self) -> bool:
-        return self._time.frozen
-
-    @property
-    def running(self) -> bool:
-        return self.guest_up and not self.frozen
-
     def boot(self, gpus: int) -> None:
-        self.halt()
+        super().boot(gpus)
         self._gpus = gpus
-        self._time.after(self._pace.durations.guest_boot_s, self._guest_is_up)
 
     def freeze(self) -> None:
-        self._time.freeze()
+        super().freeze()
         self._beat += 1
         self.speaking = False
 
     def thaw(self) -> None:
-        """Everything goes on where it was; the Lease is renewed before the status is posted, as measured."""
-        if not self.frozen:
-            return
-        self._time.thaw()
-        if self.guest_up and self._boot_id:
-            self._time.after(self._pace.durations.kubelet_s, self._first_lease)
+        """The Lease is renewed before the status is posted, as measured."""
+        was_frozen = self.frozen
+        super().thaw()
+        if was_frozen and self.guest_up and self._boot_id:
+            self._time.after(self._durations.kubelet_s, self._first_lease)
 
     def halt(self) -> None:
-        self._time.clear()
+        super().halt()
         self._stage.clear()
         self._beat += 1
         self._boot_id = ""
         self._posted = None
-        self.guest_up = self.speaking = False
-
-    def after(self, delay_s: float, action: podlife.Action) -> None:
-        self._time.after(delay_s, action)
+        self.speaking = False
 
     def start_now(self, gpus: int) -> None:
-        """For a VM that has been on since before the world began."""
-        self.guest_up, self._gpus = True, gpus
-        self._start_kubelet()
+        """Machines that have been on for long do not all speak in the same instant, nor each in one of its own."""
+        super().start_now(gpus)
+        self._gpus = gpus
+        self._start_kubelet(first_beat=(1 + self.place.number % _SLOTS) / _SLOTS)
+
+    def adopt(self, pod: Object) -> str:
+        """A pod that has run here since before the world began; the answer is its address."""
+        self._begin(pod)
+        return self.place.pod_address(self._pods_given)
 
     def _guest_is_up(self) -> None:
-        self.guest_up = True
-        self._time.after(self._pace.durations.kubelet_s, self._start_kubelet)
+        super()._guest_is_up()
+        self._time.after(self._durations.kubelet_s, self._start_kubelet)
 
-    def _start_kubelet(self) -> None:
+    def _start_kubelet(self, first_beat: float = 1.0) -> None:
         self._boot_id = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
         self._register()
         self._renew()
-        self._speak(restarted=True)
+        self._speak(restarted=True, first_beat=first_beat)
 
     def _first_lease(self) -> None:
         self._register()
         self._renew()
-        self._time.after(self._pace.durations.kubelet_s, lambda: self._speak(restarted=False))
+        self._time.after(self._durations.kubelet_s, lambda: self._speak(restarted=False))
 
     def _register(self) -> None:
         if self._ground.store.get("nodes", "", self.name) is None:
@@ -139,21 +133,21 @@ class Kubelet:
         else:
             self._ground.store.update("leases", nodes.renewed(lease, now))
 
-    def _speak(self, *, restarted: bool) -> None:
-        """Post the status, take up the pods again, and go on doing so."""
+    def _speak(self, *, restarted: bool, first_beat: float = 1.0) -> None:
+        """Post the status, take up the pods again, and go on doing so; `first_beat`: after which part of a period."""
         self.speaking = True
         self._beat += 1
         self._post()
         for pod in self._own_pods():
             self._take_up(pod, restarted=restarted)
         beat = self._beat
-        self._time.after(self._pace.durations.heartbeat_s, lambda: self._heartbeat(beat))
+        self._time.after(self._durations.heartbeat_s * first_beat, lambda: self._heartbeat(beat))
 
     def _heartbeat(self, beat: int) -> None:
         if beat == self._beat:
             self._renew()
             self._post()
-            self._time.after(self._pace.durations.heartbeat_s, lambda: self._heartbeat(beat))
+            self._time.after(self._durations.heartbeat_s, lambda: self._heartbeat(beat))
 
     def _post(self) -> None:
         before = self._ground.store.get("nodes", "", self.name)
@@ -206,15 +200,18 @@ class Kubelet:
         self._stage[uid_of(pod)] = "starting"
         now = self._ground.clock.utc()
         self._edit(pod, lambda item: podlife.creating(item, now, self.place.address))
-        self._time.after(self._pace.durations.kubelet_s, lambda: self._started(pod))
+        self._time.after(self._durations.kubelet_s, lambda: self._started(pod))
 
     def _started(self, pod: Object) -> None:
         if self._stage.get(uid_of(pod)) != "starting":
             return
-        self._stage[uid_of(pod)] = "running"
-        self._pods_given += 1
+        self._begin(pod)
         now, address = self._ground.clock.utc(), self.place.pod_address(self._pods_given)
         self._edit(pod, lambda item: podlife.running(item, now, address))
+
+    def _begin(self, pod: Object) -> None:
+        self._stage[uid_of(pod)] = "running"
+        self._pods_given += 1
         if podlife.ends_by_itself(pod):
             self._time.after(self._pace.training_s, lambda: self._succeeded(pod))
 
@@ -230,7 +227,7 @@ class Kubelet:
             for container in pod["spec"]["containers"]:
                 self._ground.tell(pod, self._teller, "Killing", f"Stopping container {container['name']}")
         grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
-        self._time.after(min(self._pace.durations.pod_end_s, grace_s), lambda: self._ended(pod))
+        self._time.after(min(self._durations.pod_end_s, grace_s), lambda: self._ended(pod))
 
     def _ended(self, pod: Object) -> None:
         present = self._present(pod)

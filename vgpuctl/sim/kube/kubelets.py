@@ -1,13 +1,14 @@
-"""All kubelets, and what the power of their VMs does to them."""
+"""The machines inside all VMs, most of them kubelets, and what the power of their VMs does to them."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from vgpuctl.sim.inventory import Inventory
 from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.kubelet import Kubelet, Pace, Place
+from vgpuctl.sim.kube.machine import Machine
 from vgpuctl.sim.kube.queue import Queue
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
@@ -16,27 +17,35 @@ class Kubelets:
     def __init__(self, ground: Ground, inventory: Inventory, pace: Pace, chance: random.Random) -> None:
         self._ground = ground
         self._pace = pace
-        self._by_vm = {
-            vm.name: Kubelet(ground, Place(vm, number), pace, chance) for number, vm in enumerate(inventory.vms)
+        self._kubelets = {
+            vm.name: Kubelet(ground, Place(vm, number), pace, chance)
+            for number, vm in enumerate(vm for vm in inventory.vms if vm.has_node)
         }
+        # Machines without a kubelet; those that were off or unknown are made when somebody asks for them.
+        self._others = {vm.name: self._other(on=True) for vm in inventory.vms if vm.powered_on and not vm.has_node}
         self._queue = Queue(ground.clock, self._look_at)
         ground.store.subscribe(["pods"], self._heard)
 
+    def __iter__(self) -> Iterator[Kubelet]:
+        return iter(self._kubelets.values())
+
     def __getitem__(self, vm: str) -> Kubelet:
-        return self._by_vm[vm]
+        return self._kubelets[vm]
 
-    def shut_down(self, vm: str, then: Callable[[], None]) -> None:
-        """In order: the guest goes down after a while, unless the power went before."""
-        kubelet = self._by_vm[vm]
+    def machine(self, vm: str) -> Machine:
+        """A VM that was made later, such as a clone, has a machine too; it just never joins the cluster."""
+        if vm in self._kubelets:
+            return self._kubelets[vm]
+        return self._others.setdefault(vm, self._other(on=False))
 
-        def down() -> None:
-            kubelet.halt()
-            then()
-
-        kubelet.after(self._pace.durations.guest_shutdown_s, down)
+    def _other(self, *, on: bool) -> Machine:
+        machine = Machine(self._ground.clock, self._pace.durations)
+        if on:
+            machine.start_now(gpus=0)
+        return machine
 
     def _heard(self, change: Change) -> None:
-        kubelet = self._by_vm.get(change.object["spec"].get("nodeName") or "")
+        kubelet = self._kubelets.get(change.object["spec"].get("nodeName") or "")
         if kubelet is None:
             return
         if change.type == "DELETED":
@@ -46,6 +55,6 @@ class Kubelets:
 
     def _look_at(self, key: Key) -> None:
         pod = self._ground.store.get("pods", *key)
-        kubelet = self._by_vm.get(pod["spec"].get("nodeName") or "") if pod else None
+        kubelet = self._kubelets.get(pod["spec"].get("nodeName") or "") if pod else None
         if pod is not None and kubelet is not None:
             kubelet.look_at(pod)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from vgpuctl.sim.kube import nodes, podlife
 from vgpuctl.sim.kube.ground import Ground, Teller
 from vgpuctl.sim.kube.objects import (
@@ -26,37 +28,41 @@ from vgpuctl.sim.kube.store import Change, Key, key_of
 _OWN_TAINTS = (nodes.UNREACHABLE, nodes.NOT_READY, nodes.UNSCHEDULABLE)
 _TELLER = Teller("node-controller")
 ORPHAN_S = 40.0
+MONITOR_S = 5.0
 
 
 class NodeLifecycle:
-    """Judges nodes by their Leases. One timer a node that is heard of, none for a silent one."""
+    """Judges nodes by when it last heard of them. One timer a node that is heard of, none for a silent one."""
 
     def __init__(self, ground: Ground, grace_s: float) -> None:
         self._ground = ground
         self._grace_s = grace_s
-        self._watched: set[str] = set()
+        self._heard_s: dict[str, float] = {}
         self._taint_queue = Queue(ground.clock, self._set_taints)
         ground.store.subscribe(["leases"], self._lease_changed)
         ground.store.subscribe(["nodes"], self._node_changed)
 
     def _lease_changed(self, change: Change) -> None:
         namespace, name = key_of(change.object)
-        if namespace == nodes.LEASE_NAMESPACE and change.type != "DELETED" and name not in self._watched:
-            self._watched.add(name)
-            self._ground.clock.after(self._grace_s, lambda: self._judge(name))
+        if namespace == nodes.LEASE_NAMESPACE and change.type != "DELETED":
+            self._hear_of(name)
+
+    def _hear_of(self, name: str) -> None:
+        if name not in self._heard_s:
+            self._look_later(name, self._grace_s)
+        self._heard_s[name] = self._ground.clock.now_s
+
+    def _look_later(self, name: str, delay_s: float) -> None:
+        """At one of the moments at which all nodes are looked at."""
+        due_s = math.ceil((self._ground.clock.now_s + delay_s) / MONITOR_S) * MONITOR_S
+        self._ground.clock.after(due_s - self._ground.clock.now_s, lambda: self._judge(name))
 
     def _judge(self, name: str) -> None:
-        lease = self._ground.store.get("leases", nodes.LEASE_NAMESPACE, name)
-        renewed = at(lease, "spec.renewTime") if lease else None
-        if renewed is None:
-            self._watched.discard(name)
+        silent_s = self._ground.clock.now_s - self._heard_s[name]
+        if silent_s <= self._grace_s:
+            self._look_later(name, self._grace_s - silent_s + 1e-3)
             return
-        silent_s = (self._ground.clock.utc() - from_timestamp(renewed)).total_seconds()
-        # The two clocks agree to a microsecond, no better.
-        if silent_s < self._grace_s - 1e-5:
-            self._ground.clock.after(self._grace_s - silent_s, lambda: self._judge(name))
-            return
-        self._watched.discard(name)
+        del self._heard_s[name]
         self._gone_silent(name)
 
     def _gone_silent(self, name: str) -> None:
@@ -75,7 +81,10 @@ class NodeLifecycle:
         if change.type == "DELETED":
             gone = name_of(change.object)
             self._ground.clock.after(ORPHAN_S, lambda: self._collect_orphans(gone))
-        elif set(own_taints(change.object)) != _present(change.object):
+            return
+        if change.type == "ADDED":
+            self._hear_of(name_of(change.object))
+        if set(own_taints(change.object)) != _present(change.object):
             self._taint_queue.add(key_of(change.object))
 
     def _set_taints(self, key: Key) -> None:

@@ -33,12 +33,16 @@ class Boot:
     gpus: int = 0
 
 
+def is_control_plane(name: str) -> bool:
+    return name.startswith("infra")
+
+
 def new_node(boot: Boot) -> Object:
     """As a kubelet registers it."""
     vm = boot.vm
     labels = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in _PLATFORM.items()}
     labels["kubernetes.io/hostname"] = vm.name
-    if vm.name.startswith("infra"):
+    if is_control_plane(vm.name):
         labels["node-role.kubernetes.io/control-plane"] = ""
     node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": vm.name, "labels": labels}}
     node |= {"spec": {"providerID": f"vsphere://{vm.uuid}"}, "status": {"conditions": []}}

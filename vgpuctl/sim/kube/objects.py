@@ -80,8 +80,11 @@ def owner_reference(owner: Object, *, controller: bool = True) -> Object:
 
 
 def condition(item: Object, wanted: str) -> Object | None:
-    conditions: list[Object] = at(item, "status.conditions") or []
-    return next((found for found in conditions if found.get("type") == wanted), None)
+    conditions: list[Object] = (item.get("status") or {}).get("conditions") or []
+    for found in conditions:
+        if found.get("type") == wanted:
+            return found
+    return None
 
 
 def set_condition(item: Object, when: datetime, wanted: Object) -> None:
@@ -104,7 +107,7 @@ def is_true(item: Object, wanted: str) -> bool:
 
 
 def is_finished(pod: Object) -> bool:
-    return at(pod, "status.phase") in FINISHED
+    return (pod.get("status") or {}).get("phase") in FINISHED
 
 
 def is_leaving(item: Object) -> bool:

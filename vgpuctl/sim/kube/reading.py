@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable
 
 from vgpuctl.sim.kube import errors, events
 from vgpuctl.sim.kube.kinds import SCALE, Kind
 from vgpuctl.sim.kube.objects import Object
+from vgpuctl.sim.kube.pages import Pages, token_of
 from vgpuctl.sim.kube.request import Reply, Request, Target
 from vgpuctl.sim.kube.scale import scale_of
 from vgpuctl.sim.kube.selectors import field_terms, field_test, labelled
-from vgpuctl.sim.kube.store import Key, Store, key_of
+from vgpuctl.sim.kube.store import Store
 
+_SELECTORS = ("labelSelector", "fieldSelector")
 Test = Callable[[Object], bool]
 
 
@@ -56,19 +56,25 @@ def _candidates(store: Store, request: Request, target: Target) -> list[Object]:
     return store.sorted(target.kind.plural, target.namespace)
 
 
-def page(store: Store, request: Request, target: Target) -> tuple[list[Object], Object]:
+def page(store: Store, pages: Pages, request: Request, target: Target) -> tuple[list[Object], Object]:
     """The objects of one page, and the list's metadata."""
     _check_version(store, request)
-    items = matching(store, request, target)
-    version, start = store.version, None
+    asked = "\n".join((target.called, target.namespace, *(request.query.get(name, "") for name in _SELECTORS)))
     if token := request.query.get("continue"):
-        version, start = _read_token(token)
-        items = [item for item in items if key_of(item) > start]
+        if request.query.get("resourceVersion"):
+            raise errors.bad_request("specifying resource version is not allowed when using continue")
+        snapshot, start = pages.rest(token, asked)
+        items, version = snapshot.items[start:], snapshot.version
+    else:
+        items, version = matching(store, request, target), store.version
     metadata: Object = {"resourceVersion": str(version)}
     limit = request.number("limit") or 0
     if 0 < limit < len(items):
-        metadata["continue"] = _token(version, key_of(items[limit - 1]))
-        metadata["remainingItemCount"] = len(items) - limit
+        if not token:
+            pages.begin(version, asked, items)
+        metadata["continue"] = token_of(version, items[limit - 1])
+        if not any(map(request.query.get, _SELECTORS)):
+            metadata["remainingItemCount"] = len(items) - limit
         items = items[:limit]
     return [events.shown(target.kind, item) for item in items], metadata
 
@@ -93,15 +99,3 @@ def _check_version(store: Store, request: Request) -> None:
     asked = asked_version(request)
     if asked > store.version:
         raise errors.too_large_resource_version(asked, store.version)
-
-
-def _token(version: int, key: Key) -> str:
-    return base64.urlsafe_b64encode(json.dumps([version, *key]).encode()).decode()
-
-
-def _read_token(token: str) -> tuple[int, Key]:
-    try:
-        version, namespace, name = json.loads(base64.urlsafe_b64decode(token))
-        return int(version), (str(namespace), str(name))
-    except (ValueError, TypeError):
-        raise errors.bad_request("invalid continue token: continue key is not valid") from None

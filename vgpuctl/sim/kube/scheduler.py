@@ -1,190 +1,156 @@
-"""The scheduler: which node a pod may and should run on, and why not."""
+"""The scheduler: binds pods to nodes, and says why others wait."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from dataclasses import dataclass, field
 
-from vgpuctl.sim.kube import nodes
+from vgpuctl.sim.kube.board import Board
 from vgpuctl.sim.kube.ground import Ground, Teller
 from vgpuctl.sim.kube.objects import (
     Object,
-    at,
-    controller_of,
-    is_active,
+    condition,
     is_finished,
     is_leaving,
-    labels_of,
     name_of,
     namespace_of,
-    quantity,
-    requests_of,
     set_condition,
-    tolerates,
 )
 from vgpuctl.sim.kube.queue import Queue
-from vgpuctl.sim.kube.selectors import selector_test
 from vgpuctl.sim.kube.store import Change, Key, key_of
+from vgpuctl.sim.kube.wishes import CROWDED, FULL, Choice, Wish, choice, kind_of
 
 _TELLER = Teller("default-scheduler")
-_CORDON = {"key": nodes.UNSCHEDULABLE, "effect": "NoSchedule"}
-_FULL = "Insufficient "
+# A real scheduler backs off from a pod for 1 to 10 s, so its words follow a stormy cluster with a delay.
+RETELL_S = 5.0
+
+
+@dataclass(slots=True)
+class Line:
+    """Those who wait with the same wish. `against`: what speaks against each node; empty until one was refused."""
+
+    wish: Wish
+    pods: dict[Key, None] = field(default_factory=dict)
+    against: dict[str, list[str]] = field(default_factory=dict)
+    told: str = ""
+    told_s: float = 0.0
+
+    def judge(self, board: Board, names: list[str]) -> None:
+        for name in [name for name in self.against if name not in board]:
+            del self.against[name]
+        self.against |= {name: self.wish.against(board[name]) for name in names}
 
 
 class Scheduler:
-    """Tries every unbound pod when it appears and again whenever a node or a place changes."""
+    """Tries a pod when it appears, and those who wait when a node that they may like has changed or got room."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self._waiting: dict[Key, None] = {}
+        self.board = Board(ground)
+        self._lines: dict[str, Line] = {}
+        self._waiting: dict[Key, str] = {}
+        self._untried: set[Key] = set()
         self._queue = Queue(ground.clock, lambda _: self._try_all())
         ground.store.subscribe(["pods"], self._pod_changed)
-        ground.store.subscribe(["nodes"], self._node_changed)
+        ground.store.subscribe(["nodes"], lambda _: self._wake())
 
     def _pod_changed(self, change: Change) -> None:
         key, pod = key_of(change.object), change.object
         if change.type == "DELETED" or is_finished(pod) or is_leaving(pod) or pod["spec"].get("nodeName"):
-            self._waiting.pop(key, None)
-            if change.type == "DELETED" or is_finished(pod):
-                self._wake()
-        elif change.type == "ADDED" or change.before is None or change.before.get("spec") != pod.get("spec"):
-            self._waiting[key] = None
-            self._wake()
+            self._leave(key)
+        elif change.before is None or change.before.get("spec") != pod.get("spec"):
+            self._leave(key)
+            self._join(key, pod)
+        self._wake()
 
-    def _node_changed(self, change: Change) -> None:
-        if change.before is None or change.type == "DELETED" or _gist(change.before) != _gist(change.object):
-            self._wake()
+    def _join(self, key: Key, pod: Object) -> None:
+        kind = kind_of(pod)
+        if kind not in self._lines:
+            self._lines[kind] = Line(Wish(pod))
+        self._waiting[key] = kind
+        self._lines[kind].pods[key] = None
+        self._untried.add(key)
+
+    def _leave(self, key: Key) -> None:
+        kind = self._waiting.pop(key, None)
+        if kind is not None:
+            self._untried.discard(key)
+            del self._lines[kind].pods[key]
+            if not self._lines[kind].pods:
+                del self._lines[kind]
 
     def _wake(self) -> None:
-        if self._waiting:
+        """Without anybody waiting it is of no interest what has become free."""
+        if not self._waiting:
+            self.board.stirred.clear()
+        elif self.board.stirred or self._untried:
             self._queue.add(("", ""))
 
     def _try_all(self) -> None:
-        """Pods that ask for the same and were refused once in this pass are refused without looking again."""
-        round_ = Round(self._ground)
-        refused: dict[str, str] = {}
-        for key in tuple(self._waiting):
-            pod = self._ground.store.get("pods", *key)
-            if pod is None:
-                continue
-            kind = _wish(pod)
-            node = None if kind in refused else round_.best(pod)
-            if node is None:
-                refused.setdefault(kind, round_.explain(pod) if kind not in refused else "")
-                self._refuse(pod, refused[kind])
-            else:
-                round_.take(pod, node)
-                self._bind(pod, name_of(node))
+        stirred = self.board.there(sorted(self.board.stirred))
+        self.board.stirred.clear()
+        for line in tuple(self._lines.values()):
+            self._serve(line, stirred)
 
-    def _bind(self, pod: Object, node: str) -> None:
+    def _serve(self, line: Line, stirred: list[str]) -> None:
+        """Whoever was refused once needs to look at those nodes only in which something has changed since."""
+        choose = Choice(self.board, line.wish, stirred) if line.against else choice(self.board, line.wish)
+        bound = 0
+        for key in tuple(line.pods):
+            node = choose.best()
+            if node is None:
+                break
+            self._bind(key, node)
+            bound += 1
+        if line.pods:
+            line.judge(self.board, stirred if line.against and not bound else list(self.board))
+            self._tell(line)
+
+    def _bind(self, key: Key, node: str) -> None:
         now = self._ground.clock.utc()
 
         def bind(item: Object) -> None:
             item["spec"]["nodeName"] = node
             set_condition(item, now, {"type": "PodScheduled", "status": "True"})
 
-        self._ground.store.edit("pods", namespace_of(pod), name_of(pod), bind)
-        said = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node}"
-        self._ground.tell(pod, _TELLER, "Scheduled", said)
+        if pod := self._ground.store.edit("pods", *key, bind):
+            said = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node}"
+            self._ground.tell(pod, _TELLER, "Scheduled", said)
 
-    def _refuse(self, pod: Object, why: str) -> None:
-        now = self._ground.clock.utc()
+    def _tell(self, line: Line) -> None:
+        """New pods are told at once why they wait, the others not too often."""
+        why, now_s = _explained(line.against), self._ground.clock.now_s
+        retell = why != line.told and (not line.told or now_s >= line.told_s + RETELL_S)
+        for key in tuple(line.pods):
+            if retell or key in self._untried:
+                self._refuse(key, why)
+                self._untried.discard(key)
+        if retell:
+            line.told, line.told_s = why, now_s
+        elif why != line.told:
+            self._ground.clock.after(line.told_s + RETELL_S - now_s, lambda: self._retell(line))
+
+    def _retell(self, line: Line) -> None:
+        if line.pods and _explained(line.against) != line.told:
+            self._tell(line)
+
+    def _refuse(self, key: Key, why: str) -> None:
+        now, pod = self._ground.clock.utc(), self._ground.store.get("pods", *key)
         said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
-        before = pod["metadata"]["resourceVersion"]
-        after = self._ground.store.edit(
-            "pods", namespace_of(pod), name_of(pod), lambda item: set_condition(item, now, said)
-        )
-        if after is not None and after["metadata"]["resourceVersion"] != before:
-            self._ground.tell(pod, _TELLER, "FailedScheduling", why, warning=True)
+        if pod is None or (condition(pod, "PodScheduled") or {}).items() >= said.items():
+            return
+        self._ground.store.edit("pods", *key, lambda item: set_condition(item, now, said))
+        self._ground.tell(pod, _TELLER, "FailedScheduling", why, warning=True)
 
 
-class Round:
-    """One pass over the waiting pods: what is used on each node is counted once and kept up to date."""
-
-    def __init__(self, ground: Ground) -> None:
-        self._store = ground.store
-        self._nodes = ground.store.sorted("nodes")
-        self._pods: dict[str, list[Object]] = {}
-        self._used: dict[str, Counter[str]] = {}
-
-    def best(self, pod: Object) -> Object | None:
-        """The fewest pods of its kind, then the least asked-for processors, then the name."""
-        fitting = [node for node in self._nodes if not self._against(pod, node)]
-        return min(fitting, key=lambda node: (self._alike(pod, node), self._load(node), name_of(node)), default=None)
-
-    def take(self, pod: Object, node: Object) -> None:
-        self._pods_on(node).append(pod)
-        self._used_on(node).update(requests_of(pod))
-
-    def explain(self, pod: Object) -> str:
-        against = [self._against(pod, node) for node in self._nodes]
-        if not against:
-            return "no nodes available to schedule pods"
-        total = len(against)
-        reasons = Counter(reason for reasons in against for reason in reasons)
-        texts = sorted(f"{count} {reason}" for reason, count in reasons.items())
-        full = sum(reasons[0].startswith((_FULL, "Too many")) for reasons in against if reasons)
-        helpless = [f"{full} No preemption victims found for incoming pod"] if full else []
-        helpless += [f"{total - full} Preemption is not helpful for scheduling"] if total > full else []
-        said = f"0/{total} nodes are available: "
-        return f"{said}{', '.join(texts)}. preemption: {said}{', '.join(helpless)}."
-
-    def _against(self, pod: Object, node: Object) -> list[str]:
-        """The first filter that refuses the node, in the real scheduler's order and words."""
-        if at(node, "spec.unschedulable") and not tolerates(pod, _CORDON):
-            return ["node(s) were unschedulable"]
-        taints = [taint for taint in node["spec"].get("taints") or [] if taint["effect"] != "PreferNoSchedule"]
-        if any(not tolerates(pod, taint) for taint in taints):
-            return ["node(s) had untolerated taint(s)"]
-        if not (pod["spec"].get("nodeSelector") or {}).items() <= labels_of(node).items():
-            return ["node(s) didn't match Pod's node affinity/selector"]
-        return self._lacking(pod, node)
-
-    def _lacking(self, pod: Object, node: Object) -> list[str]:
-        room = at(node, "status.allocatable") or {}
-        used = self._used_on(node)
-        lacking = []
-        for resource, amount in requests_of(pod).items():
-            # Sums of milli-units are not exact in floating point.
-            if used[resource] + amount > quantity(room.get(resource, "0")) + 1e-6:
-                lacking.append("Too many pods" if resource == "pods" else f"{_FULL}{resource}")
-        return lacking
-
-    def _alike(self, pod: Object, node: Object) -> int:
-        spreads = pod["spec"].get("topologySpreadConstraints") or []
-        if spreads:
-            matches = selector_test(spreads[0].get("labelSelector"))
-            alike = [other for other in self._pods_on(node) if matches(labels_of(other))]
-            return sum(namespace_of(other) == namespace_of(pod) for other in alike)
-        owner = (controller_of(pod) or {}).get("uid")
-        return sum((controller_of(other) or {}).get("uid") == owner for other in self._pods_on(node)) if owner else 0
-
-    def _load(self, node: Object) -> float:
-        return self._used_on(node)["cpu"] / max(0.001, quantity(at(node, "status.allocatable.cpu") or "0"))
-
-    def _pods_on(self, node: Object) -> list[Object]:
-        name = name_of(node)
-        if name not in self._pods:
-            found = self._store.where("pods", "spec.nodeName", name)
-            # A leaving pod keeps its resources until it is gone, but no longer counts as one of its kind.
-            self._pods[name] = [pod for pod in found if is_active(pod)]
-            self._used[name] = Counter()
-            for pod in found:
-                if not is_finished(pod):
-                    self._used[name].update(requests_of(pod))
-        return self._pods[name]
-
-    def _used_on(self, node: Object) -> Counter[str]:
-        self._pods_on(node)
-        return self._used[name_of(node)]
-
-
-def _gist(node: Object) -> tuple[object, ...]:
-    """What of a node matters here: not its heartbeats."""
-    return node.get("spec"), labels_of(node), at(node, "status.allocatable")
-
-
-def _wish(pod: Object) -> str:
-    spec = pod["spec"]
-    asks = [requests_of(pod), spec.get("nodeSelector"), spec.get("tolerations")]
-    return json.dumps(asks, sort_keys=True)
+def _explained(against: dict[str, list[str]]) -> str:
+    if not against:
+        return "no nodes available to schedule pods"
+    total = len(against)
+    reasons = Counter(reason for reasons in against.values() for reason in reasons)
+    texts = sorted(f"{count} {reason}" for reason, count in reasons.items())
+    full = sum(reasons[0].startswith((FULL, CROWDED)) for reasons in against.values() if reasons)
+    helpless = [f"{full} No preemption victims found for incoming pod"] if full else []
+    helpless += [f"{total - full} Preemption is not helpful for scheduling"] if total > full else []
+    said = f"0/{total} nodes are available: "
+    return f"{said}{', '.join(texts)}. preemption: {said}{', '.join(helpless)}."

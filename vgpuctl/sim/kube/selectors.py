@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 
@@ -30,7 +31,7 @@ def selector_test(selector: Object | None) -> LabelTest:
     if selector is None:
         return lambda labels: False
     wanted = selector.get("matchLabels") or {}
-    tests = [_expression(expression) for expression in selector.get("matchExpressions") or []]
+    tests = [expression_test(expression) for expression in selector.get("matchExpressions") or []]
     return lambda labels: wanted.items() <= labels.items() and all(test(labels) for test in tests)
 
 
@@ -82,13 +83,14 @@ def _requirement(part: str) -> LabelTest:
         return lambda labels: labels.get(key) == value
     if found := _SET.fullmatch(part):
         values = [value.strip() for value in found["values"].split(",")]
-        return _expression({"key": found["key"], "operator": found["operator"], "values": values})
+        return expression_test({"key": found["key"], "operator": found["operator"], "values": values})
     if found := _EXISTS.fullmatch(part):
-        return _expression({"key": found["key"], "operator": "doesnotexist" if found["not"] else "exists"})
+        return expression_test({"key": found["key"], "operator": "doesnotexist" if found["not"] else "exists"})
     raise bad_request(f"unable to parse requirement: found '{part}', expected: identifier")
 
 
-def _expression(expression: Object) -> LabelTest:
+def expression_test(expression: Object) -> LabelTest:
+    """One requirement, of a label selector or of a node affinity."""
     key, values = expression["key"], expression.get("values") or []
     match str(expression["operator"]).lower():
         case "in":
@@ -97,5 +99,14 @@ def _expression(expression: Object) -> LabelTest:
             return lambda labels: labels.get(key) not in values
         case "exists":
             return lambda labels: key in labels
+        case "gt":
+            return lambda labels: _number(labels.get(key)) > _number(values[0] if values else None)
+        case "lt":
+            return lambda labels: _number(labels.get(key)) < _number(values[0] if values else None)
         case _:
             return lambda labels: key not in labels
+
+
+def _number(text: str | None) -> float:
+    """No number is neither more nor less than another."""
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,18}", text) else math.nan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -41,9 +42,20 @@ class Shelf:
         self.forgotten = 0
         self.listeners: list[Listener] = []
         self._indexes: dict[str, dict[str, dict[Key, Object]]] = {field: {} for field in (*kind.indexed, OWNER)}
+        self._order: list[Key] | None = None
+
+    def order(self, namespace: str = "") -> list[Key]:
+        """The keys in their order, of one namespace or of all; sorted anew only after one came or went."""
+        if self._order is None:
+            self._order = sorted(self.objects)
+        if not namespace:
+            return self._order
+        return self._order[bisect_left(self._order, (namespace, "")) : bisect_left(self._order, (namespace + "\0", ""))]
 
     def put(self, change: Change) -> None:
         key = key_of(change.object)
+        if change.type != "MODIFIED":
+            self._order = None
         if change.before is not None:
             self._unindex(key, change.before)
         if change.type == "DELETED":
@@ -83,6 +95,7 @@ class Store:
 
     def __init__(self, clock: Clock, chance: random.Random, log_length: int = 20_000) -> None:
         self.version = 0
+        self.compacted = 0
         self._clock = clock
         self._chance = chance
         self._shelves = {plural: Shelf(kind, log_length) for plural, kind in STORED.items()}
@@ -95,12 +108,16 @@ class Store:
         return list(self._shelves[plural].objects.values())
 
     def sorted(self, plural: str, namespace: str = "") -> list[Object]:
-        shelf = self._shelves[plural].objects
-        return [shelf[key] for key in sorted(shelf) if not namespace or key[0] == namespace]
+        shelf = self._shelves[plural]
+        return [shelf.objects[key] for key in shelf.order(namespace)]
 
     def where(self, plural: str, field: str, value: str) -> list[Object]:
         """Objects by an indexed field, or by the uid of an owner (`OWNER`), by name."""
-        return sorted(self._shelves[plural].where(field, value), key=key_of)
+        return sorted(self.some(plural, field, value), key=key_of)
+
+    def some(self, plural: str, field: str, value: str) -> list[Object]:
+        """The same in no order that means something."""
+        return self._shelves[plural].where(field, value)
 
     def create(self, plural: str, item: Object) -> Object:
         """Store a new object; the store makes `item` its own. A given creation time is kept: worlds have a past."""
@@ -174,6 +191,7 @@ class Store:
         for shelf in self._shelves.values():
             shelf.log.clear()
             shelf.forgotten = self.version
+        self.compacted = self.version
 
     def new_uid(self) -> str:
         return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))

@@ -46,11 +46,11 @@ class ReplicaSets:
         replica_set = self._ground.store.get("replicasets", *key)
         if replica_set is None or is_leaving(replica_set):
             return
-        active = [pod for pod in self._ground.store.where("pods", OWNER, uid_of(replica_set)) if is_active(pod)]
+        active = [pod for pod in self._ground.store.some("pods", OWNER, uid_of(replica_set)) if is_active(pod)]
         missing = replica_set["spec"]["replicas"] - len(active)
         for _ in range(missing):
             self._add_pod(replica_set)
-        for pod in sorted(active, key=_worth)[: max(0, -missing)]:
+        for pod in sorted(active, key=_worth)[:-missing] if missing < 0 else ():
             self._ground.delete("pods", pod)
             self._ground.tell(replica_set, self._teller, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
         self._ground.store.edit("replicasets", *key, lambda item: _count_replicas(item, active))
@@ -113,11 +113,9 @@ class Deployments:
         self._ground.store.edit("deployments", *key, lambda item: _count_deployment(item, counts, now))
 
     def _current(self, deployment: Object) -> Object:
-        template = copied(deployment["spec"]["template"])
-        fingerprint = _fingerprint(template)
-        name = f"{name_of(deployment)}-{fingerprint}"
-        found = self._ground.store.get("replicasets", namespace_of(deployment), name)
-        return found or self._ground.create("replicasets", _new_replica_set(deployment, template, fingerprint))
+        fresh = new_replica_set(deployment)
+        found = self._ground.store.get(*_replica_set(fresh))
+        return found or self._ground.create("replicasets", fresh)
 
     def _scale(self, deployment: Object, replica_set: Object, replicas: int) -> None:
         before = replica_set["spec"]["replicas"]
@@ -138,7 +136,10 @@ def _fingerprint(template: Object) -> str:
     return "".join(_SAFE[byte % len(_SAFE)] for byte in digest[:9])
 
 
-def _new_replica_set(deployment: Object, template: Object, fingerprint: str) -> Object:
+def new_replica_set(deployment: Object) -> Object:
+    """The ReplicaSet of the deployment's present template."""
+    template = copied(deployment["spec"]["template"])
+    fingerprint = _fingerprint(template)
     mark = {HASH: fingerprint}
     template["metadata"] = (template.get("metadata") or {}) | {
         "labels": labels_of({"metadata": template.get("metadata") or {}}) | mark

@@ -16,12 +16,13 @@ from vgpuctl.sim.kube.kubelet import Pace
 from vgpuctl.sim.kube.kubelets import Kubelets
 from vgpuctl.sim.kube.lifecycle import NodeLifecycle, TaintEviction
 from vgpuctl.sim.kube.scheduler import Scheduler
+from vgpuctl.sim.kube.settling import Settler
 from vgpuctl.sim.kube.store import Store
 from vgpuctl.sim.kube.workloads import Deployments, ReplicaSets
 
 
 class KubernetesWorld:
-    """A cluster with one node for each VM. It is told what the VMs' power does (it is the vCenter's `Guests`)."""
+    """A cluster with a node for each VM that has one. It hears of the VMs' power as the vCenter's `Guests`."""
 
     def __init__(
         self,
@@ -29,7 +30,7 @@ class KubernetesWorld:
         inventory: Inventory,
         durations: Durations,
         *,
-        node_grace_s: float = 40.0,
+        node_grace_s: float = 50.0,
         training_s: float = 3600.0,
         seed: int = 1,
     ) -> None:
@@ -38,32 +39,34 @@ class KubernetesWorld:
         self.store = Store(clock, chance)
         self.ground = Ground(clock, self.store)
         self.kubelets = Kubelets(self.ground, inventory, Pace(durations, training_s), chance)
+        scheduler = Scheduler(self.ground)
         self.controllers = (
             NodeLifecycle(self.ground, node_grace_s),
             TaintEviction(self.ground),
-            Scheduler(self.ground),
+            scheduler,
             Deployments(self.ground),
             ReplicaSets(self.ground),
             Jobs(self.ground),
             Budgets(self.ground),
             GarbageCollector(self.ground),
         )
-        self.founding = Founding(self.ground, inventory, self.kubelets)
+        settler = Settler(self.ground, scheduler.board, self.kubelets)
+        self.founding = Founding(self.ground, inventory, self.kubelets, settler)
 
     def boot(self, vm: str, gpus: int) -> None:
-        self.kubelets[vm].boot(gpus)
+        self.kubelets.machine(vm).boot(gpus)
 
     def freeze(self, vm: str) -> None:
-        self.kubelets[vm].freeze()
+        self.kubelets.machine(vm).freeze()
 
     def thaw(self, vm: str) -> None:
-        self.kubelets[vm].thaw()
+        self.kubelets.machine(vm).thaw()
 
     def halt(self, vm: str) -> None:
-        self.kubelets[vm].halt()
+        self.kubelets.machine(vm).halt()
 
     def shut_down(self, vm: str, then: Callable[[], None]) -> None:
-        self.kubelets.shut_down(vm, then)
+        self.kubelets.machine(vm).shut_down(then)
 
     def running(self, vm: str) -> bool:
-        return self.kubelets[vm].running
+        return self.kubelets.machine(vm).running

@@ -1,0 +1,57 @@
+"""Workloads that have run since long before the world began: their pods stand where there is room, at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from vgpuctl.sim.kube import podlife
+from vgpuctl.sim.kube.board import Board
+from vgpuctl.sim.kube.ground import Ground
+from vgpuctl.sim.kube.kubelets import Kubelets
+from vgpuctl.sim.kube.objects import Object, set_condition, timestamp
+from vgpuctl.sim.kube.wishes import Wish, choice
+from vgpuctl.sim.kube.workloads import new_pod, new_replica_set
+
+_AGE = timedelta(days=7)
+
+
+class Settler:
+    def __init__(self, ground: Ground, board: Board, kubelets: Kubelets) -> None:
+        self._ground = ground
+        self._board = board
+        self._kubelets = kubelets
+
+    def settle(self, owner: Object | None) -> None:
+        """What finds no room is left to the controllers, which will have it wait."""
+        if owner is None:
+            return
+        above = new_replica_set(owner) if owner["kind"] == "Deployment" else owner
+        first = self._ground.prepared("pods", new_pod(self._with_uid(above), ""))
+        choose = choice(self._board, Wish(first))
+        if choose.best() is None:
+            return
+        wanted: int = owner["spec"].get("replicas") or owner["spec"].get("parallelism") or 1
+        if owner["kind"] == "Deployment":
+            above["spec"]["replicas"] = wanted
+            self._ground.create("replicasets", above)
+        for _ in range(wanted):
+            if node := choose.best():
+                self._place(first, node)
+
+    def _with_uid(self, owner: Object) -> Object:
+        owner["metadata"].setdefault("uid", self._ground.store.new_uid())
+        return owner
+
+    def _place(self, first: Object, node: str) -> None:
+        """Thousands of these are made: what all pods of a template have in common is shared, not copied."""
+        store, now = self._ground.store, self._ground.clock.utc() - _AGE
+        metadata = first["metadata"]
+        own = {"name": f"{metadata['generateName']}{store.suffix()}", "uid": store.new_uid()}
+        own["creationTimestamp"] = timestamp(now)
+        pod = first | {"metadata": metadata | own, "spec": first["spec"] | {"nodeName": node}}
+        pod["status"] = dict(first["status"])
+        kubelet = self._kubelets[node]
+        set_condition(pod, now, {"type": "PodScheduled", "status": "True"})
+        podlife.creating(pod, now, kubelet.place.address)
+        podlife.running(pod, now, kubelet.adopt(pod))
+        store.create("pods", pod)
