@@ -74,7 +74,7 @@ class Estate:
                 vm,
                 Operation.SUSPEND,
                 self.durations.suspend_s,
-                begin=partial(_require, vm, Power.SUSPENDED, Power.ON),
+                begin=partial(_require, vm, Power.ON, Power.ON),
                 finish=partial(self._now_suspended, vm),
             )
         )
@@ -149,7 +149,7 @@ class Estate:
             self.guests.boot(vm.name, len(vm.vgpus))
 
     def _now_suspended(self, vm: Vm) -> None:
-        _require(vm, Power.SUSPENDED, Power.ON)  # its guest may have shut itself down meanwhile
+        _require(vm, Power.ON, Power.ON)  # its guest may have shut itself down meanwhile
         vm.power = Power.SUSPENDED
         self._leave_seats(vm)
         self.guests.freeze(vm.name)
@@ -174,7 +174,8 @@ class Estate:
             vm.vgpus[key] = vgpu
         for _, vgpu in changes.added:
             vm.vgpus[vm.fresh_key()] = vgpu
-        vm.extra_config.update(changes.extra_config)
+        kept = vm.extra_config | dict(changes.extra_config)
+        vm.extra_config = {key: value for key, value in kept.items() if value}  # an empty value takes a key away
         for name in ("memory_locked", "memory_mib", "cpus", "annotation"):
             if getattr(changes, name) is not None:
                 setattr(vm, name, getattr(changes, name))
