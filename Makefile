@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-long lint format picture wheel clean
+.PHONY: help demo test test-long test-peers lint format picture wheel clean
 
 help:                  ## Show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -12,10 +12,16 @@ demo: $(VENV)/.product ## The whole story on simulators, in under a minute
 	@$(BIN)/vgpuctl demo
 
 test: $(VENV)/.tests   ## The tests, in about a minute
-	@$(BIN)/pytest -n 2 -m "not long"
+	@$(BIN)/pytest -n 2 -m "not long and not peers"
 
 test-long: $(VENV)/.tests ## The long form: the real process killed after every single write
 	@$(BIN)/pytest -n 2 -m long
+
+test-peers: $(VENV)/.tests ## The same tests against the real programs, which are built first (needs Go)
+	@if [ -n "$(PEERS_BIN)" ]; then echo "The real programs are those in $(PEERS_BIN)."; \
+	elif command -v go >/dev/null; then $(MAKE) --no-print-directory -C tests/peers/programs; \
+	else echo "No Go here: the programs that are not in .peers/bin are not built, and their tests are skipped."; fi
+	@$(BIN)/pytest -m peers -rs
 
 lint: $(VENV)/.tests   ## ruff, mypy strict, and the one-way rule
 	@$(BIN)/ruff check .

@@ -105,7 +105,7 @@ def test_a_body_that_is_too_large_is_refused(resting: Served) -> None:
         (MERGE, {"metadata": {"name": "other"}}, 400),
         (MERGE, {"metadata": None}, 400),
         (MERGE, [1], 400),
-        (MERGE, {"spec": {"unschedulable": "yes"}}, 400),
+        (MERGE, {"spec": {"unschedulable": "yes"}}, 422),
         ("application/apply-patch+yaml", {}, 415),
     ],
 )

@@ -64,7 +64,7 @@ def test_make_has_the_targets_that_the_readme_names() -> None:
     assert {"demo", "test", "lint", "test-long"} <= named
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    assert (ROOT / ".ci" / "run").read_text().split("make ")[1:] == ["test\n", "lint\n", "test-long\n"]
+    assert (ROOT / ".ci" / "run").read_text().split("make ")[1:] == ["test\n", "lint\n", "test-long\n", "test-peers\n"]
 
 
 def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:

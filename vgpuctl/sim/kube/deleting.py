@@ -35,7 +35,7 @@ def delete(ground: Ground, request: Request, target: Target) -> Reply:
     options = _options(request)
     _check_preconditions(target.kind, item, options)
     gone = item if request.dry_run else _delete(ground, target.kind, item, options)
-    if target.kind.plural in ("pods", "namespaces"):
+    if target.kind.plural in ("pods", "namespaces") or is_leaving(gone):
         return Reply(200, gone)
     details = {"name": target.name} | ({"group": target.kind.group} if target.kind.group else {})
     return Reply(200, SUCCESS | {"details": details | {"kind": target.kind.plural, "uid": uid_of(item)}})

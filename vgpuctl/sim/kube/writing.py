@@ -79,8 +79,21 @@ def patch(ground: Ground, request: Request, target: Target) -> Object:
     item = events.stored(target.kind, item)
     if not isinstance(item.get("metadata"), dict) or item["metadata"].get("name") != target.name:
         raise errors.bad_request("metadata.name: Invalid value: field is immutable")
+    _check_patched(target.kind, item)
     stored = _store(ground, request, target.kind, before, _new_state(target, before, item))
     return events.shown(target.kind, stored)
+
+
+def _check_patched(kind: Kind, item: Object) -> None:
+    """What no longer fits the kind is a 400 where it is sent whole, but a 422 where a patch makes it so."""
+    try:
+        shapes.check(kind, without_nulls(item))
+    except errors.ApiError as error:
+        if error.code != 400:
+            raise
+        said = f"Invalid value: {error.message}"
+        cause = {"reason": "FieldValueInvalid", "message": said, "field": "patch"}
+        raise errors.ApiError(422, "Invalid", f' "" is invalid: patch: {said}', {"causes": [cause]}) from None
 
 
 def _store(ground: Ground, request: Request, kind: Kind, before: Object, item: Object) -> Object:

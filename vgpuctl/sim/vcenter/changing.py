@@ -33,7 +33,8 @@ def apply(vm: Vm, changes: Changes) -> None:
         vm.vgpus[key] = vgpu
     for _, vgpu in changes.added:
         vm.vgpus[vm.fresh_key()] = vgpu
-    vm.extra_config.update(changes.extra_config)
+    kept = vm.extra_config | dict(changes.extra_config)
+    vm.extra_config = {key: value for key, value in kept.items() if value}  # an empty value takes a key away
     for name in ("memory_mib", "cpus", "annotation"):
         if getattr(changes, name) is not None:
             setattr(vm, name, getattr(changes, name))

@@ -11,7 +11,6 @@ from vgpuctl.sim.inventory import Durations, Inventory, VmSpec
 from vgpuctl.sim.vcenter import changing, maintenance, power, refusals
 from vgpuctl.sim.vcenter.cards import Card
 from vgpuctl.sim.vcenter.course import Lane
-from vgpuctl.sim.vcenter.nodeless import EveryGuest
 from vgpuctl.sim.vcenter.records import (
     CHOICES,
     FIRST_VGPU_KEY,
@@ -41,7 +40,7 @@ class Estate:
         self.clock = clock
         self.inventory = inventory
         self.durations = durations
-        self.guests: Guests = EveryGuest(guests, inventory.vms, clock, durations)
+        self.guests = guests
         self._subscribers: list[Subscriber] = []
         self._writing = Lane()
         self.work = Tasks(clock, durations.tasks_per_host, self.changed)

@@ -56,7 +56,7 @@ def end_on(estate: Estate, vm: Vm) -> None:
 
 def begin_suspend(estate: Estate, vm: Vm) -> None:
     """The whole file is laid out at the beginning, so that two of them cannot be promised the same space."""
-    require(vm, Power.SUSPENDED, Power.ON)
+    require(vm, Power.ON, Power.ON)
     for device in unsuspendable(vm):
         raise refusals.not_suspendable(device)
     if vm.memory_mib > estate.store.free_mib:
@@ -67,7 +67,7 @@ def begin_suspend(estate: Estate, vm: Vm) -> None:
 
 
 def end_suspend(estate: Estate, vm: Vm) -> None:
-    require(vm, Power.SUSPENDED, Power.ON)  # its guest may have shut itself down meanwhile
+    require(vm, Power.ON, Power.ON)  # its guest may have shut itself down meanwhile
     vm.power = Power.SUSPENDED
     _leave_host(estate, vm)
     estate.guests.freeze(vm.name)

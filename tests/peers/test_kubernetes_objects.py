@@ -1,0 +1,259 @@
+"""Objects over plain HTTP: lists, watches, versions, patches. The same answers from our API server and a real one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.peers.clusters import JSON_PATCH, MERGE, STRATEGIC, Cluster, Object, deployment, pod
+
+
+def config_map(name: str, **labels: str) -> Object:
+    return {"metadata": {"name": name, "labels": labels}, "data": {"key": "value"}}
+
+
+@pytest.fixture
+def maps(cluster: Cluster) -> str:
+    """The path of five maps: a to e, every second one odd."""
+    path = cluster.path("configmaps")
+    for number, name in enumerate("abcde"):
+        cluster.create(path, config_map(name, parity="odd" if number % 2 else "even"))
+    return path
+
+
+def names(cluster: Cluster, path: str) -> list[str]:
+    found = [item["metadata"]["name"] for item in cluster.get(path)["items"]]
+    return [name for name in found if name != "kube-root-ca.crt"]
+
+
+def test_lists_come_in_pages(cluster: Cluster, maps: str) -> None:
+    seen: list[str] = []
+    page = cluster.get(f"{maps}?limit=2")
+    assert page["metadata"]["remainingItemCount"] >= 3
+    seen += [item["metadata"]["name"] for item in page["items"]]
+    while token := page["metadata"].get("continue"):
+        page = cluster.get(f"{maps}?limit=2&continue={token}")
+        seen += [item["metadata"]["name"] for item in page["items"]]
+    assert sorted(set(seen) - {"kube-root-ca.crt"}) == list("abcde")
+    assert len(seen) == len(set(seen))
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ("labelSelector=parity%3Dodd", "bd"),
+        ("labelSelector=parity%20notin%20(odd)%2Cparity", "ace"),
+        ("labelSelector=parity!%3Deven%2Cparity", "bd"),
+        ("labelSelector=none", ""),
+        ("fieldSelector=metadata.name%3Dc", "c"),
+        ("fieldSelector=metadata.name!%3Dc,metadata.name!%3Dkube-root-ca.crt", "abde"),
+    ],
+)
+def test_selectors(cluster: Cluster, maps: str, selector: str, found: str) -> None:
+    assert names(cluster, f"{maps}?{selector}") == list(found)
+
+
+REFUSALS: dict[str, tuple[str, str, Any, int, str]] = {
+    "no such object": ("GET", "configmaps/nobody", None, 404, "NotFound"),
+    "no such resource": ("GET", "things", None, 404, ""),
+    "the same name again": ("POST", "configmaps", config_map("a"), 409, "AlreadyExists"),
+    "another kind": (
+        "POST",
+        "configmaps",
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}},
+        400,
+        "BadRequest",
+    ),
+    "no name": ("POST", "configmaps", {"metadata": {}}, 422, "Invalid"),
+    "a bad name": ("POST", "configmaps", {"metadata": {"name": "A b"}}, 422, "Invalid"),
+    "a bad label": ("POST", "configmaps", config_map("x", key="not ok!"), 422, "Invalid"),
+    "data of a wrong type": ("POST", "configmaps", {"metadata": {"name": "x"}, "data": 1}, 400, "BadRequest"),
+    "not JSON": ("POST", "configmaps", b"{bad", 400, "BadRequest"),
+    "POST to an object": ("POST", "configmaps/a", {}, 405, "MethodNotAllowed"),
+    "an unknown field": ("GET", "configmaps?fieldSelector=spec.none%3Da", None, 400, "BadRequest"),
+    "a bad selector": ("GET", "configmaps?labelSelector=a,,!!", None, 400, "BadRequest"),
+    "a bad page": ("GET", "configmaps?limit=1&continue=abc", None, 400, "BadRequest"),
+    "a bad limit": ("GET", "configmaps?limit=x", None, 400, "BadRequest"),
+}
+
+
+@pytest.mark.parametrize("asked", REFUSALS.values(), ids=REFUSALS)
+def test_refusals(cluster: Cluster, maps: str, asked: tuple[str, str, Any, int, str]) -> None:
+    method, rest, body, code, reason = asked
+    answer = cluster.http(method, f"{maps.removesuffix('configmaps')}{rest}", body)
+    if reason:
+        answer.refused(code, reason)
+    assert answer.code == code
+
+
+def test_without_the_token_nothing_is_told(cluster: Cluster, maps: str) -> None:
+    cluster.http("GET", maps, Authorization="Bearer wrong").refused(401, "Unauthorized")
+
+
+def test_a_stale_write_is_a_conflict(cluster: Cluster, maps: str) -> None:
+    old = cluster.get(f"{maps}/a")
+    cluster.patch(f"{maps}/a", {"data": {"key": "new"}})
+    refusal = cluster.http("PUT", f"{maps}/a", old).refused(409, "Conflict")
+    assert "the object has been modified" in refusal["message"]
+    version = {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}}
+    cluster.http("PATCH", f"{maps}/a", version, MERGE).refused(409, "Conflict")
+    cluster.http("DELETE", f"{maps}/a", {"preconditions": {"uid": "another"}}).refused(409, "Conflict")
+
+
+def test_a_write_that_changes_nothing_makes_no_version(cluster: Cluster, maps: str) -> None:
+    before = cluster.get(f"{maps}/a")["metadata"]["resourceVersion"]
+    assert cluster.patch(f"{maps}/a", {"data": {"key": "value"}})["metadata"]["resourceVersion"] == before
+    assert cluster.patch(f"{maps}/a", {"data": {"key": "new"}})["metadata"]["resourceVersion"] != before
+
+
+PATCHES: dict[str, tuple[str, Any, int]] = {
+    "merge": (MERGE, {"metadata": {"labels": {"parity": None, "new": "x"}}}, 200),
+    "strategic merge": (STRATEGIC, {"data": {"more": "x"}}, 200),
+    "JSON": (JSON_PATCH, [{"op": "add", "path": "/metadata/labels/a~1b", "value": "c"}], 200),
+    "JSON, test that holds": (JSON_PATCH, [{"op": "test", "path": "/data/key", "value": "value"}], 200),
+    "JSON, test that fails": (JSON_PATCH, [{"op": "test", "path": "/data/key", "value": "x"}], 422),
+    "JSON, no such path": (JSON_PATCH, [{"op": "remove", "path": "/data/none"}], 422),
+    "JSON, not a list": (JSON_PATCH, {"op": "add"}, 400),
+    "merge, not an object": (MERGE, [1], 400),
+    "another name": (MERGE, {"metadata": {"name": "other"}}, 400),
+    "no metadata": (MERGE, {"metadata": None}, 400),
+    "a strategic patch of a wrong type": (STRATEGIC, {"data": "x"}, 422),
+    "a wrong type": (MERGE, {"data": "x"}, 422),
+    "an unknown patch": ("application/x-unknown", {}, 415),
+}
+
+
+@pytest.mark.parametrize("asked", PATCHES.values(), ids=PATCHES)
+def test_patches(cluster: Cluster, maps: str, asked: tuple[str, Any, int]) -> None:
+    content_type, patch, code = asked
+    answer = cluster.http("PATCH", f"{maps}/a", patch, content_type)
+    assert answer.code == code, answer.body
+
+
+def test_a_strategic_patch_merges_lists_by_their_key_and_a_merge_patch_replaces_them(cluster: Cluster) -> None:
+    path = cluster.path("deployments", group="apps")
+    cluster.create(path, deployment("two", 0))
+    more = {"spec": {"template": {"spec": {"containers": [{"name": "side", "image": "side:1"}]}}}}
+    merged = cluster.patch(f"{path}/two", more, STRATEGIC)["spec"]["template"]["spec"]["containers"]
+    assert {one["name"] for one in merged} == {"main", "side"}
+    replaced = cluster.patch(f"{path}/two", more, MERGE)["spec"]["template"]["spec"]["containers"]
+    assert [one["name"] for one in replaced] == ["side"]
+
+
+def test_a_dry_run_answers_and_changes_nothing(cluster: Cluster, maps: str) -> None:
+    assert cluster.http("POST", f"{maps}?dryRun=All", config_map("f")).ok()["metadata"]["uid"]
+    assert cluster.patch(f"{maps}/a?dryRun=All", {"data": {"key": "dry"}})["data"]["key"] == "dry"
+    cluster.http("DELETE", f"{maps}/b?dryRun=All").ok()
+    assert names(cluster, maps) == list("abcde")
+    assert cluster.get(f"{maps}/a")["data"] == {"key": "value"}
+
+
+def test_a_watch_goes_on_from_a_version_and_follows_its_selector(cluster: Cluster, maps: str) -> None:
+    start = cluster.get(maps)["metadata"]["resourceVersion"]
+    cluster.patch(f"{maps}/a", {"metadata": {"labels": {"parity": "odd"}}})
+    path = f"{maps}?watch=true&resourceVersion={start}&labelSelector=parity%3Dodd&timeoutSeconds=30"
+    with cluster.watch(path) as events:
+        assert _told(next(events)) == ("ADDED", "a")
+        cluster.patch(f"{maps}/a", {"data": {"key": "new"}})
+        assert _told(next(events)) == ("MODIFIED", "a")
+        cluster.patch(f"{maps}/a", {"metadata": {"labels": {"parity": "even"}}})
+        assert _told(next(events)) == ("DELETED", "a")
+        cluster.http("DELETE", f"{maps}/b").ok()
+        assert _told(next(events)) == ("DELETED", "b")
+
+
+def test_a_watch_without_a_version_begins_with_what_is_there(cluster: Cluster, maps: str) -> None:
+    with cluster.watch(f"{maps}?watch=true&labelSelector=parity%3Dodd&timeoutSeconds=30") as events:
+        assert {_told(next(events)) for _ in "bd"} == {("ADDED", "b"), ("ADDED", "d")}
+
+
+def test_a_watch_can_begin_with_all_and_a_bookmark(cluster: Cluster, maps: str) -> None:
+    options = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=30"
+    with cluster.watch(f"{maps}?watch=true&labelSelector=parity&{options}") as events:
+        assert {_told(next(events)) for _ in "abcde"} == {("ADDED", name) for name in "abcde"}
+        bookmark = next(events)
+    assert bookmark["type"] == "BOOKMARK"
+    assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+def test_a_watch_ends_when_its_time_is_up(cluster: Cluster, maps: str) -> None:
+    start = cluster.get(maps)["metadata"]["resourceVersion"]
+    path = f"{maps}?watch=true&resourceVersion={start}&timeoutSeconds=1&allowWatchBookmarks=true"
+    with cluster.watch(path) as events:
+        assert {event["type"] for event in events} <= {"BOOKMARK"}
+
+
+def test_a_watch_from_before_the_compaction_is_told_to_list_anew(cluster: Cluster, maps: str) -> None:
+    cluster.machines.compact()
+    path = f"{cluster.path('persistentvolumeclaims')}?watch=true&resourceVersion=1&timeoutSeconds=20"
+    with cluster.watch(path) as events:
+        only = next(events)
+    assert (only["type"], only["object"]["code"], only["object"]["reason"]) == ("ERROR", 410, "Expired")
+
+
+def test_a_version_that_is_to_come_is_waited_for_in_vain(cluster: Cluster, maps: str) -> None:
+    cluster.http("GET", f"{maps}?resourceVersion=999999999").refused(504, "Timeout")
+
+
+def test_the_status_is_written_by_its_own_door(cluster: Cluster) -> None:
+    path = cluster.path("deployments", group="apps")
+    cluster.create(path, deployment("still", 0, nodeSelector={"none": "none"}))
+    assert cluster.patch(f"{path}/still", {"status": {"replicas": 7}})["status"].get("replicas", 0) == 0
+    changed = cluster.patch(f"{path}/still/status", {"spec": {"replicas": 3}, "status": {"observedGeneration": 1}})
+    assert changed["spec"]["replicas"] == 0
+
+
+def test_scaling_by_its_own_door(cluster: Cluster) -> None:
+    path = cluster.path("deployments", group="apps")
+    cluster.create(path, deployment("many", 1, nodeSelector={"none": "none"}))
+    scale = cluster.get(f"{path}/many/scale")
+    assert (scale["kind"], scale["apiVersion"], scale["spec"]["replicas"]) == ("Scale", "autoscaling/v1", 1)
+    assert scale["status"]["selector"] == "app=many"
+    assert cluster.patch(f"{path}/many/scale", {"spec": {"replicas": 2}})["spec"]["replicas"] == 2
+    assert cluster.get(f"{path}/many")["spec"]["replicas"] == 2
+    cluster.until(lambda: len(cluster.pods("app=many")) == 2)
+    stale = scale | {"spec": {"replicas": 5}}
+    cluster.http("PUT", f"{path}/many/scale", stale).refused(409, "Conflict")
+
+
+def test_a_finalizer_holds_what_is_deleted(cluster: Cluster, maps: str) -> None:
+    cluster.patch(f"{maps}/a", {"metadata": {"finalizers": ["example.test/held"]}})
+    marked = cluster.http("DELETE", f"{maps}/a").ok()
+    assert marked["metadata"]["deletionTimestamp"]
+    cluster.patch(f"{maps}/a", {"metadata": {"finalizers": None}})
+    cluster.http("GET", f"{maps}/a").refused(404, "NotFound")
+
+
+def test_both_forms_of_an_event(cluster: Cluster) -> None:
+    involved = {"kind": "ConfigMap", "name": "a", "namespace": cluster.namespace}
+    told = {
+        "metadata": {"name": "told"},
+        "involvedObject": involved,
+        "reason": "Told",
+        "message": "hello",
+        "type": "Normal",
+    }
+    cluster.create(cluster.path("events"), told)
+    newer = cluster.get(cluster.path("events", "told", "events.k8s.io"))
+    assert (newer["note"], newer["regarding"]["name"], newer["reason"]) == ("hello", "a", "Told")
+
+
+def test_the_life_of_a_lease(cluster: Cluster) -> None:
+    path = cluster.path("leases", group="coordination.k8s.io")
+    spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": "2026-01-05T00:00:00.000000Z"}
+    lease = cluster.create(path, {"metadata": {"name": "acting"}, "spec": spec})
+    cluster.http("POST", path, {"metadata": {"name": "acting"}}).refused(409, "AlreadyExists")
+    mine = lease | {"spec": spec | {"holderIdentity": "two", "renewTime": "2026-01-05T00:00:01.500000Z"}}
+    taken = cluster.http("PUT", f"{path}/acting", mine).ok()
+    assert (taken["spec"]["holderIdentity"], taken["spec"]["renewTime"]) == ("two", "2026-01-05T00:00:01.500000Z")
+    cluster.http("PUT", f"{path}/acting", mine).refused(409, "Conflict")
+
+
+def test_a_pod_must_name_its_containers(cluster: Cluster) -> None:
+    refusal = cluster.http("POST", cluster.path("pods"), pod("none", containers=[])).refused(422, "Invalid")
+    assert refusal["details"]["causes"][0]["field"] == "spec.containers"
+
+
+def _told(event: Object) -> tuple[str, str]:
+    return event["type"], event["object"]["metadata"]["name"]
