@@ -48,8 +48,8 @@ def test_the_documented_examples_fit_the_simulators_inventory() -> None:
 def test_the_simulators_files_fit_their_inventory(tmp_path: Path, hosts: int, cards: int) -> None:
     inventory = story(hosts, cards)
     found = read_catalogue(catalogue(tmp_path, profiles_text(inventory)))
-    assert found.workers_with("v100-4q-4GB") == inventory.day.workers
-    assert found.workers_with("v100-16q-16GB") == inventory.night.workers
+    assert found.workers_with("v100-4q-4GB") == inventory.workers_of("v100-4q-4GB")
+    assert found.workers_with("v100-16q-16GB") == inventory.workers_of("v100-16q-16GB")
 
 
 def test_a_plain_vgpu_type_stands_for_its_profile(tmp_path: Path) -> None:

@@ -7,18 +7,18 @@ from collections import Counter
 import pytest
 
 from tests.contract.kubernetes_cluster import MERGE, PODS, Cluster
-from vgpuctl.sim.inventory import HostSpec, Inventory, Shift, VmSpec, Workload, v100
+from vgpuctl.sim.inventory import Group, HostSpec, Inventory, VmSpec, Workload, usual_shifts, v100
 from vgpuctl.sim.kube.objects import at, is_true, name_of
 
 WORKERS = tuple(f"worker-{n}" for n in range(1, 41))
-DAY = Shift("v100-4q-4GB", "grid_v100-4q", WORKERS[:30])
-NIGHT = Shift("v100-16q-16GB", "grid_v100-16q", WORKERS[30:])
+DAY = Group("v100-4q-4GB", ("grid_v100-4q",), WORKERS[:30])
+NIGHT = Group("v100-16q-16GB", ("grid_v100-16q",), WORKERS[30:])
 
 
 def estate() -> Inventory:
     """300 nodes and 100 VMs that have none."""
     asleep = [VmSpec(name, "esx-1") for name in NIGHT.workers]
-    awake = [VmSpec(name, "esx-1", powered_on=True, vgpus=(DAY.vgpu,)) for name in DAY.workers]
+    awake = [VmSpec(name, "esx-1", powered_on=True, vgpus=DAY.vgpus) for name in DAY.workers]
     others = [VmSpec(f"node-{n}", "esx-1", powered_on=True) for n in range(260)]
     without = [VmSpec(f"vm-{n}", "esx-1", powered_on=n < 50, has_node=False) for n in range(100)]
     workloads = (
@@ -27,7 +27,8 @@ def estate() -> Inventory:
         Workload(name="training", replicas=10, kind="Job", profile=NIGHT.profile),
     )
     host = HostSpec("esx-1", (v100(0),))
-    return Inventory("gpu", (host,), (*asleep, *awake, *others, *without), DAY, NIGHT, workloads)
+    vms = (*asleep, *awake, *others, *without)
+    return Inventory("gpu", (host,), vms, (DAY, NIGHT), usual_shifts(DAY, NIGHT), workloads)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.support.reckoning import (
     types_of,
 )
 from vgpuctl.sim.card_models import MODELS, CardMode
-from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, Shift, VmSpec, pci_id
+from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, VmSpec, pci_id
 from vgpuctl.sim.vcenter.records import Changes, Host, Task, Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
 
@@ -50,8 +50,7 @@ def world_of(cards: list[list[tuple[str, str]]], vms: list[VmSpec], **settings: 
         )
         for number, kinds in enumerate(cards, start=1)
     )
-    nobody = Shift("", "", ())
-    inventory = Inventory("gpu", hosts, tuple(vms), nobody, nobody, **settings)  # type: ignore[arg-type]
+    inventory = Inventory("gpu", hosts, tuple(vms), **settings)  # type: ignore[arg-type]
     return World(inventory, Durations.instant())
 
 

@@ -17,8 +17,8 @@ from tests.peers.control_plane import ControlPlane, kubeconfig
 from tests.peers.machines import OurMachines, RealMachines
 from tests.peers.ours import USER, OurServers
 from tests.peers.processes import until
-from tests.peers.vcenters import QUARTER, TASK_S, WHOLE, Client, Vcenter, detach, vcsim
-from vgpuctl.sim.inventory import Durations, HostSpec, Inventory, Shift, VmSpec, story, v100
+from tests.peers.vcenters import QUARTER, TASK_S, Client, Vcenter, detach, vcsim
+from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, story, v100
 
 NODES = ("worker-1", "worker-2", "worker-3")
 PACE = Durations(suspend_s=TASK_S, power_on_s=TASK_S, guest_boot_s=0.1, kubelet_s=0.2, pod_end_s=0.1)
@@ -55,8 +55,8 @@ def our_cluster(logs: Path) -> Iterator[Cluster]:
     folder = logs / "our-kubernetes"
     folder.mkdir()
     vms = tuple(VmSpec(name, "esx-1", vgpus=(QUARTER,), memory_locked=True) for name in NODES)
-    day, night = Shift("v100-4q-4GB", QUARTER, NODES), Shift("v100-16q-16GB", WHOLE, ())
-    servers = OurServers(folder, Inventory("gpu", (HostSpec("esx-1", (v100(0),)),), vms, day, night), PACE)
+    day = Group("v100-4q-4GB", (QUARTER,), NODES)
+    servers = OurServers(folder, Inventory("gpu", (HostSpec("esx-1", (v100(0),)),), vms, (day,)), PACE)
     servers.up()
     try:
         for name in NODES:

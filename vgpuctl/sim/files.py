@@ -9,7 +9,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from vgpuctl.sim.inventory import Inventory
+from vgpuctl.sim.inventory import Inventory, Shift
 
 PROFILES = """\
 # Which vGPU profiles there are, and which worker VM carries which.
@@ -20,10 +20,7 @@ label: vgpu.type
 
 # A name of your own for each vSphere vGPU type. The name becomes the label's value.
 profiles:
-  {day.profile}:
-    vgpu: {day.vgpu}
-  {night.profile}:
-    vgpu: {night.vgpu}
+{profiles}
 
 # VM names, or ranges of them. What is not named here is never touched.
 workers:
@@ -36,12 +33,7 @@ version: 1
 timezone: Europe/Berlin
 
 shifts:
-  day:
-    starts: "0 8 * * *"      # standard cron: minute, hour, day, month, weekday
-    profiles: [{day.profile}]
-  night:
-    starts: "0 20 * * *"
-    profiles: [{night.profile}]
+{shifts}
 
 # How pods leave a node; the names are kubectl drain's.
 drain:
@@ -88,17 +80,26 @@ def _write(path: Path, text: str, *, secret: bool = False) -> None:
 
 
 def profiles_text(inventory: Inventory) -> str:
-    lines = [
-        f"  {pattern}: {shift.profile}"
-        for shift in (inventory.day, inventory.night)
-        for pattern in _ranges(shift.workers)
-    ]
-    lines.sort(key=lambda line: [int(n) for n in re.findall(r"\d+", line)[:1]])
-    return PROFILES.format(day=inventory.day, night=inventory.night, workers="\n".join(lines))
+    profiles = [f"  {group.profile}:\n    vgpu: {_one_or_list(group.vgpus)}" for group in inventory.groups]
+    workers = [f"  {pattern}: {group.profile}" for group in inventory.groups for pattern in _ranges(group.workers)]
+    workers.sort(key=lambda line: [int(n) for n in re.findall(r"\d+", line)[:1]])
+    return PROFILES.format(profiles="\n".join(profiles), workers="\n".join(workers))
 
 
 def timetable_text(inventory: Inventory) -> str:
-    return DAY_NIGHT.format(day=inventory.day, night=inventory.night)
+    return DAY_NIGHT.format(shifts="\n".join(map(_shift_text, inventory.shifts)))
+
+
+def _shift_text(shift: Shift) -> str:
+    """What the fields of the line mean is said once, where it is first met."""
+    starts = f'    starts: "{shift.starts}"'
+    if shift.name == "day":
+        starts = f"{starts:<29}# standard cron: minute, hour, day, month, weekday"
+    return f"  {shift.name}:\n{starts}\n    profiles: [{', '.join(shift.profiles)}]"
+
+
+def _one_or_list(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
 
 def _ranges(names: tuple[str, ...]) -> list[str]:

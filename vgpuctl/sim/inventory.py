@@ -106,12 +106,21 @@ class VmSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """The workers of one profile, and the pods that want it."""
+class Group:
+    """The workers of one profile, and the vGPUs that each of them shall have."""
 
     profile: str
-    vgpu: str
+    vgpus: tuple[str, ...]
     workers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """`starts`: a standard cron line. `profiles`: whose workers are awake in it."""
+
+    name: str
+    starts: str
+    profiles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +128,7 @@ class Workload:
     """Pods that stand in the cluster. With a profile they choose its nodes and want a GPU.
 
     `budget`: a PodDisruptionBudget over them, such as {"minAvailable": 4}.
-    `after_day`: created once all day workers are ready, as if by somebody who waited for them.
+    `after_day`: created once all workers of the first shift are ready, as if by somebody who waited for them.
     """
 
     name: str
@@ -132,7 +141,9 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """`datastore_free_mib`: room for suspend files.
+    """`groups` and `shifts`: the wishes that fit it, of which the servers know nothing.
+
+    `datastore_free_mib`: room for suspend files.
 
     `drs`: a power-on or resume that its host has no room for lands on the first host of the cluster that has.
     """
@@ -140,11 +151,20 @@ class Inventory:
     cluster: str
     hosts: tuple[HostSpec, ...]
     vms: tuple[VmSpec, ...]
-    day: Shift
-    night: Shift
+    groups: tuple[Group, ...] = ()
+    shifts: tuple[Shift, ...] = ()
     workloads: tuple[Workload, ...] = ()
     datastore_free_mib: int = 90 * 1024 * GIB_IN_MIB
     drs: bool = False
+
+    def workers_of(self, profile: str) -> tuple[str, ...]:
+        return next((group.workers for group in self.groups if group.profile == profile), ())
+
+    @property
+    def first_awake(self) -> tuple[str, ...]:
+        """The workers of the first shift."""
+        first = self.shifts[0].profiles if self.shifts else ()
+        return tuple(worker for profile in first for worker in self.workers_of(profile))
 
 
 def v100(index: int) -> CardSpec:
@@ -155,7 +175,14 @@ def pci_id(index: int) -> str:
     return f"0000:{0x3B + index:02x}:00.0"
 
 
-def usual_workloads(day: Shift, night: Shift) -> tuple[Workload, ...]:
+def usual_shifts(day: Group, *night: Group) -> tuple[Shift, ...]:
+    return (
+        Shift("day", "0 8 * * *", (day.profile,)),
+        Shift("night", "0 20 * * *", tuple(group.profile for group in night)),
+    )
+
+
+def usual_workloads(day: Group, night: Group) -> tuple[Workload, ...]:
     """A pod for each worker, and a gateway of three that keeps two."""
     return (
         Workload(name="notebooks", replicas=len(day.workers), profile=day.profile),
@@ -175,6 +202,7 @@ def story(hosts: int = 1, cards: int = 1) -> Inventory:
         vms += [VmSpec(name, f"esx-{number // cards + 1}") for name in names]
         day_workers += names[:4]
         night_workers += names[4:]
-    day = Shift("v100-4q-4GB", "grid_v100-4q", tuple(day_workers))
-    night = Shift("v100-16q-16GB", "grid_v100-16q", tuple(night_workers))
-    return Inventory("gpu", host_specs, tuple(vms), day, night, usual_workloads(day, night))
+    day = Group("v100-4q-4GB", ("grid_v100-4q",), tuple(day_workers))
+    night = Group("v100-16q-16GB", ("grid_v100-16q",), tuple(night_workers))
+    workloads = usual_workloads(day, night)
+    return Inventory("gpu", host_specs, tuple(vms), (day, night), usual_shifts(day, night), workloads)

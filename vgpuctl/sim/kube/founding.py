@@ -24,11 +24,12 @@ _SILENCE = timedelta(days=1)
 
 
 class Founding:
-    """Puts everything in place at once, then waits for the day workers to create what came after them."""
+    """Puts everything in place at once, then waits for the first shift's workers to create what came after them."""
 
     def __init__(self, ground: Ground, inventory: Inventory, kubelets: Kubelets, settler: Settler) -> None:
         self._ground = ground
         self._inventory = inventory
+        self._first_awake = frozenset(inventory.first_awake)
         self._settler = settler
         for name in NAMESPACES:
             ground.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -60,9 +61,9 @@ class Founding:
 
     def _label(self, node: Object, vm: VmSpec) -> None:
         """A worker that has been at work for long has its label."""
-        for shift in (self._inventory.day, self._inventory.night):
-            if vm.name in shift.workers and vm.vgpus == (shift.vgpu,):
-                node["metadata"]["labels"][PROFILE_LABEL] = shift.profile
+        for group in self._inventory.groups:
+            if vm.name in group.workers and vm.vgpus == group.vgpus:
+                node["metadata"]["labels"][PROFILE_LABEL] = group.profile
 
     def _add_control_plane(self, node: str) -> None:
         owner = self._ground.store.get("nodes", "", node)
@@ -85,11 +86,11 @@ class Founding:
         return self._ground.create(plural, job(workload) if workload.kind == "Job" else deployment(workload))
 
     def _node_changed(self, change: Change) -> None:
-        if change.object["metadata"]["name"] in self._inventory.day.workers and _takes_pods(change.object):
+        if change.object["metadata"]["name"] in self._first_awake and _takes_pods(change.object):
             self._queue.add(("", ""))
 
     def _look(self, _: Key) -> None:
-        found = [self._ground.store.get("nodes", "", name) for name in self._inventory.day.workers]
+        found = [self._ground.store.get("nodes", "", name) for name in self._first_awake]
         if all(node is not None and _takes_pods(node) for node in found):
             self._end()
             for workload in self._inventory.workloads:
