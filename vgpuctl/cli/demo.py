@@ -50,8 +50,8 @@ def command(
 
     Nothing outside this machine is touched, and nothing is left running.
     """
+    from vgpuctl.sim.errors import SimError  # noqa: PLC0415
     from vgpuctl.sim.lifecycle import start_detached, stop  # noqa: PLC0415
-    from vgpuctl.sim.remote import SimError  # noqa: PLC0415
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(ExitCode.INTERRUPTED)))
     with tempfile.TemporaryDirectory(prefix="vgpuctl-demo-") as name:

@@ -28,7 +28,7 @@ DirOption = Annotated[
 
 @contextmanager
 def sim_explained() -> Iterator[None]:
-    from vgpuctl.sim.remote import SimError  # noqa: PLC0415
+    from vgpuctl.sim.errors import SimError  # noqa: PLC0415
 
     try:
         yield

@@ -93,7 +93,7 @@ def list_(dir: DirOption, output: OutputOption = Output.TABLE) -> None:
 def clear(
     dir: DirOption, ids: Annotated[list[str] | None, typer.Argument(help="Their numbers; all without one.")] = None
 ) -> None:
-    """Take faults away. What hangs or is down goes on.
+    """Take faults away. A task that hangs goes on, a server that was down comes back.
 
     Example:
 

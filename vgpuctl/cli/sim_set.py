@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -78,6 +79,41 @@ def durations(
 
 
 @app.command()
+def vm(
+    dir: DirOption,
+    name: Annotated[str, typer.Argument(help="The VM's name.")],
+    question: Annotated[str | None, typer.Option(help="What it asks at each power-on; empty for nothing.")] = None,
+    answer: Annotated[int | None, typer.Option(help="Answer it: 0 cancels the power-on, 1 and 2 let it go on.")] = None,
+    tools: Annotated[bool | None, typer.Option("--tools/--no-tools", help="Do VMware Tools run in its guest?")] = None,
+) -> None:
+    """Make a VM difficult, or easy again.
+
+    Examples:
+
+      vgpuctl sim set vm worker-5 --question "This virtual machine might have been moved or copied."
+      vgpuctl sim set vm worker-5 --answer 2
+      vgpuctl sim set vm worker-1 --no-tools
+    """
+    asked = {"question": question, "answer": answer, "tools": tools}
+    _told(dir, "vm", {"name": name, **{key: value for key, value in asked.items() if value is not None}})
+
+
+@app.command()
+def host(
+    dir: DirOption,
+    name: Annotated[str, typer.Argument(help="The host's name.")],
+    maintenance: Annotated[bool, typer.Option("--maintenance/--no-maintenance", help="Nothing starts there then.")],
+) -> None:
+    """Put a host into maintenance mode, or take it out, whatever runs there.
+
+    Example:
+
+      vgpuctl sim set host esx-1 --maintenance
+    """
+    _told(dir, "host", {"name": name, "maintenance": maintenance})
+
+
+@app.command()
 def person(
     dir: DirOption,
     act: Annotated[list[str], typer.Argument(metavar="ACT NAME [CHANGE]")],
@@ -98,6 +134,16 @@ def person(
     with sim_explained():
         ask(dir.resolve(), "POST", "person", {"act": sentence, "in": seconds(in_) if in_ else 0})
     console().print(f"A person will {sentence} in {in_}." if in_ else f"A person: {sentence}.")
+
+
+def _told(folder: Path, what: str, asked: dict[str, Any]) -> None:
+    from vgpuctl.sim.remote import ask  # noqa: PLC0415
+
+    with sim_explained():
+        found = ask(folder.resolve(), "POST", what, asked)
+    console().print(
+        ", ".join(f"{key}: {value!r}" if key == "question" else f"{key}: {value}" for key, value in found.items())
+    )
 
 
 def _duration(change: str) -> tuple[str, Any]:

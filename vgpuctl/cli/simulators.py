@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.sim_access import DirOption, sim_explained
 from vgpuctl.cli.words import count
 from vgpuctl.model.errors import ExitCode
+
+if TYPE_CHECKING:
+    from vgpuctl.sim.inventory import Durations, Inventory
 
 app = typer.Typer(no_args_is_help=True, help="A simulated vCenter and Kubernetes on loopback, to try things on.")
 app.add_typer(sim_faults.app, name="fault")
@@ -26,6 +29,9 @@ def up(
     instant: Annotated[bool, typer.Option("--instant", help="Suspending, starting and booting take no time.")] = False,
     hosts: Annotated[int, typer.Option(min=1, max=1000, help="How many ESXi hosts.")] = 1,
     cards: Annotated[int, typer.Option(min=1, max=16, help="How many cards in each.")] = 1,
+    scenario: Annotated[
+        str | None, typer.Option(metavar="FILE|NAME", help="Another world, from YAML; see sim scenarios.")
+    ] = None,
 ) -> None:
     """Start both servers: for each card four day workers with a quarter and one night worker with all of it.
 
@@ -33,35 +39,81 @@ def up(
 
       vgpuctl sim up --dir /tmp/lab --detach && . /tmp/lab/env
       vgpuctl status
+      vgpuctl sim up --dir /tmp/lab --scenario two-cards-performance
     """
     from vgpuctl.sim.lifecycle import refuse_second, start_detached  # noqa: PLC0415
 
     folder = dir.resolve()
     with sim_explained():
+        durations, inventory = _world(scenario, hosts, cards, instant)
         folder.mkdir(parents=True, exist_ok=True)
         refuse_second(folder)
-        if not detach:
-            _serve(folder, instant, hosts, cards)
+        if detach:
+            start_detached(folder, _arguments(scenario, hosts, cards, instant))
+        else:
+            _serve(folder, inventory, durations)
             return
-        arguments = ["--hosts", str(hosts), "--cards", str(cards), *(["--instant"] if instant else [])]
-        start_detached(folder, arguments)
     console().print(
-        f"A vCenter and a Kubernetes with {count(hosts, 'host')}, {count(hosts * cards, 'card')} and "
-        f"{5 * hosts * cards} workers answer on loopback.\n\n"
+        f"A vCenter and a Kubernetes with {count(len(inventory.hosts), 'host')}, "
+        f"{count(sum(len(host.cards) for host in inventory.hosts), 'card')} and "
+        f"{count(sum(len(group.workers) for group in inventory.groups), 'worker')} answer on loopback.\n\n"
         f"  . {folder}/env              for vgpuctl, kubectl and govc\n"
         f"  vgpuctl sim down --dir {folder}"
     )
 
 
-def _serve(folder: Path, instant: bool, hosts: int, cards: int) -> None:
-    import asyncio  # noqa: PLC0415
-
+def _world(scenario: str | None, hosts: int, cards: int, instant: bool) -> tuple[Durations, Inventory]:
+    """Read before anything is started, so that a mistake is told at once."""
     from vgpuctl.sim.inventory import Durations, story  # noqa: PLC0415
-    from vgpuctl.sim.server import Simulation  # noqa: PLC0415
 
     durations = Durations.instant() if instant else Durations()
+    if scenario is None:
+        return durations, story(hosts, cards)
+    from vgpuctl.sim.scenarios import found  # noqa: PLC0415
+    from vgpuctl.sim.scenarios.scenario import read_scenario  # noqa: PLC0415
+
+    if (hosts, cards) != (1, 1):
+        raise typer.BadParameter("a scenario says itself how many hosts and cards there are")
+    return durations, read_scenario(found(scenario), durations)
+
+
+def _arguments(scenario: str | None, hosts: int, cards: int, instant: bool) -> list[str]:
+    from vgpuctl.sim.scenarios import found  # noqa: PLC0415
+
+    world = ["--hosts", str(hosts), "--cards", str(cards)]
+    if scenario is not None:
+        world = ["--scenario", str(found(scenario).resolve())]
+    return [*world, *(["--instant"] if instant else [])]
+
+
+def _serve(folder: Path, inventory: Inventory, durations: Durations) -> None:
+    import asyncio  # noqa: PLC0415
+
+    from vgpuctl.sim.server import Simulation  # noqa: PLC0415
+
     console().print(f"Serving; Ctrl-C ends it. In another shell:  . {folder}/env")
-    asyncio.run(Simulation(folder, story(hosts, cards), durations).serve())
+    asyncio.run(Simulation(folder, inventory, durations).serve())
+
+
+@app.command()
+def scenarios(
+    name: Annotated[str | None, typer.Argument(help="Print this one, to begin one of your own.")] = None,
+) -> None:
+    """The scenarios that come with vgpuctl.
+
+    Examples:
+
+      vgpuctl sim scenarios
+      vgpuctl sim scenarios a100-mig > my.yaml && vgpuctl sim up --dir lab --scenario my.yaml
+    """
+    from vgpuctl.sim.scenarios import EXAMPLES, found, summary  # noqa: PLC0415
+
+    if name is not None:
+        with sim_explained():
+            typer.echo(found(name).read_text(), nl=False)
+        return
+    for each, path in EXAMPLES.items():
+        console().print(f"{each:<26}{summary(path)}")
 
 
 @app.command()

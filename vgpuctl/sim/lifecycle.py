@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from vgpuctl.sim.remote import SimError, ask
+from vgpuctl.sim.errors import SimError
+from vgpuctl.sim.remote import ask
 
 START_WITHIN_S = 30.0
 END_WITHIN_S = 10.0

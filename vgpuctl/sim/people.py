@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from vgpuctl.sim.kube.request import Request
 from vgpuctl.sim.vcenter.estate import Estate
 from vgpuctl.sim.vcenter.records import Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.words import nearest
 
 MERGE = "application/merge-patch+json"
 
@@ -52,9 +52,8 @@ class People:
         """Is it one that can be understood? Names are looked up when it is done: they may not be there yet."""
         verb, *words = sentence.split() or [""]
         if verb not in self._acts:
-            near = difflib.get_close_matches(verb, self._acts, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; they can: {', '.join(sorted(self._acts))}"
-            raise NotDone(f"nobody can {verb or 'do nothing'}{hint}")
+            acts = f"; people can: {', '.join(sorted(self._acts))}"
+            raise NotDone(f"nobody can {verb or 'do nothing'}{nearest(verb, self._acts) or acts}")
         if len(words) != (2 if verb == "label" else 1):
             raise NotDone(f"{verb} wants {'a node and key=value' if verb == 'label' else 'one name'}")
 

@@ -9,12 +9,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from vgpuctl.sim.errors import SimError
+
 ANSWER_WITHIN_S = 10.0
 LEAP_WITHIN_S = 600.0
-
-
-class SimError(Exception):
-    """Something a person should read."""
 
 
 def ask(

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from vgpuctl.sim.control.desk import Desk
 from vgpuctl.sim.control.rules import NotUnderstood
 from vgpuctl.sim.people import NotDone
+from vgpuctl.sim.vcenter.refusals import Refusal
 
 Document = dict[str, Any]
 Deed = Callable[[Document], Document]
@@ -41,6 +42,8 @@ def control_app(desk: Desk, token: str) -> Starlette:
             route("durations", "GET", desk.durations),
             route("durations", "POST", desk.set_durations),
             route("person", "POST", desk.send_person),
+            route("vm", "POST", desk.set_vm),
+            route("host", "POST", desk.set_host),
         ]
     )
 
@@ -52,7 +55,7 @@ async def _answered(request: Request, token: str, deed: Deed) -> Response:
     try:
         asked = await _document(request.body)
         return JSONResponse(deed(asked))
-    except (NotUnderstood, NotDone, TypeError, ValueError, KeyError) as error:
+    except (NotUnderstood, NotDone, Refusal, TypeError, ValueError, KeyError) as error:
         return JSONResponse({"error": str(error)}, status_code=400)
 
 

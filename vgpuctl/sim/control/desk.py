@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from vgpuctl.sim.control.rules import NotUnderstood, document, rule_of
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import How, Standing
 from vgpuctl.sim.people import NotDone
+from vgpuctl.sim.words import nearest
 from vgpuctl.sim.world import World
 
 Document = dict[str, Any]
+Thing = TypeVar("Thing")
 LONGEST_LEAP_S = 31 * 24 * 3600.0
 
 
@@ -98,6 +100,23 @@ class Desk:
             people.act(act)
         return {"act": act, "in": in_s}
 
+    def set_vm(self, asked: Document) -> Document:
+        estate = self._world.estate
+        vm = _named(estate.vms, asked, "VM")
+        if "question" in asked:
+            estate.ask(vm, str(asked["question"]))
+        if "tools" in asked:
+            estate.set_tools(vm, bool(asked["tools"]))
+        if "answer" in asked:
+            estate.answer(vm, str(asked["answer"]))
+        return {"name": vm.name, "question": vm.asks, "tools": vm.tools}
+
+    def set_host(self, asked: Document) -> Document:
+        estate = self._world.estate
+        host = _named(estate.hosts, asked, "host")
+        estate.set_maintenance(host, bool(asked["maintenance"]))
+        return {"name": host.name, "maintenance": bool(asked["maintenance"])}
+
     def _advance(self, seconds: float) -> None:
         if not 0 < seconds <= LONGEST_LEAP_S:
             raise NotUnderstood("the clock only goes forward, by a month at most")
@@ -105,7 +124,16 @@ class Desk:
 
     def _clear(self, standing: Standing) -> None:
         self._world.calls.faults.clear(standing.id)
+        if standing.rule.effect.how is How.TASK_HANGS:
+            self._world.estate.work.let_go()
         self._doors_changed()
+
+
+def _named(known: Mapping[str, Thing], asked: Document, kind: str) -> Thing:
+    name = str(asked.get("name", ""))
+    if name not in known:
+        raise NotUnderstood(f"there is no {kind} {name}{nearest(name, known)}")
+    return known[name]
 
 
 def _tried(act: Callable[[str], None], sentence: str) -> None:

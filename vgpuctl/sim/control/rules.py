@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from vgpuctl.sim.kube.kinds import KINDS
 from vgpuctl.sim.vcenter import app as _  # noqa: F401  # it knows all methods
 from vgpuctl.sim.vcenter import faults
 from vgpuctl.sim.vcenter.dispatch import HANDLERS
+from vgpuctl.sim.words import nearest
 
 _VERBS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _NUMBERS = ("nth", "every", "times", "seed")
@@ -57,7 +57,7 @@ def _target(text: str) -> tuple[str, str]:
         return text, ANY
     methods = (*HANDLERS, *_kubernetes_calls(), VCENTER, KUBERNETES)
     if text not in methods:
-        raise NotUnderstood(f"no call is named {text!r}{_nearest(text, methods)}")
+        raise NotUnderstood(f"no call is named {text!r}{nearest(text, methods)}")
     return (VCENTER, text) if text in HANDLERS else (KUBERNETES, text)
 
 
@@ -89,7 +89,7 @@ def _check_failure(server: str, what: str) -> None:
         if not (what.isdigit() and 400 <= int(what) <= 599):
             raise NotUnderstood(f"Kubernetes fails with a status from 400 to 599, not {what!r}")
     elif not faults.is_fault(what):
-        raise NotUnderstood(f"vCenter has no fault {what!r}{_nearest(what, faults.KNOWN)}")
+        raise NotUnderstood(f"vCenter has no fault {what!r}{nearest(what, faults.KNOWN)}")
 
 
 def _number(asked: Mapping[str, Any], name: str) -> int:
@@ -97,8 +97,3 @@ def _number(asked: Mapping[str, Any], name: str) -> int:
     if number < (0 if name == "seed" else 1):
         raise NotUnderstood(f"{name} is at least 1")
     return number
-
-
-def _nearest(word: str, words: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f"; did you mean {close[0]}?" if close else ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.guests import Guests
 from vgpuctl.sim.inventory import Durations, Inventory, VmSpec
 from vgpuctl.sim.vcenter import changing, maintenance, power, refusals
@@ -31,7 +32,7 @@ DATACENTER = ("datacenter-2", "dc")
 STORE_MOID = "datastore-9"
 
 
-class BadInventory(ValueError):  # noqa: N818
+class BadInventory(SimError):  # noqa: N818
     """What it wants to begin with breaks the physics."""
 
 

@@ -1,0 +1,27 @@
+"""Worlds to begin with, told in short YAML; those that lie beside this file come with vgpuctl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vgpuctl.sim.errors import SimError
+from vgpuctl.sim.words import nearest
+
+EXAMPLES = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml"))}
+
+
+def found(name: str) -> Path:
+    """A file, or the name of one that comes with vgpuctl."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if name in EXAMPLES:
+        return EXAMPLES[name]
+    raise SimError(f"There is no scenario {name}{nearest(name, EXAMPLES) or '; see: vgpuctl sim scenarios'}")
+
+
+def summary(path: Path) -> str:
+    """The first sentence of its comment."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
+    return comment.partition(". ")[0].rstrip(".")

@@ -1,0 +1,132 @@
+"""One scenario while it is read: every problem is told at once, each with its key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vgpuctl.sim.errors import SimError
+from vgpuctl.sim.words import nearest
+
+MAX_BYTES = 1 << 20
+MAX_NAMES = 20_000
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)(MiB|GiB|TiB)(/s)?")
+_MIB = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
+_RANGE = re.compile(r"\[(\d+)-(\d+)\]")
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
+
+Found = Mapping[str, Any]
+
+
+class BadScenario(SimError):  # noqa: N818
+    """All that is wrong with one."""
+
+
+class Reading:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[str] = []
+
+    def wrong(self, key: str, what: str) -> None:
+        self.problems.append(f"{key}: {what}")
+
+    def finish(self) -> None:
+        if self.problems:
+            raise BadScenario("\n".join([f"{self.path} cannot be used:", *(f"  {each}" for each in self.problems)]))
+
+    def document(self) -> Any:
+        try:
+            if self.path.stat().st_size > MAX_BYTES:
+                raise BadScenario(f"{self.path} is larger than {MAX_BYTES} bytes.")
+            return yaml.safe_load(self.path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadScenario(f"{self.path} cannot be read: {error}.") from error
+        except (yaml.YAMLError, RecursionError) as error:
+            raise BadScenario(f"{self.path} is no YAML: {' '.join(str(error).split())}") from error
+
+    def mapping(self, value: Any, key: str, known: Iterable[str] | None = None) -> Found:
+        if value is None:
+            return {}
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            self.wrong(key, "must be a mapping")
+            return {}
+        for name in value:
+            if known is not None and name not in known:
+                self.wrong(f"{key}.{name}" if key else name, f"is not known{nearest(name, known)}")
+        return value
+
+    def items(self, value: Any, key: str, known: Iterable[str]) -> list[tuple[str, Found]]:
+        """A list of mappings, each with the key that names it."""
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.wrong(key, "must be a list")
+            return []
+        return [(f"{key}[{n}]", self.mapping(item, f"{key}[{n}]", known)) for n, item in enumerate(value)]
+
+    def text(self, found: Found, name: str, key: str, default: str = "") -> str:
+        value = found.get(name, default)
+        if not isinstance(value, str):
+            self.wrong(f"{key}.{name}", "must be a text")
+            return default
+        return value
+
+    def texts(self, value: Any, key: str) -> tuple[str, ...]:
+        """A text, or a list of texts."""
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list) or not values or not all(isinstance(each, str) for each in values):
+            self.wrong(key, "must be a text, or a list of texts")
+            return ()
+        return tuple(values)
+
+    def choice(self, found: Found, name: str, key: str, choices: Iterable[str], default: str) -> str:
+        """YAML takes `on` and `off` for yes and no; they mean what they say here."""
+        value = found.get(name, default)
+        value = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+        if value not in tuple(choices):
+            self.wrong(f"{key}.{name}", f"must be one of {', '.join(choices)}{nearest(str(value), choices)}")
+            return default
+        return str(value)
+
+    def yes(self, found: Found, name: str, key: str, default: bool = False) -> bool:
+        value = found.get(name, default)
+        if not isinstance(value, bool):
+            self.wrong(f"{key}.{name}", "must be true or false")
+        return value is True
+
+    def number(self, found: Found, name: str, key: str, default: int, most: int = MAX_NAMES) -> int:
+        value = found.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+            self.wrong(f"{key}.{name}", f"must be a number up to {most}")
+            return default
+        return value
+
+    def mib(self, found: Found, name: str, key: str, default: int | None = None) -> int | None:
+        value = found.get(name)
+        if value is None:
+            return default
+        match = _SIZE.fullmatch(str(value))
+        if match is None:
+            self.wrong(f"{key}.{name}", f"{value!r} is no size, such as 64GiB or 500MiB")
+            return default
+        return round(float(match.group(1)) * _MIB[match.group(2)])
+
+    def names(self, found: Found, key: str) -> list[str]:
+        """`worker-[1-4]` → four names."""
+        pattern = found.get("name")
+        bare = _RANGE.sub("0", str(pattern))
+        ranges = [(int(first), int(last)) for first, last in _RANGE.findall(str(pattern))]
+        if not _NAME.fullmatch(bare) or len(ranges) > 1 or any(last < first for first, last in ranges):
+            self.wrong(f"{key}.name", f"{pattern!r} is no name, such as worker-1 or worker-[1-4]")
+            return []
+        if not ranges:
+            return [str(pattern)]
+        ((first, last),) = ranges
+        if last - first >= MAX_NAMES:
+            self.wrong(f"{key}.name", f"is more than {MAX_NAMES} names")
+            return []
+        return [_RANGE.sub(str(number), str(pattern)) for number in range(first, last + 1)]

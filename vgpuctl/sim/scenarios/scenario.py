@@ -1,0 +1,195 @@
+"""From a scenario's YAML to the inventory that the simulated world begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode
+from vgpuctl.sim.inventory import (
+    CardSpec,
+    Durations,
+    Group,
+    HostSpec,
+    Inventory,
+    Shift,
+    VmSpec,
+    Workload,
+    pci_id,
+)
+from vgpuctl.sim.scenarios.reading import Found, Reading
+from vgpuctl.sim.words import nearest
+
+POLICIES = ("performance", "consolidation")
+MODES = {"same-size": CardMode.SAME_SIZE, "mixed-size": CardMode.MIXED_SIZE, "mig": CardMode.MIG}
+KEYS = ("version", "cluster", "hosts", "profiles", "workers", "others", "shifts", "workloads", "datastore", "drs")
+VM_KEYS = (
+    "name",
+    "host",
+    "memory",
+    "cpus",
+    "power",
+    "vgpus",
+    "reserved",
+    "sriov",
+    "tools",
+    "question",
+    "managed-by",
+    "node",
+)
+USUAL_STARTS = {"day": "0 8 * * *", "night": "0 20 * * *"}
+
+
+def read_scenario(path: Path, durations: Durations) -> Inventory:
+    """Raises BadScenario with all that is wrong. A throughput of the datastore goes into `durations`."""
+    reading = Reading(path)
+    inventory = _Scenario(reading, durations).inventory()
+    reading.finish()
+    return inventory
+
+
+class _Scenario:
+    def __init__(self, reading: Reading, durations: Durations) -> None:
+        self._r = reading
+        self._durations = durations
+        self._found = reading.mapping(reading.document(), "", KEYS)
+        self._hosts: list[HostSpec] = []
+        self._vms: dict[str, VmSpec] = {}
+        self._profiles: dict[str, tuple[str, ...]] = {}
+        self._workers: dict[str, list[str]] = {}
+
+    def inventory(self) -> Inventory:
+        if self._found.get("version") != 1:
+            self._r.wrong("version", "must be 1")
+        self._read_hosts()
+        profiles = self._r.mapping(self._found.get("profiles"), "profiles")
+        self._profiles = {name: self._r.texts(value, f"profiles.{name}") for name, value in profiles.items()}
+        for key, item in self._r.items(self._found.get("workers"), "workers", (*VM_KEYS, "profile")):
+            names = self._add_vms(key, item)
+            self._workers.setdefault(self._profile(item, key), []).extend(names)
+        for key, item in self._r.items(self._found.get("others"), "others", VM_KEYS):
+            self._add_vms(key, item)
+        groups = tuple(Group(name, vgpus, tuple(self._workers.get(name, ()))) for name, vgpus in self._profiles.items())
+        return Inventory(
+            cluster=self._r.text(self._found, "cluster", "", "gpu"),
+            hosts=tuple(self._hosts),
+            vms=tuple(self._vms.values()),
+            groups=tuple(group for group in groups if group.workers),
+            shifts=self._shifts(),
+            workloads=self._workloads(),
+            datastore_free_mib=self._datastore(),
+            drs=self._r.yes(self._found, "drs", "", False),
+        )
+
+    def _read_hosts(self) -> None:
+        known = ("name", "cards", "policy", "memory", "maintenance", "unsuspendable")
+        for key, item in self._r.items(self._found.get("hosts"), "hosts", known):
+            unsuspendable = item.get("unsuspendable")
+            for name in self._r.names(item, key):
+                host = HostSpec(
+                    name=name,
+                    cards=self._cards(item.get("cards") or [], f"{key}.cards"),
+                    policy=self._r.choice(item, "policy", key, POLICIES, "performance"),
+                    memory_mib=self._r.mib(item, "memory", key) or 4096 * GIB_IN_MIB,
+                    in_maintenance=self._r.yes(item, "maintenance", key),
+                    unsuspendable=self._r.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
+                )
+                self._hosts.append(host)
+        if not self._hosts:
+            self._r.wrong("hosts", "at least one is needed")
+
+    def _cards(self, value: Any, key: str) -> tuple[CardSpec, ...]:
+        """Each is a model's name, or a mapping of model and mode."""
+        plain = [{"model": card} if isinstance(card, str) else card for card in value if value]
+        cards: list[CardSpec] = []
+        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode"))):
+            name = self._r.text(item, "model", card_key)
+            mode = MODES[self._r.choice(item, "mode", card_key, MODES, "same-size")]
+            model = MODELS.get(name)
+            if model is None:
+                self._r.wrong(f"{card_key}.model", f"no card is named {name!r}{nearest(name, MODELS)}")
+            elif not model.offers.get(mode):
+                self._r.wrong(f"{card_key}.mode", f"{name} has no such mode")
+            else:
+                cards.append(CardSpec(pci_id(index), model, mode))
+        return tuple(cards)
+
+    def _add_vms(self, key: str, item: Found) -> list[str]:
+        host = self._r.text(item, "host", key, self._hosts[0].name if self._hosts else "")
+        if host not in (known := [each.name for each in self._hosts]):
+            self._r.wrong(f"{key}.host", f"there is no host {host!r}{nearest(host, known)}")
+        names = self._r.names(item, key)
+        vgpus = item.get("vgpus")
+        for name in names:
+            if name in self._vms:
+                self._r.wrong(f"{key}.name", f"{name} is there twice")
+            self._vms[name] = VmSpec(
+                name=name,
+                host=host,
+                memory_mib=self._r.mib(item, "memory", key) or 16 * GIB_IN_MIB,
+                cpus=self._r.number(item, "cpus", key, 8, most=768),
+                powered_on=self._r.choice(item, "power", key, ("on", "off"), "off") == "on",
+                vgpus=self._r.texts(vgpus, f"{key}.vgpus") if vgpus else (),
+                memory_locked=bool(vgpus) or self._r.yes(item, "reserved", key),
+                sriov=self._r.yes(item, "sriov", key),
+                tools=self._r.yes(item, "tools", key, True),
+                question=self._r.text(item, "question", key),
+                managed_by=self._r.text(item, "managed-by", key),
+                has_node=self._r.yes(item, "node", key, True),
+            )
+        return names
+
+    def _profile(self, item: Found, key: str) -> str:
+        name = self._r.text(item, "profile", key)
+        if name not in self._profiles:
+            self._r.wrong(f"{key}.profile", f"there is no profile {name!r}{nearest(name, self._profiles)}")
+        return name
+
+    def _shifts(self) -> tuple[Shift, ...]:
+        """Each is the profiles that are awake in it, or a mapping of those and when it starts."""
+        shifts: list[Shift] = []
+        for name, value in self._r.mapping(self._found.get("shifts"), "shifts").items():
+            key = f"shifts.{name}"
+            item = value if isinstance(value, Mapping) else {"profiles": value}
+            self._r.mapping(item, key, ("starts", "profiles"))
+            profiles = self._r.texts(item.get("profiles"), f"{key}.profiles")
+            for profile in profiles:
+                if profile not in self._profiles:
+                    self._r.wrong(f"{key}.profiles", f"no profile {profile!r}{nearest(profile, self._profiles)}")
+            shifts.append(
+                Shift(name, self._r.text(item, "starts", key, USUAL_STARTS.get(name, "0 12 * * *")), profiles)
+            )
+        return tuple(shifts)
+
+    def _workloads(self) -> tuple[Workload, ...]:
+        """A pod for each worker where nothing is said."""
+        if "workloads" not in self._found:
+            return tuple(
+                Workload(name=f"pods-of-{name.lower()}", replicas=len(workers), profile=name)
+                for name, workers in self._workers.items()
+                if name in self._profiles
+            )
+        known = ("name", "replicas", "kind", "profile", "budget", "after-first-shift")
+        return tuple(
+            Workload(
+                name=self._r.text(item, "name", key),
+                replicas=self._r.number(item, "replicas", key, 1),
+                kind=self._r.choice(item, "kind", key, ("Deployment", "Job"), "Deployment"),
+                profile=self._profile(item, key) if "profile" in item else None,
+                budget=self._budget(item.get("budget"), f"{key}.budget"),
+                after_day=self._r.yes(item, "after-first-shift", key),
+            )
+            for key, item in self._r.items(self._found.get("workloads"), "workloads", known)
+        )
+
+    def _budget(self, value: Any, key: str) -> dict[str, int] | None:
+        found = self._r.mapping(value, key, ("min-available", "max-unavailable"))
+        wire = {"min-available": "minAvailable", "max-unavailable": "maxUnavailable"}
+        return {wire[name]: self._r.number(found, name, key, 0) for name in found if name in wire} or None
+
+    def _datastore(self) -> int:
+        found = self._r.mapping(self._found.get("datastore"), "datastore", ("free", "throughput"))
+        free = self._r.mib(found, "free", "datastore")
+        self._durations.store_mib_per_s = self._r.mib(found, "throughput", "datastore")
+        return 90 * 1024 * GIB_IN_MIB if free is None else free
