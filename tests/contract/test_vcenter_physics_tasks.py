@@ -44,6 +44,8 @@ def test_each_host_has_a_queue_of_its_own() -> None:
     tasks = start_all(world)
     world.clock.advance_to(1)
     assert states(tasks) == ["running", "running", "queued", "queued"]
+    world.clock.advance_to(8)
+    assert states(tasks) == ["success"] * 4
 
 
 def test_a_refused_task_makes_way_at_once() -> None:

@@ -129,7 +129,7 @@ class Tasks:
 
     def _begin_next(self, host_moid: str) -> None:
         queue = self._queues[host_moid]
-        while queue and self._running[host_moid] < self._durations.tasks_per_host:
+        while queue and self._running[host_moid] < max(1, self._durations.tasks_per_host):
             self._running[host_moid] += 1
             self._begin(queue.popleft())
 
