@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pyVmomi import vim, vmodl
+from pyVmomi import VmomiSupport, vim, vmodl
 
 from tests.contract import test_vcenter_wire as wire
+from tests.support.estates import World
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, HostSpec, Inventory, Shift, VmSpec, pci_id
+from vgpuctl.sim.vcenter import refusals
+from vgpuctl.sim.vcenter.faults import fault_of
+from vgpuctl.sim.vcenter.metadata import NEWEST
+from vgpuctl.sim.vcenter.records import Power
+from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.vcenter.serialiser import serialise
 
 GIB = 1024
 NOBODY = Shift("", "", ())
@@ -131,3 +139,25 @@ def test_a_host_in_maintenance_refuses_and_says_so(client: Any) -> None:
     assert isinstance(wire.wait_for(worker.PowerOn()).error, vim.fault.InvalidState)
     assert wire.wait_for(host.ExitMaintenanceMode(timeout=0)).state == "success"
     assert wire.wait_for(worker.PowerOn()).state == "success"
+
+
+def every_refusal() -> list[Refusal]:
+    spec = HostSpec("esx-1")
+    inventory = Inventory("gpu", (spec,), (VmSpec("a", "esx-1"),), NOBODY, NOBODY)
+    world = World(inventory)
+    host, vm, store = world.estate.hosts["esx-1"], world.vm("a"), world.estate.store
+    task = world.estate.power_on(vm)
+    known = {"vm": vm, "host": host, "store": store, "task": task, "wanted": Power.ON, "device": "a", "name": "a"}
+    known |= {"index": 0, "most": 16, "refused": [(host, refusals.no_graphics())]}
+    makers = [made for name, made in vars(refusals).items() if inspect.isfunction(made) and not name.startswith("_")]
+    return [maker(*(known[name] for name in inspect.signature(maker).parameters)) for maker in makers]
+
+
+@pytest.mark.parametrize("refusal", every_refusal(), ids=lambda refusal: refusal.kind)
+def test_each_refusal_is_a_fault_of_vspheres_with_its_fields(refusal: Refusal) -> None:
+    fault = fault_of(refusal)
+    assert isinstance(fault, vmodl.MethodFault)
+    required = {info.name for info in fault._GetPropertyList() if not info.flags & VmomiSupport.F_OPTIONAL}
+    assert {name for name in required if getattr(fault, name) is None} == set()
+    xml = serialise("fault", fault, vmodl.MethodFault, NEWEST)
+    assert refusal.message.partition("'")[0] in xml
