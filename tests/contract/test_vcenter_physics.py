@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from tests.support.estates import World, kind
@@ -208,31 +206,3 @@ def test_subscribers_hear_of_each_object_that_changes_until_they_leave(world: Wo
     heard.clear()
     world.suspend("worker-1")
     assert heard == []
-
-
-SIZES = {QUARTER: 4, WHOLE: 1}
-
-
-@pytest.mark.parametrize("seed", range(25))
-def test_deeds_side_by_side_never_overfill_a_card(seed: int) -> None:
-    dice = random.Random(seed)
-    world = World(story(cards=2))
-    names = [name for name in world.estate.vms if name.startswith("worker")]
-    for name in names:
-        world.prepare(dice.choice([QUARTER, WHOLE]), name)
-    for _ in range(150):
-        vm = world.vm(dice.choice(names))
-        estate = world.estate
-        try:
-            dice.choice([estate.power_on, estate.power_on, estate.power_off, estate.suspend])(vm)
-        except Refusal as refusal:
-            assert refusal.kind == "TaskInProgress"
-        world.clock.advance_to(world.clock.now_s + dice.choice([0.0, 0.3, 2.0]))
-        for card in estate.hosts["esx-1"].cards:
-            types = {seat.vgpu for seat in card.seats}
-            assert len(types) <= 1
-            assert all(len(card.seats) <= SIZES[vgpu] for vgpu in types)
-        for name in names:
-            vm = world.vm(name)
-            busy_with_on = vm.running_task is not None and vm.running_task.operation.value == "PowerOnVM_Task"
-            assert busy_with_on or bool(vm.cards) == (vm.power is Power.ON)

@@ -20,15 +20,16 @@ from tests.support.reckoning import (
     Reckoning,
     Refused,
     Sits,
+    Sitting,
     types_of,
 )
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, VmSpec, pci_id
-from vgpuctl.sim.vcenter.records import Changes, Host, Task, Vm
+from vgpuctl.sim.vcenter.records import Changes, Host, Operation, Power, Task, Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
 
 GIB = 1024
-STEPS = 120
+STEPS = 150
 MODES = ["sameSize", "mixedSize", "mig"]
 POLICIES = ["performance", "consolidation"]
 KINDS = [(model, mode) for model in TIME_SLICED for mode in MODES if types_of(model, mode)]
@@ -88,10 +89,18 @@ class Case:
     def of(cls, seed: str, cards: list[list[tuple[str, str]]], policy: str) -> Case:
         dice = random.Random(zlib.crc32(seed.encode()))
         types = sorted({name for kinds in cards for model, mode in kinds for name in types_of(model, mode)})
-        drs, memory, store = len(cards) > 1, 120 * GIB, 60 * GIB
+        drs, memory, store = len(cards) > 1, 160 * GIB, 60 * GIB
         frozen = set(dice.sample(types, 1))
+        at_home = [[name for model, mode in kinds for name in types_of(model, mode)] for kinds in cards]
         vms = [
-            VmSpec(f"vm-{n}", f"esx-{n % len(cards) + 1}", dice.choice([4, 8, 16, 32]) * GIB, sriov=n == 0)
+            VmSpec(
+                f"vm-{n}",
+                f"esx-{n % len(cards) + 1}",
+                dice.choice([4, 8, 16, 32]) * GIB,
+                vgpus=(dice.choice(at_home[n % len(cards)]),),
+                memory_locked=True,
+                sriov=n == 0,
+            )
             for n in range(12 * len(cards))
         ]
         world = world_of(
@@ -107,14 +116,14 @@ class Case:
             f"esx-{number}": Box(memory, policy, [Chip(model, mode) for model, mode in kinds], frozen)
             for number, kinds in enumerate(cards, start=1)
         }
-        machines = {vm.name: Machine(vm.host, vm.memory_mib, vm.sriov) for vm in vms}
+        machines = {vm.name: Machine(vm.host, vm.memory_mib, vm.sriov, list(vm.vgpus), vm.memory_locked) for vm in vms}
         return cls(world, Reckoning(boxes, machines, store, drs), dice, types)
 
     def step(self) -> None:
         """One random deed, done to both."""
         vm = self.dice.choice(list(self.world.estate.vms.values()))
-        deeds: list[Callable[[Vm], None]] = [self.on] * 8 + [self.suspend] * 3 + [self.off] * 2
-        deeds += [self.give] * 3 + [self.lock] * 3 + [self.maintain]
+        deeds: list[Callable[[Vm], None]] = [self.on] * 24 + [self.suspend] * 6 + [self.off] * 6
+        deeds += [self.give] * 5 + [self.lock] * 3 + [self.maintain]
         self.dice.choice(deeds)(vm)
         self.compare()
 
@@ -138,14 +147,14 @@ class Case:
 
     def give(self, vm: Vm) -> None:
         foreign = ["nvidia_b200-192c"] if self.dice.random() < 0.1 else []
-        wanted = foreign or self.dice.choices(self.types, k=self.dice.choice([0, 1, 1, 1, 1, 1, 2]))
+        wanted = foreign or self.dice.choices(self.types, k=self.dice.choice([0, 1, 1, 1, 1, 1, 1, 1, 2, 2]))
         changes = Changes(removed=tuple((0, key) for key in vm.vgpus), added=tuple(enumerate(wanted, start=1)))
         lawful = self.reckoning.give(vm.name, wanted)
         if self.lawfully(lawful, self.world.run(self.world.estate.reconfigure(vm, changes))):
             self.reckoning.machines[vm.name].types = wanted
 
     def lock(self, vm: Vm) -> None:
-        locked = self.dice.random() < 0.9
+        locked = self.dice.random() < 0.8
         lawful = self.reckoning.lock(vm.name, locked)
         if self.lawfully(lawful, self.world.run(self.world.estate.reconfigure(vm, Changes(memory_locked=locked)))):
             self.reckoning.machines[vm.name].locked = locked
@@ -200,7 +209,80 @@ def test_random_deeds_on_cards_of_one_kind(model: str, mode: str, policy: str) -
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_deeds_on_cards_of_all_kinds_under_drs(seed: int, policy: str) -> None:
-    dice = random.Random(seed)
-    case = Case.of(f"{seed} {policy}", [dice.choices(KINDS, k=3), dice.choices(KINDS, k=2)], policy)
+    kinds = random.Random(seed).choices(KINDS, k=3)
+    case = Case.of(f"{seed} {policy}", [kinds, kinds[:2]], policy)
     for _ in range(STEPS):
         case.step()
+
+
+def deed_at_any_time(world: World, dice: random.Random) -> None:
+    """What clients may ask at any time, whatever is going on: the tasks run side by side."""
+    estate = world.estate
+    vm = dice.choice(list(estate.vms.values()))
+    start = dice.choice([estate.power_on, estate.power_on, estate.suspend, estate.power_off])
+    try:
+        if vm.running_task and dice.random() < 0.3:
+            estate.work.cancel(vm.running_task)
+        elif vm.running_task and vm.question:
+            estate.answer(vm, dice.choice("012"))
+        else:
+            fate = dice.choice([None, None, None, Refusal("Timedout", "injected")])
+            estate.work.doom(start(vm).moid, fate)
+    except Refusal as refusal:
+        assert refusal.kind in ("TaskInProgress", "NotSupported")
+    world.clock.advance_to(world.clock.now_s + dice.choice([0.0, 0.5, 3.0]))
+
+
+def broken_laws(world: World) -> list[str]:
+    broken = []
+    for host in world.estate.hosts.values():
+        for card, sitting in zip(host.cards, who_sits_where(world, host), strict=True):
+            chip = Chip(card.spec.model.name, card.spec.mode.value, tuple(Sitting(*each) for each in sitting))
+            broken += [] if chip.is_lawful() else [f"{host.name}: {chip}"]
+        broken += [] if host.unreserved_mib >= 0 else [f"{host.name} has promised too much memory"]
+    for vm in world.estate.vms.values():
+        starting = vm.running_task and vm.running_task.operation is Operation.POWER_ON
+        if vm.vgpus and not starting and (len(seats(vm)) == len(vm.vgpus)) != (vm.power is Power.ON):
+            broken.append(f"{vm.name} is {vm.power} with {seats(vm)}")
+    return broken if world.estate.store.free_mib >= 0 else [*broken, "the datastore is overfull"]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_deeds_side_by_side_break_no_law_and_leak_nothing(seed: int) -> None:
+    dice = random.Random(seed)
+    kinds = dice.choices(KINDS, k=2)
+    types = [name for model, mode in kinds for name in types_of(model, mode)]
+    vms = [
+        VmSpec(
+            f"vm-{n}",
+            f"esx-{n % 2 + 1}",
+            dice.choice([8, 16]) * GIB,
+            vgpus=tuple(dice.choices(types, k=dice.choice([1, 1, 2]))),
+            memory_locked=True,
+            question="Well?" if n == 0 else "",
+        )
+        for n in range(16)
+    ]
+    policy = dice.choice(POLICIES)
+    limits = {"memory_mib": 80 * GIB, "datastore_free_mib": 40 * GIB, "drs": seed % 2 == 0, "policy": policy}
+    world = world_of([kinds, kinds], vms, **limits)
+    world.durations.power_on_s, world.durations.suspend_s, world.durations.tasks_per_host = 2.0, 4.0, 3
+    for _ in range(150):
+        deed_at_any_time(world, dice)
+        assert broken_laws(world) == []
+    end_all(world)
+    assert world.estate.store.free_mib == 40 * GIB
+    assert [host.unreserved_mib for host in world.estate.hosts.values()] == [80 * GIB] * 2
+    assert not any(card.seats for host in world.estate.hosts.values() for card in host.cards)
+
+
+def end_all(world: World) -> None:
+    """Until nothing runs and all are off."""
+    for vm in world.estate.vms.values():
+        while vm.running_task:
+            if vm.question:
+                world.estate.answer(vm, "0")
+            else:
+                world.clock.advance_to(world.clock.next_due_s() or 0.0)
+        if vm.power is not Power.OFF:
+            assert kind(world.off(vm.name)) is None

@@ -20,7 +20,7 @@ from pyVmomi import SoapStubAdapter, VmomiSupport, vim, vmodl
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, Inventory, story
 from vgpuctl.sim.vcenter.app import vcenter_app
 from vgpuctl.sim.vcenter.center import Context
 from vgpuctl.sim.vcenter.dispatch import HANDLERS
@@ -62,12 +62,12 @@ class QuietGuests:
 class Served:
     """One vCenter on a free port, in a thread whose loop also drives its clock: time jumps to whatever is due next."""
 
-    def __init__(self, certificates: Certificates) -> None:
+    def __init__(self, certificates: Certificates, inventory: Inventory | None = None) -> None:
         self.ca, certificate = certificates
         self.calls = Calls()
         self.clock = Clock(datetime(2026, 1, 5, tzinfo=UTC))
         self.guests = QuietGuests()
-        self.estate = Estate(self.clock, story(cards=2), Durations.instant(), self.guests)
+        self.estate = Estate(self.clock, inventory or story(cards=2), Durations.instant(), self.guests)
         self.app = vcenter_app(self.estate, self.calls, USER, PASSWORD, reader=(READER, READERS_PASSWORD))
         self.frozen = False
         config = uvicorn.Config(

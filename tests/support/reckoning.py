@@ -136,6 +136,15 @@ class Chip:
     def with_one_more(self, sitting: Sitting) -> Chip:
         return replace(self, sitting=(*self.sitting, sitting))
 
+    def is_lawful(self) -> bool:
+        """Could they have sat down one after another?"""
+        before = replace(self, sitting=())
+        for sitting in self.sitting:
+            if sitting.start not in before.starts_for(sitting.type):
+                return False
+            before = before.with_one_more(sitting)
+        return True
+
     def without(self, vm: str) -> Chip:
         return replace(self, sitting=tuple(each for each in self.sitting if each.vm != vm))
 

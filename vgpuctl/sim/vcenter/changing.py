@@ -21,7 +21,7 @@ def check(vm: Vm, changes: Changes) -> None:
         if not vm.host.offers(vgpu):
             raise refusals.unknown_vgpu(index)
     if len(vm.vgpus) - len(changes.removed) + len(changes.added) > MOST_VGPUS:
-        raise refusals.too_many_vgpus(changes.added[-1][0], MOST_VGPUS)
+        raise refusals.too_many_vgpus(MOST_VGPUS)
 
 
 def apply(vm: Vm, changes: Changes) -> None:

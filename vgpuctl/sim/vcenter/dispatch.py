@@ -41,6 +41,7 @@ def answers(method: str) -> Callable[[Handler], Handler]:
     """The function takes the call, then the method's arguments in the order of its metadata."""
 
     def remember(handler: Handler) -> Handler:
+        assert method not in HANDLERS, f"{method} is answered twice"
         HANDLERS[method] = handler
         return handler
 

@@ -44,7 +44,7 @@ class Estate:
         self.guests = guests
         self._subscribers: list[Subscriber] = []
         self._writing = Lane()
-        self.work = Tasks(clock, durations.tasks_per_host, self.changed)
+        self.work = Tasks(clock, durations, self.changed)
         self.store = Store(STORE_MOID, f"{inventory.cluster}-store", inventory.datastore_free_mib)
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}

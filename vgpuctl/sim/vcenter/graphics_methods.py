@@ -35,14 +35,13 @@ def refresh(call: Call) -> None:
 
 
 def profiles(hosts: Iterable[Host]) -> list[Any]:
-    """The words for sharing and class are inferred: the API's documentation names the fields alone."""
     found = {}
     for card in (card for host in hosts for card in host.cards):
         for vgpu, offer in card.spec.offers.items():
             found[vgpu] = vim.vm.VgpuProfileInfo(
                 name=vgpu,
                 profileName=vgpu,
-                deviceVendorId=_NVIDIA << 16 | card.spec.model.device_id,
+                deviceVendorId=_id_of(card.spec.model),
                 fbSizeInGib=offer.frame_gb,
                 profileSharing=_SHARING[card.spec.mode],
                 profileClass=_CLASSES[vgpu[-1]],
@@ -60,10 +59,15 @@ def _device(model: CardModel) -> Any:
     return vim.vm.VgpuDeviceInfo(
         name=model.device_name,
         deviceName=model.device_name,
-        deviceVendorId=_NVIDIA << 16 | model.device_id,
+        deviceVendorId=_id_of(model),
         maxFbSizeInGib=model.frame_mib >> 10,
         timeSlicedCapable=True,
         migCapable=CardMode.MIG in model.offers,
         computeProfileCapable=any(vgpu.endswith("c") for vgpu in types),
         quadroProfileCapable=any(vgpu.endswith("q") for vgpu in types),
     )
+
+
+def _id_of(model: CardModel) -> int:
+    """The PCI vendor's id in the lower half, the device's in the upper, as the API documents it."""
+    return model.device_id << 16 | _NVIDIA

@@ -173,7 +173,7 @@ def _summary(context: Any, host: Host) -> Any:
 
 
 def vgpu_types(host: Host) -> list[str]:
-    return list(dict.fromkeys(vgpu for card in host.cards for vgpu in card.spec.vgpus))
+    return list(dict.fromkeys(vgpu for card in host.cards for vgpu in card.spec.offers))
 
 
 def _graphics(card: Card) -> Any:

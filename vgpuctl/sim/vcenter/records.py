@@ -101,7 +101,7 @@ class Host:
         return any(vm.power is Power.ON for vm in self.vms)
 
     def offers(self, vgpu: str) -> bool:
-        return any(vgpu in card.spec.vgpus for card in self.cards)
+        return any(vgpu in card.spec.offers for card in self.cards)
 
 
 @dataclass(eq=False, slots=True)

@@ -93,12 +93,11 @@ def not_suspendable(device: str) -> Refusal:
     return Refusal("GenericVmConfigFault", reason, reason=reason)
 
 
-def too_many_vgpus(index: int, most: int) -> Refusal:
+def too_many_vgpus(most: int) -> Refusal:
     """Inferred: the number is documented, the fault is not."""
     return Refusal(
         "TooManyDevices",
         f"The number of PCI devices exceeds the limit of {most}.",
-        deviceIndex=index,
         property="virtualDeviceSpec.device",
     )
 

@@ -7,9 +7,7 @@ from typing import Any
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.dispatch import Call, answers
-from vgpuctl.sim.vcenter.host_properties import vgpu_types
 from vgpuctl.sim.vcenter.view_methods import children_of
-from vgpuctl.sim.vcenter.vmomi import vim
 
 
 @answers("FindByInventoryPath")
@@ -42,22 +40,6 @@ def find_by_dns_name(call: Call, datacenter: Any, name: str, is_vm: bool) -> Any
     estate = call.center.estate
     found = estate.vms.get(name) if is_vm else estate.hosts.get(name)
     return refs.of(found) if found else None
-
-
-@answers("RetrieveVgpuProfileInfo")
-def retrieve_vgpu_profile_info(call: Call) -> Any:
-    return [_profile(vgpu) for vgpu in vgpu_types(call.subject)]
-
-
-def _profile(vgpu: str) -> Any:
-    size = vgpu.rpartition("-")[2]
-    return vim.vm.VgpuProfileInfo(
-        profileName=vgpu,
-        deviceVendorId=0x10DE,
-        fbSizeInGib=int(size[:-1]),
-        profileSharing="timeSliced",
-        profileClass="quadro" if size.endswith("q") else "compute",
-    )
 
 
 def _with_uuid(call: Call, uuid: str, is_vm: bool, by_instance: bool | None) -> list[Any]:

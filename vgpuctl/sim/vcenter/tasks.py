@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.vcenter import refusals
 from vgpuctl.sim.vcenter.course import Course, Lane
 from vgpuctl.sim.vcenter.records import ALMOST_DONE, Host, Operation, PoweredOnMany, Task, TaskState, Vm
@@ -56,9 +57,9 @@ class Job:
 
 
 class Tasks:
-    def __init__(self, clock: Clock, per_host: int, changed: Callable[[Task | Vm | Host], None]) -> None:
+    def __init__(self, clock: Clock, durations: Durations, changed: Callable[[Task | Vm | Host], None]) -> None:
         self._clock = clock
-        self._per_host = per_host
+        self._durations = durations
         self._changed = changed
         self._last_number = 0
         self._jobs: dict[str, Job] = {}
@@ -128,7 +129,7 @@ class Tasks:
 
     def _begin_next(self, host_moid: str) -> None:
         queue = self._queues[host_moid]
-        while queue and self._running[host_moid] < self._per_host:
+        while queue and self._running[host_moid] < max(1, self._durations.tasks_per_host):
             self._running[host_moid] += 1
             self._begin(queue.popleft())
 
