@@ -28,9 +28,11 @@ STEPS = 40
 
 
 def world_with_two_hosts() -> World:
+    """Its day workers have their vGPUs from the beginning; some VMs are odd."""
     inventory = story(hosts=2)
     odd = {"worker-2": {"sriov": True}, "worker-3": {"question": "Moved?"}, "worker-4": {"tools": False}}
-    vms = tuple(replace(vm, **odd.get(vm.name, {})) for vm in inventory.vms)
+    day = {name: {"vgpus": (QUARTER,), "memory_locked": True} for name in inventory.day.workers}
+    vms = tuple(replace(vm, **day.get(vm.name, {}), **odd.get(vm.name, {})) for vm in inventory.vms)
     return World(replace(inventory, vms=vms, drs=True))
 
 
@@ -53,8 +55,13 @@ def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
         partial(estate.set_tools, vm, chance.random() < 0.5),
         partial(estate.answer, vm, chance.choice("01")),
         partial(estate.set_maintenance, host, chance.random() < 0.3),
-        lambda: world.guests.going_down.pop(vm.name, lambda: None)(),
+        partial(guest_goes_down, world, vm.name),
     ]
+
+
+def guest_goes_down(world: World, name: str) -> None:
+    if name in world.guests.going_down:
+        world.guests.going_down.pop(name)()
 
 
 def differing(center: Center) -> list[str]:
