@@ -98,6 +98,51 @@ def test_updates_come_in_pieces_where_the_client_wants_few(client: Any) -> None:
     assert sizes == [4, 4, 3]
 
 
+def test_one_limit_holds_for_all_filters_of_a_collector(client: Any) -> None:
+    content = wire.content_of(client)
+    collector = content.propertyCollector.CreatePropertyCollector()
+    for kind in (vim.VirtualMachine, vim.HostSystem):
+        collector.CreateFilter(wire.view_filter(content, {kind: ["name"]}), False)
+    few = PC.WaitOptions(maxWaitSeconds=0, maxObjectUpdates=11)
+    first = collector.WaitForUpdatesEx("", few)
+    assert ([len(one.objectSet) for one in first.filterSet], first.truncated) == ([11], True)
+    second = collector.WaitForUpdatesEx(first.version, few)
+    assert ([len(one.objectSet) for one in second.filterSet], bool(second.truncated)) == ([1], False)
+
+
+@pytest.mark.parametrize("options", [{"maxWaitSeconds": -1}, {"maxObjectUpdates": 0}, {"maxObjectUpdates": -5}])
+def test_a_wait_for_less_than_nothing_is_refused(client: Any, options: dict[str, int]) -> None:
+    collector = wire.content_of(client).propertyCollector.CreatePropertyCollector()
+    with pytest.raises(vmodl.fault.InvalidArgument):
+        collector.WaitForUpdatesEx("", PC.WaitOptions(**options))
+
+
+def test_what_was_reached_by_a_view_leaves_when_the_view_is_destroyed(client: Any) -> None:
+    content = wire.content_of(client)
+    collector = content.propertyCollector.CreatePropertyCollector()
+    spec = wire.view_filter(content, {vim.HostSystem: ["name"]})
+    collector.CreateFilter(spec, False)
+    first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
+    spec.objectSet[0].obj.DestroyView()
+    second = collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=0))
+    assert [update.kind for update in second.filterSet[0].objectSet] == ["leave"]
+
+
+def test_filters_and_collectors_are_gone_once_destroyed(client: Any) -> None:
+    content = wire.content_of(client)
+    collector = content.propertyCollector.CreatePropertyCollector()
+    made = collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["name"]}), False)
+    assert collector.filter == [made]
+    made.DestroyPropertyFilter()
+    assert not collector.filter
+    assert collector.CheckForUpdates("") is None
+    other = collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["name"]}), False)
+    collector.DestroyPropertyCollector()
+    for gone in (made.DestroyPropertyFilter, other.DestroyPropertyFilter, collector.DestroyPropertyCollector):
+        with pytest.raises(vmodl.fault.ManagedObjectNotFound):
+            gone()
+
+
 def test_a_wait_can_be_canceled(served: wire.Served, client: Any) -> None:
     content = wire.content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()

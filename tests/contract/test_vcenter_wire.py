@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,60 @@ def test_pages_are_followed_by_their_token(served: Served, client: Any, unasked:
     assert len(set(names)) == 11
 
 
+def test_a_token_is_good_once_and_can_be_given_back(client: Any) -> None:
+    collector = content_of(client).propertyCollector
+    spec = view_filter(content_of(client), {vim.VirtualMachine: ["name"]})
+    tokens = [collector.RetrievePropertiesEx([spec], PC.RetrieveOptions(maxObjects=5)).token for _ in range(2)]
+    collector.ContinueRetrievePropertiesEx(tokens[0])
+    collector.CancelRetrievePropertiesEx(tokens[1])
+    for token in (*tokens, "made up"):
+        for attempt in (collector.ContinueRetrievePropertiesEx, collector.CancelRetrievePropertiesEx):
+            with pytest.raises(vmodl.fault.InvalidArgument):
+                attempt(token)
+    with pytest.raises(vmodl.fault.InvalidArgument):
+        collector.RetrievePropertiesEx([spec], PC.RetrieveOptions(maxObjects=0))
+
+
+@pytest.mark.parametrize("tolerant", [True, False])
+def test_an_object_that_is_not_there_spoils_a_request_unless_it_may(client: Any, tolerant: bool) -> None:
+    spec = PC.FilterSpec(
+        propSet=[PC.PropertySpec(type=vim.VirtualMachine, pathSet=["name"])],
+        objectSet=[PC.ObjectSpec(obj=vm) for vm in (vim.VirtualMachine("vm-999"), vm_named(client, "worker-1"))],
+        reportMissingObjectsInResults=tolerant,
+    )
+    collector = content_of(client).propertyCollector
+    if tolerant:
+        assert [one.propSet[0].val for one in collector.RetrieveProperties([spec])] == ["worker-1"]
+    else:
+        with pytest.raises(vmodl.fault.ManagedObjectNotFound):
+            collector.RetrieveProperties([spec])
+
+
+def test_the_index_finds_by_path_uuid_and_name(client: Any) -> None:
+    index = content_of(client).searchIndex
+    vm, host = vm_named(client, "worker-1"), index.FindByInventoryPath("/dc/host/gpu/esx-1")
+    dc = vm.parent.parent
+    assert (vm.name, host.name) == ("worker-1", "esx-1")
+    for path in ("dc/vm/nobody", "dc/nothing/worker-1", "elsewhere"):
+        assert index.FindByInventoryPath(path) is None
+    assert index.FindByUuid(dc, vm.config.uuid.upper(), True, False) == vm
+    assert index.FindByUuid(None, vm.config.instanceUuid, True, True) == vm
+    assert index.FindByUuid(None, host.hardware.systemInfo.uuid, False) == host
+    assert index.FindByUuid(None, vm.config.uuid, False) is None
+    assert index.FindAllByUuid(None, vm.config.uuid, True, False) == [vm]
+    assert index.FindByDnsName(dc, "worker-1", True) == vm
+    assert index.FindAllByDnsName(None, "esx-1", False) == [host]
+    assert index.FindByDnsName(None, "esx-1", True) is None
+    assert index.FindChild(vm.parent, "worker-1") == vm
+    assert index.FindChild(vm.parent, "nobody") is None
+    for unknown in (
+        lambda: index.FindByUuid(vim.Datacenter("x"), "u", True),
+        lambda: index.FindChild(vim.Folder("x"), "y"),
+    ):
+        with pytest.raises(vmodl.fault.ManagedObjectNotFound):
+            unknown()
+
+
 def test_a_path_that_no_type_has_is_an_invalid_property(client: Any) -> None:
     content = content_of(client)
     for kind, path in ((vim.VirtualMachine, "runtime.bogus"), (vim.HostSystem, "bogus")):
@@ -347,6 +402,29 @@ def test_every_leaf_says_what_its_whole_says(served: Served) -> None:
 
     served.do(lambda: served.estate.reconfigure(served.estate.vms["worker-1"], Changes(added=((0, QUARTER),))))
     assert served.do(compare) > 100
+
+
+def test_short_cuts_write_what_the_value_itself_says(served: Served) -> None:
+    """Leaves by their openings, device lists by their shapes: each VM's must be its own, in each of its states."""
+    center = served.app.state.center
+    names = {vm.name: vm for vm in served.estate.vms.values()}
+
+    def differing() -> list[str]:
+        found = []
+        for thing in center._things.values():
+            for path in (*thing.table.readers, *thing.table.writers):
+                short = center.xml(thing, (path, NEWEST), None)
+                if (short or "") != xml(read(thing, path, Context(center, None))):
+                    found.append(f"{thing.ref} {path}")
+        return found
+
+    for number, vgpu in ((1, QUARTER), (2, QUARTER), (3, WHOLE)):
+        change = Changes(added=((0, vgpu),), memory_locked=True)
+        served.do(partial(served.estate.reconfigure, names[f"worker-{number}"], change))
+    for power in (served.estate.power_on, served.estate.suspend):
+        served.do(partial(power, names["worker-2"]))
+        assert served.do(differing) == []
+        assert served.do(differing) == []
 
 
 def xml(value: Any) -> str:

@@ -18,7 +18,8 @@ from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.disturbance import disturbed
 from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.vcenter import (
-    environment_methods,  # noqa: F401 - the imports that look unused register the methods
+    device_xml,  # noqa: F401 - the imports that look unused register what they have
+    environment_methods,  # noqa: F401
     event_methods,  # noqa: F401
     faults,
     graphics_methods,  # noqa: F401

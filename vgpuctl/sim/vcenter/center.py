@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,9 @@ from vgpuctl.sim.vcenter import refs, service
 from vgpuctl.sim.vcenter.estate import Estate
 from vgpuctl.sim.vcenter.history import History
 from vgpuctl.sim.vcenter.host_properties import GRAPHICS_MANAGER, HOST
-from vgpuctl.sim.vcenter.records import Record, Task, Vm
+from vgpuctl.sim.vcenter.kept import Kept, Key
+from vgpuctl.sim.vcenter.records import Host, Record, Task, Vm
+from vgpuctl.sim.vcenter.serialiser import Xml, leaf
 from vgpuctl.sim.vcenter.sessions import Session, Sessions
 from vgpuctl.sim.vcenter.task_properties import TASK
 from vgpuctl.sim.vcenter.things import MANAGERS, PropertyTable, Thing, read
@@ -23,23 +25,44 @@ Listener = Callable[[str], None]
 
 
 class Context:
-    """What a property may depend on beside its own subject."""
+    """What a property may depend on beside its own subject.
+
+    It notices whether it was asked for anything: if not, the value holds until its own object is said to have changed.
+    """
+
+    __slots__ = ("_center", "_session", "asked")
 
     def __init__(self, center: Center, session: Session | None) -> None:
-        self.center = center
-        self.estate = center.estate
-        self.sessions = center.sessions
-        self.session = session
+        self._center = center
+        self._session = session
+        self.asked = False
+
+    @property
+    def center(self) -> Center:
+        self.asked = True
+        return self._center
+
+    @property
+    def session(self) -> Session | None:
+        self.asked = True
+        return self._session
+
+    @property
+    def estate(self) -> Estate:
+        return self.center.estate
+
+    @property
+    def sessions(self) -> Sessions:
+        return self.center.sessions
 
 
 class Center:
-    """`vms_came_and_went` counts: what was reckoned from all VMs holds as long as it stands still."""
-
     def __init__(self, estate: Estate, sessions: Sessions) -> None:
         self.estate = estate
         self.sessions = sessions
         self.page_limit: int | None = None
-        self.vms_came_and_went = 0
+        self._kept = Kept()
+        self._reckoned: dict[Hashable, Any] = {}
         self._listeners: dict[Listener, None] = {}
         self._things = {thing.moid: thing for thing in self._standing_things()}
         self.history = History(estate)
@@ -53,6 +76,23 @@ class Center:
 
     def read(self, thing: Thing, path: str, session: Session | None) -> Any:
         return read(thing, path, self.context(session))
+
+    def xml(self, thing: Thing, key: Key, session: Session | None) -> Xml | None:
+        """A property's value as `<val>`; none where it is unset."""
+        known = self._kept.of(thing.moid)
+        if key in known:
+            return known[key]
+        context = self.context(session)
+        xml = _write(thing, key, context)
+        if not context.asked:
+            self._kept.keep(thing.moid, key, xml)
+        return xml
+
+    def while_vms_stay(self, key: Hashable, reckon: Callable[[], Any]) -> Any:
+        """What is reckoned from the inventory, which stands but for its VMs."""
+        if key not in self._reckoned:
+            self._reckoned[key] = reckon()
+        return self._reckoned[key]
 
     def context(self, session: Session | None) -> Context:
         return Context(self, session)
@@ -68,6 +108,7 @@ class Center:
 
     def tell(self, moid: str) -> None:
         """Something behind this id has changed."""
+        self._kept.forget(moid)
         for listener in tuple(self._listeners):
             listener(moid)
 
@@ -84,6 +125,8 @@ class Center:
         if isinstance(changed, Vm):
             self._let_come_and_go(changed)
         self.tell(changed.moid)
+        if isinstance(changed, Host):
+            self.tell(refs.graphics_manager(changed)._moId)
         if isinstance(changed, Task):
             self.tell(refs.TASKS._moId)
             self._tell_all_of(vim.TaskHistoryCollector)
@@ -106,7 +149,7 @@ class Center:
             self._things[vm.moid] = Thing(refs.of(vm), VM, vm)
         else:
             del self._things[vm.moid]
-        self.vms_came_and_went += 1
+        self._reckoned.clear()
         for moid in (vm.host.moid, *(ref._moId for ref in refs.HOLDERS_OF_VMS)):
             self.tell(moid)
         self._tell_all_of(vim.view.ContainerView)
@@ -122,6 +165,14 @@ class Center:
         ]
         managers = (Thing(ref, MANAGERS[ref._moId], None) for ref in service.managers() if ref._moId != refs.ROOT._moId)
         return [*standing, *managers, *tree(estate)]
+
+
+def _write(thing: Thing, key: Key, context: Context) -> Xml | None:
+    path, version = key
+    if writer := thing.table.writers.get(path):
+        return Xml(writer(thing.subject, version))
+    value = read(thing, path, context)
+    return None if value is None else leaf(value, version)
 
 
 @SERVICE("content")

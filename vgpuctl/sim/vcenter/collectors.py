@@ -63,13 +63,11 @@ class Collector:
     def _answer(self, limit: int | None) -> Xml | None:
         sets: list[Xml] = []
         truncated = False
+        left = limit
         for each in self.filters.values():
-            left = None if limit is None else limit - sum(one.count("<objectSet>") for one in sets)
-            if left == 0:
-                truncated = True
-                break
             updates, more = each.drain(left)
             truncated = truncated or more
+            left = None if left is None else left - len(updates)
             if updates:
                 sets.append(element("filterSet", reference("filter", each.ref), *updates))
         if not sets:

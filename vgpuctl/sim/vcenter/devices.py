@@ -83,7 +83,7 @@ def _network_card(vm: Vm) -> Any:
         controllerKey=_PCI,
         unitNumber=7,
         addressType="assigned",
-        macAddress=_mac(vm.name),
+        macAddress=macs(vm.name)[0],
         wakeOnLanEnabled=True,
     )
 
@@ -101,12 +101,17 @@ def _sriov_card(vm: Vm) -> Any:
         controllerKey=_PCI,
         unitNumber=8,
         addressType="assigned",
-        macAddress=_mac(f"{vm.name} sriov"),
+        macAddress=macs(vm.name)[1],
         wakeOnLanEnabled=False,
     )
 
 
+def macs(name: str) -> tuple[str, str]:
+    """A VM's addresses, its SR-IOV card's last: the same in every world."""
+    return _mac(name), _mac(f"{name} sriov")
+
+
 def _mac(name: str) -> str:
-    """In VMware's range, and the same in every world."""
+    """In VMware's range."""
     digest = hashlib.sha256(name.encode()).digest()
     return f"00:50:56:{digest[0] & 0x3F:02x}:{digest[1]:02x}:{digest[2]:02x}"

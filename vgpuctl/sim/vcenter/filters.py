@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from vgpuctl.sim.vcenter import faults, rights
 from vgpuctl.sim.vcenter.center import Center
+from vgpuctl.sim.vcenter.kept import Key
 from vgpuctl.sim.vcenter.metadata import UnknownPath, check_path, wire_name
 from vgpuctl.sim.vcenter.selection import Selection, UnknownSelection
 from vgpuctl.sim.vcenter.serialiser import Xml, element, reference, serialise, text
@@ -25,6 +27,13 @@ class Missing(Xml):
     __slots__ = ()
 
 
+class Wanted(NamedTuple):
+    """Of each object of one type: what is read, and what its reader has no right to, with the right."""
+
+    keys: list[Key]
+    missing: list[tuple[str, str]]
+
+
 @dataclass
 class Scope:
     """A filter's specification, checked, and what is read by it."""
@@ -34,15 +43,18 @@ class Scope:
     version: Any
     spec: Any
     selection: Selection = field(init=False)
-    _paths: dict[Any, list[str] | None] = field(default_factory=dict)
+    _wanted: dict[Any, Wanted | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check(self.spec)
+        there = []
         for spec in self.spec.objectSet:
-            if not self.center.find(spec.obj, self.session):
+            if self.center.find(spec.obj, self.session):
+                there.append(spec)
+            elif not self.spec.reportMissingObjectsInResults:
                 raise faults.not_found(spec.obj)
         try:
-            self.selection = Selection(self.spec.objectSet, self._follow)
+            self.selection = Selection(there, self._follow)
         except UnknownSelection as unknown:
             raise faults.invalid_argument(f"specSet.selectSet.name {unknown}") from unknown
 
@@ -52,25 +64,21 @@ class Scope:
         thing = self.center.find(ref, self.session) if ref else None
         if not thing:
             return None
-        paths = self._paths_for(thing)
-        if paths is None:
+        wanted = self._wanted_of(thing)
+        if wanted is None:
             return None
-        return thing, dict(self._read(thing, paths))
-
-    def _read(self, thing: Thing, paths: list[str]) -> Iterator[tuple[str, Xml]]:
-        for path in paths:
-            try:
-                xml = self._xml(thing, path)
-            except UnknownPath:
-                raise faults.invalid_property(path) from None
+        values: Values = {path: self._missing(thing.ref, path, lacking) for path, lacking in wanted.missing}
+        for key in wanted.keys:
+            xml = self._xml(thing, key)
             if xml is not None:
-                yield path, xml
+                values[key[0]] = xml
+        return thing, values
 
-    def _xml(self, thing: Thing, path: str) -> Xml | None:
-        if lacking := rights.to_read(self.session, type(thing.ref), path):
-            return self._missing(thing.ref, path, lacking)
-        value = self.center.read(thing, path, self.session)
-        return None if value is None else serialise("val", value, object, self.version)
+    def _xml(self, thing: Thing, key: Key) -> Xml | None:
+        try:
+            return self.center.xml(thing, key, self.session)
+        except UnknownPath:
+            raise faults.invalid_property(key[0]) from None
 
     def _missing(self, ref: Any, path: str, privilege: str) -> Missing:
         kind = vmodl.query.PropertyCollector.MissingProperty
@@ -81,14 +89,17 @@ class Scope:
         thing = self.center.find(ref, self.session)
         return self.center.read(thing, path, self.session) if thing else None
 
-    def _paths_for(self, thing: Thing) -> list[str] | None:
+    def _wanted_of(self, thing: Thing) -> Wanted | None:
         """The union of all PropertySpecs that name the object's type or one of its ancestors."""
         kind = type(thing.ref)
-        if kind not in self._paths:
+        if kind not in self._wanted:
             specs = [spec for spec in self.spec.propSet if issubclass(kind, spec.type)]
             paths = [path for spec in specs for path in (thing.table.names() if spec.all else spec.pathSet)]
-            self._paths[kind] = list(dict.fromkeys(paths)) if specs else None
-        return self._paths[kind]
+            lacking = {path: rights.to_read(self.session, kind, path) for path in paths}
+            keys = [(path, self.version) for path, privilege in lacking.items() if not privilege]
+            missing = [(path, privilege) for path, privilege in lacking.items() if privilege]
+            self._wanted[kind] = Wanted(keys, missing) if specs else None
+        return self._wanted[kind]
 
 
 @dataclass
@@ -151,19 +162,22 @@ def _difference(before: Values, after: Values) -> Changed:
 
 
 def _object_update(kind: str, ref: Any, values: Changed) -> Xml:
-    changes = (
-        element("changeSet", text("name", path), text("op", "assign"), xml or "")
-        for path, xml in values.items()
-        if not isinstance(xml, Missing)
-    )
+    changes = [f"<changeSet>{_named(path)}<op>assign</op>{xml or ''}</changeSet>" for path, xml in _there(values)]
     return element("objectSet", text("kind", kind), reference("obj", ref), *changes, *_missing(values))
 
 
 def object_content(name: str, thing: Thing, values: Values) -> Xml:
-    properties = (
-        element("propSet", text("name", path), xml) for path, xml in values.items() if not isinstance(xml, Missing)
-    )
+    properties = [f"<propSet>{_named(path)}{xml}</propSet>" for path, xml in _there(values)]
     return element(name, reference("obj", thing.ref), *properties, *_missing(values))
+
+
+@lru_cache(maxsize=1024)
+def _named(path: str) -> Xml:
+    return text("name", path)
+
+
+def _there(values: Changed) -> list[tuple[str, Xml | None]]:
+    return [(path, xml) for path, xml in values.items() if not isinstance(xml, Missing)]
 
 
 def _missing(values: Changed) -> list[Xml]:

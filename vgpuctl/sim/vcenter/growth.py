@@ -64,6 +64,7 @@ def _come(estate: Estate, source: Vm, wanted: Wanted) -> None:
     new.annotation = source.annotation
     new.extra_config = dict(source.extra_config)
     estate.apply(new, wanted.changes)
+    estate.changed(new)
     if source.running_task:
         source.running_task.result = new
     if wanted.powered_on:

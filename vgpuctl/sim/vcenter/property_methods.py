@@ -17,6 +17,8 @@ from vgpuctl.sim.vcenter.vmomi import vmodl
 
 COLLECTOR = PropertyTable()
 FILTER = PropertyTable()
+_MOST_PAGES = 32
+"""Tokens that nobody comes back with are forgotten, the oldest first."""
 _DEFAULT = f"default-{refs.COLLECTOR._moId}"
 
 
@@ -52,6 +54,10 @@ def destroy_property_filter(call: Call) -> None:
 async def wait_for_updates_ex(call: Call, version: str | None, options: Any) -> Xml | None:
     seconds = options.maxWaitSeconds if options else None
     limit = options.maxObjectUpdates if options else None
+    if seconds is not None and seconds < 0:
+        raise faults.invalid_argument("options.maxWaitSeconds")
+    if limit is not None and limit < 1:
+        raise faults.invalid_argument("options.maxObjectUpdates")
     return await _collector(call).wait(version or "", seconds, limit)
 
 
@@ -78,6 +84,8 @@ def retrieve_properties(call: Call, specs: list[Any]) -> Xml:
 @answers("RetrievePropertiesEx")
 def retrieve_properties_ex(call: Call, specs: list[Any], options: Any) -> Xml | None:
     limit = options.maxObjects if options else None
+    if limit is not None and limit < 1:
+        raise faults.invalid_argument("options.maxObjects")
     return _page(call, list(_contents(call, specs, "objects")), limit)
 
 
@@ -121,7 +129,10 @@ def _page(call: Call, objects: list[Xml], limit: int | None) -> Xml | None:
     token = ""
     if len(objects) > allowed:
         token = secrets.token_hex(8)
-        call.member.pages[token] = (objects[allowed:], limit)
+        pages = call.member.pages
+        pages[token] = (objects[allowed:], limit)
+        if len(pages) > _MOST_PAGES:
+            del pages[next(iter(pages))]
     return element("returnval", text("token", token) if token else "", *objects[:allowed])
 
 

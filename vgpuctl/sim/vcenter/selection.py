@@ -39,10 +39,10 @@ class Selection:
 
     specs: Sequence[Any]
     follow: Follow
-    selected: Counter[str] = field(default_factory=Counter)
+    selected: dict[str, int] = field(default_factory=dict)
     refs: dict[str, Any] = field(default_factory=dict)
     _steps: dict[Visit, list[Step]] = field(default_factory=dict)
-    _reached: Counter[Visit] = field(default_factory=Counter)
+    _reached: dict[Visit, int] = field(default_factory=dict)
     _visits_of: dict[str, set[Visit]] = field(default_factory=dict)
     _selectors: list[list[Any]] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
@@ -97,8 +97,10 @@ class Selection:
     def _arrive(self, step: Step) -> None:
         visit = step.visit
         if step.selects:
-            self.selected[visit.moid] += 1
-        self._reached[visit] += 1
+            self.selected[visit.moid] = self.selected.get(visit.moid, 0) + 1
+        if visit.selector == _END:
+            return
+        self._reached[visit] = self._reached.get(visit, 0) + 1
         if self._reached[visit] > 1:
             return
         self._visits_of.setdefault(visit.moid, set()).add(visit)
@@ -112,24 +114,24 @@ class Selection:
             self.selected[visit.moid] -= 1
             if not self.selected[visit.moid]:
                 del self.selected[visit.moid]
+        if visit.selector != _END:
+            self._depart_onward(visit)
+        if not self.concerns(visit.moid):
+            self.refs.pop(visit.moid, None)
+
+    def _depart_onward(self, visit: Visit) -> None:
         self._reached[visit] -= 1
         if self._reached[visit]:
             return
         del self._reached[visit]
-        self._forget(visit)
-        for onward in self._steps.pop(visit, []):
-            self._depart(onward)
-
-    def _forget(self, visit: Visit) -> None:
         visits = self._visits_of[visit.moid]
         visits.discard(visit)
         if not visits:
             del self._visits_of[visit.moid]
-            del self.refs[visit.moid]
+        for onward in self._steps.pop(visit, []):
+            self._depart(onward)
 
     def _look(self, visit: Visit) -> list[Step]:
-        if visit.selector == _END:
-            return []
         ref = self.refs[visit.moid]
         found: list[Step] = []
         for spec in self._selectors[visit.selector]:

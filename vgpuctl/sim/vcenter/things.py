@@ -11,6 +11,8 @@ from typing import Any
 from vgpuctl.sim.vcenter.metadata import property_type, steps_of, typed, walk
 
 Reader = Callable[[Any, Any], Any]
+Writer = Callable[[Any, Any], Any]
+"""From the subject and the version of the API to XML."""
 
 
 @dataclass(eq=False, slots=True)
@@ -18,11 +20,21 @@ class PropertyTable:
     """Readers by path. A leaf may have its own reader beside its whole structure's: cheap, and it must say the same."""
 
     readers: dict[str, Reader] = field(default_factory=dict)
+    writers: dict[str, Writer] = field(default_factory=dict)
 
     def __call__(self, *paths: str) -> Callable[[Reader], Reader]:
         def remember(reader: Reader) -> Reader:
             self.readers.update(dict.fromkeys(paths, reader))
             return reader
+
+        return remember
+
+    def written(self, path: str) -> Callable[[Writer], Writer]:
+        """A short cut past the value itself; it must say what the reader's value says."""
+
+        def remember(writer: Writer) -> Writer:
+            self.writers[path] = writer
+            return writer
 
         return remember
 

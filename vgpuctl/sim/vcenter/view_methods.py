@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from vgpuctl.sim.vcenter import faults
@@ -26,16 +26,14 @@ class Container:
     container: Any
     type: list[Any]
     recursive: bool
-    _reckoned: tuple[int, list[Any]] = field(default=(-1, []))
 
     @property
     def view(self) -> list[Any]:
-        now = self.center.vms_came_and_went
-        if self._reckoned[0] != now:
-            inside = _inside(self.center, self.container, self.recursive)
-            wanted = tuple(self.type)
-            self._reckoned = now, [ref for ref in inside if not wanted or isinstance(ref, wanted)]
-        return self._reckoned[1]
+        inside = self.center.while_vms_stay(
+            (self.container._moId, self.recursive), lambda: _inside(self.center, self.container, self.recursive)
+        )
+        wanted = tuple(self.type)
+        return [ref for ref in inside if isinstance(ref, wanted)] if wanted else inside
 
 
 @answers("CreateContainerView")
@@ -49,6 +47,7 @@ def create_container_view(call: Call, container: Any, kinds: list[Any], recursiv
 @answers("DestroyView")
 def destroy_view(call: Call) -> None:
     call.member.drop(call.thing.moid)
+    call.center.tell(call.thing.moid)
 
 
 @answers("CreateListView")
@@ -108,10 +107,12 @@ def _inside(center: Center, container: Any, recursive: bool) -> list[Any]:
 
 
 def children_of(center: Center, ref: Any) -> Iterator[Any]:
+    if isinstance(ref, vim.VirtualMachine):
+        return
     thing = center.find(ref, None)
     names = [name for name in _CHILDREN if thing and name in thing.table.readers]
     is_below: dict[str, Any] = {"host": vim.ComputeResource, "vm": (vim.ResourcePool, vim.HostSystem)}
     for name in names:
-        if thing and isinstance(ref, is_below.get(name, object)) and not isinstance(ref, vim.VirtualMachine):
+        if thing and isinstance(ref, is_below.get(name, object)):
             value = center.read(thing, name, None)
             yield from value if isinstance(value, list) else (value,)
