@@ -19,8 +19,15 @@ def fill_in(plural: str, item: Object) -> None:
         _deployment(item)
     elif plural == "jobs":
         _job(item)
-    elif plural in ("replicasets", "statefulsets"):
+    elif plural == "replicasets":
         item["spec"].setdefault("replicas", 1)
+    elif plural == "statefulsets":
+        _stateful_set(item["spec"])
+    elif plural == "daemonsets":
+        item["spec"].setdefault(
+            "updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        )
+        item["spec"].setdefault("revisionHistoryLimit", 10)
     elif plural == "namespaces":
         item["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = item["metadata"]["name"]
         item.setdefault("spec", {"finalizers": ["kubernetes"]})
@@ -37,7 +44,8 @@ def _pod(item: Object) -> None:
     tolerations: list[Object] = spec.setdefault("tolerations", [])
     for key in _NODE_TROUBLES:
         if not any(
-            found.get("key") in (key, None) and found.get("effect") in ("NoExecute", None) for found in tolerations
+            found.get("key") in (key, None, "") and found.get("effect") in ("NoExecute", None, "")
+            for found in tolerations
         ):
             limited = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_S}
             tolerations.append(limited)
@@ -63,13 +71,21 @@ def _deployment(item: Object) -> None:
     spec.setdefault("revisionHistoryLimit", 10)
 
 
+def _stateful_set(spec: Object) -> None:
+    spec.setdefault("replicas", 1)
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    spec.setdefault("updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    spec.setdefault("persistentVolumeClaimRetentionPolicy", {"whenDeleted": "Retain", "whenScaled": "Retain"})
+    spec.setdefault("revisionHistoryLimit", 10)
+
+
 def _job(item: Object) -> None:
     spec, metadata = item["spec"], item["metadata"]
     spec.setdefault("parallelism", 1)
     spec.setdefault("completions", spec["parallelism"])
     spec.setdefault("backoffLimit", 6)
     spec.setdefault("completionMode", "NonIndexed")
-    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
     spec.setdefault("suspend", False)
     uid = metadata["uid"]
     marks = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": metadata["name"]}

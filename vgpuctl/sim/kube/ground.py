@@ -11,6 +11,7 @@ from vgpuctl.sim.kube.objects import (
     Object,
     copied,
     is_finished,
+    is_leaving,
     name_of,
     namespace_of,
     set_condition,
@@ -56,6 +57,19 @@ class Ground:
         marked = self.store.edit(plural, namespace_of(item), name_of(item), lambda it: self._mark(it, grace))
         return marked or item
 
+    def release(self, pod: Object, finalizer: str) -> None:
+        """Take a finalizer off a pod; one that waited for nothing else goes."""
+
+        def change(found: Object) -> None:
+            left = [other for other in found["metadata"].get("finalizers") or [] if other != finalizer]
+            found["metadata"].pop("finalizers", None)
+            if left:
+                found["metadata"]["finalizers"] = left
+
+        after = self.store.edit("pods", namespace_of(pod), name_of(pod), change)
+        if after is not None and is_leaving(after) and not _is_held(after):
+            self.store.remove("pods", namespace_of(pod), name_of(pod))
+
     def disrupt(self, pod: Object, reason: str, message: str) -> None:
         """Say on the pod why it is about to be deleted."""
         said = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
@@ -98,6 +112,12 @@ class Ground:
             return
         metadata["deletionTimestamp"] = timestamp(self.clock.utc() + timedelta(seconds=grace_s))
         metadata["deletionGracePeriodSeconds"] = grace_s
+
+
+def _is_held(item: Object) -> bool:
+    """A finalizer or a running kubelet still has work to do."""
+    metadata = item["metadata"]
+    return bool(metadata.get("finalizers") or (metadata.get("deletionGracePeriodSeconds") and not is_finished(item)))
 
 
 def _event(about: Object, teller: Teller, said: tuple[str, str, str], now: str) -> Object:

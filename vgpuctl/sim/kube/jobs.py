@@ -1,74 +1,173 @@
-"""Jobs: pods that run to an end; one that is taken away is made anew."""
+"""Jobs: pods that run to an end. Each end is counted once; too many failures end the Job."""
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from vgpuctl.sim.kube.ground import Ground, Teller
+from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.objects import (
     Object,
     at,
+    condition,
     controller_of,
+    from_timestamp,
     is_active,
+    is_finished,
     is_leaving,
     is_true,
     name_of,
     namespace_of,
     set_condition,
     timestamp,
-    uid_of,
 )
-from vgpuctl.sim.kube.queue import Queue
-from vgpuctl.sim.kube.store import OWNER, Change, Key, key_of
-from vgpuctl.sim.kube.workloads import new_pod
+from vgpuctl.sim.kube.store import Change, Key, key_of
+from vgpuctl.sim.kube.workloads import Workloads, new_pod
+
+# Keeps an ended pod until its end has been counted.
+TRACKING = "batch.kubernetes.io/job-tracking"
 
 
-class Jobs:
+class Jobs(Workloads):
+    kind, plural = "Job", "jobs"
+
     def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._queue = Queue(ground.clock, self._look_at)
-        self._teller = Teller("job-controller")
-        ground.store.subscribe(["jobs"], lambda change: self._queue.add(key_of(change.object)))
-        ground.store.subscribe(["pods"], self._pod_changed)
+        super().__init__(ground)
+        ground.store.subscribe([self.plural], self._job_changed)
 
-    def _pod_changed(self, change: Change) -> None:
-        owner = controller_of(change.object)
-        if owner is not None and owner["kind"] == "Job":
-            self._queue.add((namespace_of(change.object), owner["name"]))
+    def _job_changed(self, change: Change) -> None:
+        limit_s = at(change.object, "spec.activeDeadlineSeconds")
+        if limit_s is not None and at(change.before or {}, "status.startTime") != at(change.object, "status.startTime"):
+            self._ground.clock.after(limit_s, lambda: self._queue.add(key_of(change.object)))
 
     def _look_at(self, key: Key) -> None:
-        job = self._ground.store.get("jobs", *key)
-        if job is None or is_leaving(job) or is_true(job, "Complete"):
+        """The pods of a Job that is gone, or going, are let go."""
+        job = self._store.get(self.plural, *key)
+        if job is not None and not is_leaving(job):
+            self.tend(job)
             return
-        pods = self._ground.store.where("pods", OWNER, uid_of(job))
+        for pod in self._store.sorted("pods", key[0]):
+            owner = controller_of(pod) or {}
+            if owner.get("kind") == self.kind and owner["name"] == key[1] and _ended(pod, waits=False):
+                self._ground.release(pod, TRACKING)
+
+    def tend(self, item: Object) -> None:
+        pods = sorted(self.possessions(item), key=key_of)
+        waits = item["spec"]["podReplacementPolicy"] == "Failed"
+        held = [pod for pod in pods if TRACKING in (pod["metadata"].get("finalizers") or [])]
+        ended = [pod for pod in held if _ended(pod, waits=waits)]
+        done, failed = self._counted(item, ended)
+        over = is_true(item, "Complete") or is_true(item, "Failed")
+        verdict = None if over else self._verdict(item, done, failed, ended)
         active = [pod for pod in pods if is_active(pod)]
-        done = sum(at(pod, "status.phase") == "Succeeded" for pod in pods)
-        spec = job["spec"]
-        wanted = 0 if spec["suspend"] else min(spec["parallelism"], spec["completions"] - done)
-        for _ in range(wanted - len(active)):
-            pod = self._ground.create("pods", new_pod(job, self._ground.store.suffix()))
-            active.append(pod)
-            self._ground.tell(job, self._teller, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
-        for pod in active[max(0, wanted) :]:
-            self._ground.delete("pods", pod)
+        if over or verdict:
+            self._cut(item, active, 0)
+            active = []
+        else:
+            active = self._fill(item, pods, active, done)
+        self._count(item, {"active": len(active), "succeeded": done, "failed": failed}, pods)
+        if verdict:
+            self._conclude(item, verdict)
+        for pod in ended:
+            self._ground.release(pod, TRACKING)
+
+    def _counted(self, item: Object, ended: list[Object]) -> tuple[int, int]:
+        done: int = at(item, "status.succeeded") or 0
+        failed: int = at(item, "status.failed") or 0
+        for pod in ended:
+            if at(pod, "status.phase") == "Succeeded":
+                done += 1
+            elif _action(item, pod) != "Ignore":
+                failed += 1
+        return done, failed
+
+    def _verdict(self, item: Object, done: int, failed: int, ended: list[Object]) -> tuple[str, str, str] | None:
+        if done >= item["spec"]["completions"]:
+            return "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
+        if any(_action(item, pod) == "FailJob" for pod in ended if at(pod, "status.phase") != "Succeeded"):
+            return (
+                "Failed",
+                "PodFailurePolicy",
+                "A pod failed in a way that the Job's podFailurePolicy does not forgive",
+            )
+        if failed > item["spec"]["backoffLimit"]:
+            return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        limit_s, since = at(item, "spec.activeDeadlineSeconds"), at(item, "status.startTime")
+        if limit_s is None or not since:
+            return None
+        late = (self._ground.clock.utc() - from_timestamp(since)).total_seconds() >= limit_s
+        return ("Failed", "DeadlineExceeded", "Job was active longer than specified deadline") if late else None
+
+    def _fill(self, item: Object, pods: list[Object], active: list[Object], done: int) -> list[Object]:
+        spec = item["spec"]
+        wanted = 0 if spec["suspend"] else max(0, min(spec["parallelism"], spec["completions"] - done))
+        waits = spec["podReplacementPolicy"] == "Failed"
+        leaving = sum(is_leaving(pod) and not is_finished(pod) for pod in pods) if waits else 0
+        made = []
+        for _ in range(wanted - len(active) - leaving):
+            pod = new_pod(item, self._store.suffix())
+            pod["metadata"]["finalizers"] = [TRACKING]
+            made.append(pod)
+            self.add(item, pod)
+        self._cut(item, active, wanted)
+        return [*active[:wanted], *made]
+
+    def _cut(self, item: Object, active: list[Object], left: int) -> None:
+        for pod in active[left:]:
+            self.drop(item, pod)
+
+    def _count(self, item: Object, counts: dict[str, int], pods: list[Object]) -> None:
+        status: Object = {name: count for name, count in counts.items() if count}
+        status["ready"] = sum(is_active(pod) and is_true(pod, "Ready") for pod in pods)
+        status["terminating"] = sum(is_leaving(pod) and not is_finished(pod) for pod in pods)
+        status["uncountedTerminatedPods"] = {}
+        since = at(item, "status.startTime") or timestamp(self._ground.clock.utc())
+        former = {name: value for name, value in (item.get("status") or {}).items() if name == "completionTime"}
+
+        def write(job: Object) -> None:
+            kept = {"conditions": found} if (found := at(job, "status.conditions")) else {}
+            job["status"] = status | former | kept | ({} if item["spec"]["suspend"] else {"startTime": since})
+
+        self._store.edit(self.plural, namespace_of(item), name_of(item), write)
+
+    def _conclude(self, item: Object, verdict: tuple[str, str, str]) -> None:
+        kind, reason, message = verdict
         now = self._ground.clock.utc()
-        self._ground.store.edit("jobs", *key, lambda item: _count(item, pods, active, now))
+
+        def write(job: Object) -> None:
+            for each in ("SuccessCriteriaMet" if kind == "Complete" else "FailureTarget", kind):
+                set_condition(job, now, {"type": each, "status": "True", "reason": reason, "message": message})
+            if kind == "Complete":
+                job["status"]["completionTime"] = timestamp(now)
+
+        self._store.edit(self.plural, namespace_of(item), name_of(item), write)
+        told = ("Completed", "Job completed") if kind == "Complete" else (reason, message)
+        self._ground.tell(item, self._teller, *told, warning=kind == "Failed")
 
 
-def _count(job: Object, pods: list[Object], active: list[Object], now: datetime) -> None:
-    phases = [at(pod, "status.phase") for pod in pods]
-    done = phases.count("Succeeded")
-    former = job.get("status") or {}
-    status: Object = {"active": len(active), "succeeded": done, "failed": phases.count("Failed")}
-    status = {key: value for key, value in status.items() if value}
-    status["ready"] = sum(is_true(pod, "Ready") for pod in active)
-    status["terminating"] = sum(is_leaving(pod) for pod in pods)
-    status["startTime"] = former.get("startTime") or timestamp(now)
-    if former.get("conditions"):
-        status["conditions"] = former["conditions"]
-    job["status"] = status
-    if done >= job["spec"]["completions"]:
-        reason = {"reason": "CompletionsReached", "message": "Reached expected number of succeeded pods"}
-        for kind in ("SuccessCriteriaMet", "Complete"):
-            set_condition(job, now, {"type": kind, "status": "True"} | reason)
-        status["completionTime"] = timestamp(now)
+def _ended(pod: Object, *, waits: bool) -> bool:
+    """Its containers ended, or it is on its way out; `waits`: where it has a node, only its containers count."""
+    return is_finished(pod) or (is_leaving(pod) and not (waits and pod["spec"].get("nodeName")))
+
+
+def _action(job: Object, pod: Object) -> str:
+    """What the Job's podFailurePolicy says of a failed pod: the first rule that fits."""
+    codes = {
+        found["name"]: (at(found, "state.terminated") or {}).get("exitCode", 0)
+        for found in at(pod, "status.containerStatuses") or []
+    }
+    for rule in at(job, "spec.podFailurePolicy.rules") or []:
+        patterns = rule.get("onPodConditions") or []
+        by_condition = any(_shows(pod, pattern) for pattern in patterns)
+        if by_condition or _exited(rule.get("onExitCodes"), codes):
+            return str(rule["action"])
+    return "Count"
+
+
+def _shows(pod: Object, pattern: Object) -> bool:
+    return (condition(pod, pattern["type"]) or {}).get("status") == (pattern.get("status") or "True")
+
+
+def _exited(wanted: Object | None, codes: dict[str, int]) -> bool:
+    if not wanted:
+        return False
+    name, values = wanted.get("containerName"), wanted.get("values") or []
+    ended = [code for container, code in codes.items() if code and name in (None, container)]
+    return any((code in values) is (wanted["operator"] == "In") for code in ended)

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 
 from vgpuctl.sim.inventory import Durations, VmSpec
-from vgpuctl.sim.kube import nodes, podlife
+from vgpuctl.sim.kube import nodes, podlife, volumes
 from vgpuctl.sim.kube.ground import Ground, Teller
 from vgpuctl.sim.kube.machine import Machine
 from vgpuctl.sim.kube.objects import (
@@ -22,6 +22,8 @@ from vgpuctl.sim.kube.objects import (
 )
 
 _SLOTS = 20
+# How often a kubelet looks whether a disk has come.
+VOLUME_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,9 @@ class Kubelet(Machine):
 
     def _started(self, pod: Object) -> None:
         if self._stage.get(uid_of(pod)) != "starting":
+            return
+        if not volumes.are_there(self._ground, pod):
+            self._time.after(VOLUME_S, lambda: self._started(pod))
             return
         self._begin(pod)
         now, address = self._ground.clock.utc(), self.place.pod_address(self._pods_given)

@@ -10,21 +10,16 @@ from vgpuctl.sim.kube.objects import (
     Object,
     at,
     condition,
-    from_timestamp,
-    is_daemon,
-    is_finished,
-    is_leaving,
-    is_mirror,
     is_true,
     name_of,
     namespace_of,
     timestamp,
-    tolerates,
-    uid_of,
 )
 from vgpuctl.sim.kube.queue import Queue
 from vgpuctl.sim.kube.store import Change, Key, key_of
+from vgpuctl.sim.kube.zones import Zones
 
+Pair = tuple[str, str]
 _OWN_TAINTS = (nodes.UNREACHABLE, nodes.NOT_READY, nodes.UNSCHEDULABLE)
 _TELLER = Teller("node-controller")
 ORPHAN_S = 40.0
@@ -38,7 +33,9 @@ class NodeLifecycle:
         self._ground = ground
         self._grace_s = grace_s
         self._heard_s: dict[str, float] = {}
+        self._let_go: set[str] = set()
         self._taint_queue = Queue(ground.clock, self._set_taints)
+        self._zones = Zones(ground, self._may_be_emptied)
         ground.store.subscribe(["leases"], self._lease_changed)
         ground.store.subscribe(["nodes"], self._node_changed)
 
@@ -80,18 +77,31 @@ class NodeLifecycle:
     def _node_changed(self, change: Change) -> None:
         if change.type == "DELETED":
             gone = name_of(change.object)
+            self._let_go.discard(gone)
             self._ground.clock.after(ORPHAN_S, lambda: self._collect_orphans(gone))
             return
         if change.type == "ADDED":
             self._hear_of(name_of(change.object))
-        if set(own_taints(change.object)) != _present(change.object):
+        if set(self._wanted(change.object)) != _present(change.object):
             self._taint_queue.add(key_of(change.object))
+
+    def _may_be_emptied(self, name: str) -> None:
+        self._let_go.add(name)
+        self._taint_queue.add(("", name))
+
+    def _wanted(self, node: Object) -> list[Pair]:
+        """A node that is well again must ask anew before it is emptied the next time."""
+        name = name_of(node)
+        if is_true(node, "Ready"):
+            self._let_go.discard(name)
+        emptied = name in self._let_go or any(effect == "NoExecute" for _, effect in _present(node))
+        return [pair for pair in own_taints(node) if emptied or pair[1] != "NoExecute"]
 
     def _set_taints(self, key: Key) -> None:
         now = timestamp(self._ground.clock.utc())
 
         def change(node: Object) -> None:
-            wanted, present = own_taints(node), _present(node)
+            wanted, present = self._wanted(node), _present(node)
             old: list[Object] = node["spec"].get("taints") or []
             kept = [taint for taint in old if _pair(taint) not in present or _pair(taint) in wanted]
             fresh = [_taint(pair, now) for pair in wanted if pair not in present]
@@ -105,9 +115,6 @@ class NodeLifecycle:
         if self._ground.store.get("nodes", "", name) is None:
             for pod in self._ground.store.where("pods", "spec.nodeName", name):
                 self._ground.store.remove(*_pod(pod))
-
-
-Pair = tuple[str, str]
 
 
 def own_taints(node: Object) -> list[Pair]:
@@ -133,68 +140,3 @@ def _taint(pair: Pair, now: str) -> Object:
 
 def _pod(pod: Object) -> tuple[str, str, str]:
     return "pods", namespace_of(pod), name_of(pod)
-
-
-class TaintEviction:
-    """Deletes pods from nodes with a NoExecute taint when their toleration has run out."""
-
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._queue = Queue(ground.clock, self._look_at_node)
-        ground.store.subscribe(["nodes"], self._node_changed)
-        ground.store.subscribe(["pods"], self._pod_changed)
-
-    def _node_changed(self, change: Change) -> None:
-        before = at(change.before, "spec.taints") if change.before else None
-        if change.type != "DELETED" and at(change.object, "spec.taints") != before:
-            self._queue.add(key_of(change.object))
-
-    def _pod_changed(self, change: Change) -> None:
-        node = change.object["spec"].get("nodeName")
-        if node and change.type != "DELETED" and at(change.before or {}, "spec.nodeName") != node:
-            self._queue.add(("", node))
-
-    def _look_at_node(self, key: Key) -> None:
-        node = self._ground.store.get("nodes", *key)
-        if node is None or not _no_execute(node):
-            return
-        for pod in self._ground.store.where("pods", "spec.nodeName", name_of(node)):
-            due_s = self._due_s(pod, node)
-            if due_s is not None:
-                self._ground.clock.after(due_s, lambda pod=pod: self._evict(pod))  # type: ignore[misc]
-
-    def _due_s(self, pod: Object, node: Object) -> float | None:
-        """Seconds until the pod must go: the smallest limit of all tolerations; None when it may stay."""
-        if is_mirror(pod) or is_daemon(pod) or is_finished(pod) or is_leaving(pod):
-            return None
-        now = self._ground.clock.utc()
-        due: list[float] = []
-        for taint in _no_execute(node):
-            found = tolerates(pod, taint)
-            limits = [toleration["tolerationSeconds"] for toleration in found if "tolerationSeconds" in toleration]
-            since = from_timestamp(taint.get("timeAdded") or timestamp(now))
-            if not found or limits:
-                due.append(min(limits, default=0) - (now - since).total_seconds())
-        return max(0.0, min(due)) if due else None
-
-    def _evict(self, pod: Object) -> None:
-        present = self._ground.store.get(*_pod(pod))
-        node = self._ground.store.get("nodes", "", pod["spec"]["nodeName"])
-        if present is None or node is None or uid_of(present) != uid_of(pod):
-            return
-        if self._due_s(present, node) == 0.0:
-            said = "Taint manager: deleting due to NoExecute taint"
-            self._ground.disrupt(present, "DeletionByTaintManager", said)
-            self._ground.tell(present, _TAINT_TELLER, "TaintManagerEviction", f"Marking for deletion Pod {_path(pod)}")
-            self._ground.delete("pods", self._ground.store.get(*_pod(pod)) or present)
-
-
-_TAINT_TELLER = Teller("taint-eviction-controller")
-
-
-def _no_execute(node: Object) -> list[Object]:
-    return [taint for taint in node["spec"].get("taints") or [] if taint["effect"] == "NoExecute"]
-
-
-def _path(pod: Object) -> str:
-    return f"{namespace_of(pod)}/{name_of(pod)}"

@@ -6,11 +6,13 @@ from datetime import timedelta
 
 from vgpuctl.sim.kube import podlife
 from vgpuctl.sim.kube.board import Board
+from vgpuctl.sim.kube.deployments import new_replica_set
 from vgpuctl.sim.kube.ground import Ground
+from vgpuctl.sim.kube.jobs import TRACKING
 from vgpuctl.sim.kube.kubelets import Kubelets
 from vgpuctl.sim.kube.objects import Object, set_condition, timestamp
 from vgpuctl.sim.kube.wishes import Wish, choice
-from vgpuctl.sim.kube.workloads import new_pod, new_replica_set
+from vgpuctl.sim.kube.workloads import new_pod
 
 _AGE = timedelta(days=7)
 
@@ -31,6 +33,8 @@ class Settler:
         if choose.best() is None:
             return
         wanted: int = owner["spec"].get("replicas") or owner["spec"].get("parallelism") or 1
+        if owner["kind"] == "Job":
+            first["metadata"]["finalizers"] = [TRACKING]
         if owner["kind"] == "Deployment":
             above["spec"]["replicas"] = wanted
             self._ground.create("replicasets", above)

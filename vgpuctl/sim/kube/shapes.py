@@ -21,7 +21,11 @@ _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 Schema = Any
 _CONTAINER = {"!name": str, "image": str, "resources": {"requests": QUANTITIES, "limits": QUANTITIES}}
 _TOLERATION = {"key": str, "operator": str, "effect": str, "value": str, "tolerationSeconds": int}
-_SELECTOR = {"matchLabels": TEXTS, "matchExpressions": [{"!key": str, "!operator": str, "values": [str]}]}
+_EXPRESSION = {"!key": str, "!operator": str, "values": [str]}
+_SELECTOR = {"matchLabels": TEXTS, "matchExpressions": [_EXPRESSION]}
+_NODE_TERMS = {"!nodeSelectorTerms": [{"matchExpressions": [_EXPRESSION], "matchFields": [_EXPRESSION]}]}
+_AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_TERMS}, "podAffinity": {}}
+_VOLUME = {"!name": str, "persistentVolumeClaim": {"!claimName": str}}
 _SPREAD = {"topologyKey": str, "maxSkew": int, "whenUnsatisfiable": str, "labelSelector": _SELECTOR}
 _POD_SPEC = {
     "nodeName": str,
@@ -31,13 +35,27 @@ _POD_SPEC = {
     "containers": [_CONTAINER],
     "tolerations": [_TOLERATION],
     "topologySpreadConstraints": [_SPREAD],
+    "affinity": _AFFINITY,
+    "volumes": [_VOLUME],
+    "hostNetwork": bool,
+    "schedulerName": str,
 }
 _CONDITION_TIMES = {"lastTransitionTime": TIME, "lastHeartbeatTime": TIME}
 _CONDITIONS = {"conditions": [{"!type": str, "!status": str} | _CONDITION_TIMES]}
 _TEMPLATE = {"metadata": {"labels": TEXTS, "annotations": TEXTS}, "spec": _POD_SPEC}
-_REPLICAS = {f"{kind}eplicas": int for kind in ("r", "readyR", "availableR", "updatedR", "unavailableR")}
+_REPLICAS: dict[str, type] = {
+    f"{kind}eplicas": int for kind in ("r", "readyR", "availableR", "updatedR", "unavailableR", "currentR")
+}
+_REPLICAS |= dict.fromkeys(("currentRevision", "updateRevision"), str)
+_ROLLING = {"maxSurge": INT_OR_PERCENT, "maxUnavailable": INT_OR_PERCENT, "partition": int}
+_STRATEGY = {"type": str, "rollingUpdate": _ROLLING}
+_CLAIM = {"volumeName": str, "storageClassName": str, "accessModes": [str], "resources": {"requests": QUANTITIES}}
 _WORKLOAD = {
-    "spec": {"replicas": int, "selector": _SELECTOR, "template": _TEMPLATE},
+    "spec": {
+        **{"replicas": int, "selector": _SELECTOR, "template": _TEMPLATE, "paused": bool, "podManagementPolicy": str},
+        **{"strategy": _STRATEGY, "updateStrategy": _STRATEGY, "serviceName": str},
+        "volumeClaimTemplates": [{"!metadata": {"!name": str, "labels": TEXTS, "annotations": TEXTS}, "spec": _CLAIM}],
+    },
     "status": _REPLICAS | _CONDITIONS,
 }
 _METADATA = {
@@ -53,10 +71,14 @@ _METADATA = {
 }
 _TAINT = {"!key": str, "!effect": str, "value": str, "timeAdded": TIME}
 _ADDRESS = {"!type": str, "!address": str}
-_STATE = {"waiting": {"reason": str}, "running": {"startedAt": TIME}, "terminated": {"reason": str}}
+_STATE = {"waiting": {"reason": str}, "running": {"startedAt": TIME}, "terminated": {"reason": str, "exitCode": int}}
 _CONTAINER_STATUS = {"!name": str, "ready": bool, "restartCount": int, "state": _STATE}
 _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods", "observedGeneration")
-_JOB_SPEC = {"parallelism": int, "completions": int, "backoffLimit": int, "suspend": bool}
+_JOB_SPEC: Schema = {"parallelism": int, "completions": int, "backoffLimit": int, "suspend": bool}
+_JOB_SPEC |= {"activeDeadlineSeconds": int, "podReplacementPolicy": str}
+_ON_CODES = {"!operator": str, "values": [int], "containerName": str}
+_RULE = {"!action": str, "onPodConditions": [{"!type": str, "status": str}], "onExitCodes": _ON_CODES}
+_JOB_SPEC |= {"podFailurePolicy": {"rules": [_RULE]}}
 SHAPES: dict[str, Schema] = {
     "nodes": {
         "spec": {"unschedulable": bool, "providerID": str, "taints": [_TAINT]},
@@ -72,7 +94,12 @@ SHAPES: dict[str, Schema] = {
     "daemonsets": _WORKLOAD,
     "jobs": {
         "spec": _JOB_SPEC | {"selector": _SELECTOR, "template": _TEMPLATE},
-        "status": {"startTime": TIME, "completionTime": TIME, "succeeded": int} | _CONDITIONS,
+        "status": {"startTime": TIME, "completionTime": TIME, "succeeded": int, "failed": int} | _CONDITIONS,
+    },
+    "persistentvolumeclaims": {"spec": _CLAIM, "status": {"phase": str, "capacity": QUANTITIES}},
+    "volumeattachments": {
+        "spec": {"!attacher": str, "!nodeName": str, "source": {"persistentVolumeName": str}},
+        "status": {"attached": bool},
     },
     "events": {
         **dict.fromkeys(("firstTimestamp", "lastTimestamp", "eventTime"), TIME),
@@ -90,7 +117,10 @@ _REQUIRED = {
     "pods": ("spec.containers",),
     "deployments": ("spec.selector", _TEMPLATED),
     "replicasets": ("spec.selector", _TEMPLATED),
+    "statefulsets": ("spec.selector", _TEMPLATED),
+    "daemonsets": ("spec.selector", _TEMPLATED),
     "jobs": (_TEMPLATED,),
+    "volumeattachments": ("spec",),
 }
 
 
@@ -131,7 +161,7 @@ def _shaped(value: Any, schema: Schema, path: str) -> None:
 
 
 def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
 
 
 def _is_time(value: Any) -> bool:
@@ -164,9 +194,11 @@ def _mistakes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     for path in _REQUIRED.get(kind.plural, ()):
         if not at(item, path):
             causes.append((path, "FieldValueRequired", "Required value"))
-    replicas = at(item, "spec.replicas")
-    if isinstance(replicas, int) and replicas < 0:
-        causes.append(("spec.replicas", "FieldValueInvalid", f"Invalid value: {replicas}: {_NOT_NEGATIVE}"))
+    for path in _COUNTED:
+        count = at(item, path)
+        if isinstance(count, int) and (count < 0 or (count > MOST and path in _PODS)):
+            why = _NOT_NEGATIVE if count < 0 else f"must be less than or equal to {MOST} in this simulator"
+            causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {why}"))
     return causes
 
 
@@ -182,6 +214,10 @@ def _label_mistakes(key: str, value: str) -> list[tuple[str, str, str]]:
     return causes
 
 
+# Nobody rehearses with more pods in one workload; a slip of the finger must not stop the world.
+MOST = 20_000
+_PODS = ("spec.replicas", "spec.parallelism")
+_COUNTED = (*_PODS, "spec.completions", "spec.backoffLimit", "spec.activeDeadlineSeconds")
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 _NAME_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "

@@ -8,17 +8,22 @@ from collections.abc import Callable
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.budgets import Budgets
+from vgpuctl.sim.kube.daemonsets import DaemonSets
+from vgpuctl.sim.kube.deployments import Deployments
 from vgpuctl.sim.kube.founding import Founding
 from vgpuctl.sim.kube.garbage import GarbageCollector
 from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.jobs import Jobs
 from vgpuctl.sim.kube.kubelet import Pace
 from vgpuctl.sim.kube.kubelets import Kubelets
-from vgpuctl.sim.kube.lifecycle import NodeLifecycle, TaintEviction
+from vgpuctl.sim.kube.lifecycle import NodeLifecycle
+from vgpuctl.sim.kube.replicasets import ReplicaSets
 from vgpuctl.sim.kube.scheduler import Scheduler
 from vgpuctl.sim.kube.settling import Settler
+from vgpuctl.sim.kube.statefulsets import StatefulSets
 from vgpuctl.sim.kube.store import Store
-from vgpuctl.sim.kube.workloads import Deployments, ReplicaSets
+from vgpuctl.sim.kube.taints import TaintEviction
+from vgpuctl.sim.kube.volumes import Volumes
 
 
 class KubernetesWorld:
@@ -46,7 +51,10 @@ class KubernetesWorld:
             scheduler,
             Deployments(self.ground),
             ReplicaSets(self.ground),
+            StatefulSets(self.ground),
+            DaemonSets(self.ground),
             Jobs(self.ground),
+            Volumes(self.ground),
             Budgets(self.ground),
             GarbageCollector(self.ground),
         )
