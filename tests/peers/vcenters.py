@@ -19,6 +19,8 @@ PC = vmodl.query.PropertyCollector
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 #: The same on both servers: long enough to be seen under way, short enough to wait for.
 TASK_S = 0.4
+#: A server that hangs fails the test, and does not hold it. Longer than the longest wait for updates.
+CALL_WITHIN_S = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ class Vcenter:
             user=self.user,
             pwd=self.password if password is None else password,
             sslContext=self.trust(),
+            httpConnectionTimeout=CALL_WITHIN_S,
         )
 
     def stub(self) -> Any:
@@ -76,6 +79,13 @@ class Client:
             Disconnect(self.instance)
         except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound):
             return
+
+    def as_at_the_beginning(self) -> None:
+        """All workers off, and none with a vGPU."""
+        workers = [vm for vm in self.view(vim.VirtualMachine).view if self.read(vm, "name").startswith("worker")]
+        self.ok(*(vm.PowerOff() for vm in workers if self.power(vm) != "poweredOff"))
+        bare = [(vm, self.vgpus(vm)) for vm in workers]
+        self.ok(*(vm.Reconfigure(detach(devices)) for vm, devices in bare if devices))
 
     def view(self, *kinds: Any) -> Any:
         return self.content.viewManager.CreateContainerView(self.content.rootFolder, list(kinds), True)
