@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,14 @@ def test_what_is_no_scenario_is_told(tmp_path: Path, text: str) -> None:
 def test_an_unknown_example_names_the_nearest() -> None:
     with pytest.raises(SimError, match="did you mean a100-mig"):
         found("a100-mgi")
+
+
+def test_the_documented_scenario_is_one(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "scenarios.md"
+    path = tmp_path / "documented.yaml"
+    path.write_text(re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)[0])
+    durations = Durations()
+    inventory = read_scenario(path, durations)
+    assert (len(inventory.hosts), len(inventory.vms), durations.store_mib_per_s) == (2, 8, 500)
+    assert inventory.shifts[1].starts == "0 22 * * *"
+    World(inventory, durations)
