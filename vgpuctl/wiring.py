@@ -1,24 +1,22 @@
-"""Where vCenter and Kubernetes meet: two streams joined into one fleet, requests sent to whom they concern."""
+"""Where vCenter and Kubernetes meet: their streams kept and looked at, requests sent to whom they concern."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from vgpuctl.engine.ports import Answer, World
-from vgpuctl.kube import views as kube_views
 from vgpuctl.kube.actions import confirm, evict, patch_node
-from vgpuctl.kube.client import Client, KubernetesSettings, Object
+from vgpuctl.kube.client import Client, KubernetesSettings
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.model.fleet import Fleet, Host, Node, Pod, Task, Worker
-from vgpuctl.model.identity import NodeIdentity, match
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Evict, PatchNode, Request, ShutDownGuest, SuspendVm
+from vgpuctl.picture import picture
 from vgpuctl.vsphere import actions as vsphere_actions
-from vgpuctl.vsphere import views as vsphere_views
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
 
@@ -95,65 +93,14 @@ class Connection:
 
     def fleet(self) -> Fleet:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
-        picture = self._last if self._stale() and self._last is not None else self._picture()
+        if self._stale() and self._last is not None:
+            return replace(self._last, stale=self._stale())
+        seen = picture(self._vcenter, self._kubernetes, self._workers)
         stale = self._stale()
         if not stale:
-            self._last = picture
-        return replace(self._last or picture, stale=stale)
-
-    def _picture(self) -> Fleet:
-        vms = self._vcenter.vms()
-        hosts = self._vcenter.hosts()
-        raw = {vm["name"]: vm for vm in vms.values()}
-        ours = [vm for name, vm in raw.items() if name in set(self._workers)]
-        pods = [kube_views.pod(item) for item in self._kubernetes.objects("pods")]
-        nodes = _Nodes(self._kubernetes, ours, pods)
-        tasks: dict[str, list[Task]] = {}
-        for moid, task in self._vcenter.tasks():
-            tasks.setdefault(moid, []).append(task)
-        workers = {name: _worker(raw[name], hosts, tasks, nodes) for name in self._workers if name in raw}
-        return Fleet(
-            hosts={host.name: host for host in hosts.values()},
-            workers=workers,
-            budgets=tuple(kube_views.budget(item) for item in self._kubernetes.objects("budgets")),
-            waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
-            strangers={n: vsphere_views.vgpus(vm) for n, vm in raw.items() if n not in workers},
-            missing=tuple(name for name in self._workers if name not in raw),
-        )
+            self._last = seen
+        return replace(self._last or seen, stale=stale)
 
     def _stale(self) -> tuple[str, ...]:
         heard = {"vCenter": self._vcenter.heard, "Kubernetes": self._kubernetes.heard}
         return tuple(name for name, well in heard.items() if not well)
-
-
-class _Nodes:
-    """The nodes inside our VMs, each with its lease and pods."""
-
-    def __init__(self, stream: KubernetesStream, vms: list[Object], pods: list[Pod]) -> None:
-        self._raw = {item["metadata"]["name"]: item for item in stream.objects("nodes")}
-        self._leases = {item["metadata"]["name"]: item for item in stream.objects("leases")}
-        identities = (NodeIdentity(name, *kube_views.identities(item)) for name, item in self._raw.items())
-        self._of_vm = match({vm["name"]: str(vm.get("config.uuid") or "") for vm in vms}, identities)
-        self._pods: dict[str | None, list[Pod]] = {}
-        for pod in pods:
-            self._pods.setdefault(pod.node, []).append(pod)
-
-    def of(self, vm: str) -> Node | None:
-        name = self._of_vm.get(vm)
-        if name is None:
-            return None
-        return kube_views.node(self._raw[name], self._leases.get(name), self._pods.get(name, ()))
-
-
-def _worker(vm: Object, hosts: dict[str, Host], tasks: Mapping[str, list[Task]], nodes: _Nodes) -> Worker:
-    host = vm.get("runtime.host")
-    return Worker(
-        name=vm["name"],
-        vm=vm["moid"],
-        host=hosts[host._moId].name if host is not None and host._moId in hosts else "",
-        power=vsphere_views.power(vm),
-        vgpus=vsphere_views.vgpus(vm),
-        memory_locked=bool(vm.get("config.memoryReservationLockedToMax")),
-        tasks=tuple(tasks.get(vm["moid"], ())),
-        node=nodes.of(vm["name"]),
-    )

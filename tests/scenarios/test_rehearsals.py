@@ -1,0 +1,71 @@
+"""Many nights in virtual time, each with its own faults: no law is ever broken, and the next run ends it well."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.support.rehearsal import Rehearsal, at_work
+from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
+from vgpuctl.sim.inventory import Durations, story
+
+SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(8, 100))]
+TRIES = 6
+
+
+def a_day(hosts: int = 1, cards: int = 1) -> Rehearsal:
+    rehearsal = Rehearsal.of(at_work(story(hosts, cards)), Durations())
+    rehearsal.wait(60)
+    return rehearsal
+
+
+def test_a_quiet_night_and_the_morning_after() -> None:
+    rehearsal = a_day(hosts=2, cards=2)
+    day = rehearsal.awake()
+    assert len(day) == 16
+    assert rehearsal.switch("night").finished
+    assert rehearsal.awake() == set(rehearsal.world.inventory.workers_of("v100-16q-16GB"))
+    assert rehearsal.switch("day").finished
+    assert (rehearsal.awake(), rehearsal.broken) == (day, [])
+
+
+def random_rule(chance: random.Random) -> Rule:
+    how = chance.choice([How.CUT, How.LOSE_REPLY, How.HANG, How.FAIL, How.TASK_FAILS, How.TASK_HANGS])
+    server = VCENTER if how in (How.TASK_FAILS, How.TASK_HANGS) else chance.choice([VCENTER, KUBERNETES])
+    methods = {
+        VCENTER: ["SuspendVM_Task", "PowerOnVM_Task"],
+        KUBERNETES: ["PATCH nodes", "POST pods/eviction", "GET pods", "*"],
+    }
+    what = {VCENTER: chance.choice(["TaskInProgress", "NoDiskSpace", "SystemError"]), KUBERNETES: "503"}[server]
+    effect = Effect(how=how, what=what, seconds=chance.choice([1.0, 20.0]))
+    times = 1 if how is How.TASK_HANGS else chance.randrange(1, 5)
+    return Rule(
+        server=server,
+        method=chance.choice(methods[server]),
+        effect=effect,
+        chance=chance.choice([0.1, 0.4, 1.0]),
+        seed=chance.randrange(1000),
+        times=times,
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_night_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -> None:
+    chance = random.Random(seed)
+    rehearsal = a_day()
+    day, night = rehearsal.awake(), set(rehearsal.world.inventory.workers_of("v100-16q-16GB"))
+    for _ in range(chance.randrange(1, 4)):
+        rehearsal.world.calls.faults.add(random_rule(chance))
+    rehearsal.switch("night", die_after=chance.choice([None, None, chance.randrange(1, 20)]))
+    for standing in rehearsal.world.calls.faults:
+        rehearsal.world.calls.faults.clear(standing.id)
+    rehearsal.world.estate.work.let_go()
+    rehearsal.wait(60)
+    shift, expected = chance.choice([("night", night), ("day", day)])
+    for _ in range(TRIES):
+        if rehearsal.switch(shift).finished and rehearsal.awake() == expected:
+            break
+    assert rehearsal.broken == []
+    assert rehearsal.awake() == expected
+    assert rehearsal.cordoned() == (day | night) - expected

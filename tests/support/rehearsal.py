@@ -1,0 +1,296 @@
+"""A whole switch in one process and in virtual time: the product's reactor, views and requests, the simulated world.
+
+No HTTP, no threads, no sleeping. Faults are the same rules that `vgpuctl sim fault` adds.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from vgpuctl.engine.look import Moment, Send
+from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.ports import Answer
+from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.files import Files, read_files
+from vgpuctl.kube import actions
+from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
+from vgpuctl.model.errors import PassingError, VgpuctlError
+from vgpuctl.model.fleet import Fleet, Host, Task
+from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.wish import Wish
+from vgpuctl.picture import picture
+from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.wishes import former_wish, switch_wish
+from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How
+from vgpuctl.sim.files import profiles_text, timetable_text
+from vgpuctl.sim.inventory import Durations, Inventory
+from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.errors import ApiError, injected
+from vgpuctl.sim.kube.request import Reply, Request, target_of
+from vgpuctl.sim.vcenter import app, faults
+from vgpuctl.sim.vcenter.center import Center
+from vgpuctl.sim.vcenter.records import Changes, Vm
+from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.vcenter.sessions import Sessions
+from vgpuctl.sim.vcenter.tasks import HANGS
+from vgpuctl.sim.world import World
+from vgpuctl.vsphere import views
+from vgpuctl.vsphere.faults import translated
+
+LOOK_S = 5.0
+NIGHT_S = 1800.0
+SHELVES = {"nodes": "nodes", "pods": "pods", "leases": "leases", "budgets": "poddisruptionbudgets"}
+assert app.HANDLERS, "the methods must be known for their names to be checked"
+
+
+@dataclass
+class Rehearsal:
+    """`night` and `day` run a switch to its end; `broken` lists each law that a write broke."""
+
+    world: World
+    files: Files
+    broken: list[str] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, inventory: Inventory, durations: Durations) -> Rehearsal:
+        return cls(World(inventory, durations), _files(inventory))
+
+    def __post_init__(self) -> None:
+        self._seen = _Seen(self.world)
+        self._late = False
+        self._client = _Client(self.world, self._meet)
+
+    def switch(self, shift: str, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
+        """As `vgpuctl switch`; with `die_after` its process ends after so many writes, whatever was on its way."""
+        timetable = self.files.timetable_of(shift, None)
+        wish = switch_wish(self.fleet(), self.files.catalogue, timetable, shift)
+        return self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+
+    def fleet(self) -> Fleet:
+        return picture(self._seen, self._seen, tuple(self.files.catalogue.workers))
+
+    def wait(self, seconds: float) -> None:
+        self.world.clock.advance_to(self.world.clock.now_s + seconds)
+
+    def awake(self) -> set[str]:
+        return {name for name, worker in self.fleet().workers.items() if worker.on}
+
+    def cordoned(self) -> set[str]:
+        return {name for name, worker in self.fleet().workers.items() if worker.node and worker.node.unschedulable}
+
+    def _run(self, goal: Goal, until_s: float, die_after: int | None) -> Decision:
+        self._memory, began_s, writes = Memory(), self.world.clock.now_s, 0
+        while True:
+            now_s = self.world.clock.now_s
+            fleet = self.fleet()
+            self.broken += overfull(fleet)
+            decision = decide(goal, fleet, self._memory, Moment(now_s=now_s, utc=self.world.clock.utc().isoformat()))
+            self._memory = decision.memory
+            if decision.finished or now_s - began_s > until_s:
+                return decision
+            for send in decision.sends:
+                if die_after is not None and writes >= die_after:
+                    return decision
+                writes += 1
+                self._send(send)
+            self._let_time_pass()
+
+    def _let_time_pass(self) -> None:
+        clock = self.world.clock
+        due = clock.next_due_s()
+        clock.advance_to(min(clock.now_s + LOOK_S, max(clock.now_s, due) if due is not None else clock.now_s + LOOK_S))
+
+    def _send(self, send: Send) -> None:
+        self.sent.append(send.key)
+        if law := broken_by(send.request, self.fleet()):
+            self.broken.append(f"{send.key}: {law}")
+        try:
+            self._carried_out(send)
+        except _Later as later:
+            self.world.clock.after(later.seconds, partial(self._send_late, send))
+        except VgpuctlError as error:
+            self._remember(send.key, error=error.message, passing=error.passing)
+
+    def _carried_out(self, send: Send) -> None:
+        answer = self._request(send.request)
+        self._remember(send.key, task=answer.task, error="")
+
+    def _send_late(self, send: Send) -> None:
+        """What hung is carried out now, whoever may still be there to hear of it."""
+        self._late = True
+        try:
+            self._carried_out(send)
+        except VgpuctlError as error:
+            self._remember(send.key, error=error.message, passing=error.passing)
+        finally:
+            self._late = False
+
+    def _meet(self, server: str, method: str, *names: str) -> Effect | None:
+        return None if self._late else self.world.calls.count(server, method, *names)
+
+    def _remember(self, key: str, **outcome: object) -> None:
+        self._memory = self._memory.answered(key, self.world.clock.now_s, **outcome)
+
+    def _request(self, request: object) -> Answer:
+        match request:
+            case PatchNode():
+                return actions.patch_node(self._client, request)  # type: ignore[arg-type]
+            case Evict():
+                return actions.evict(self._client, request)  # type: ignore[arg-type]
+            case SuspendVm(first=first) | ShutDownGuest(first=first) if first is not None:
+                actions.confirm(self._client, first)  # type: ignore[arg-type]
+        return self._vcenter(request)
+
+    def _vcenter(self, request: Any) -> Answer:
+        estate = self.world.estate
+        vm = next(vm for vm in estate.vms.values() if vm.moid == request.vm)
+        calls: dict[type, tuple[str, Callable[[], Any]]] = {
+            SuspendVm: ("SuspendVM_Task", lambda: estate.suspend(vm)),
+            PowerOnVm: ("PowerOnVM_Task", lambda: estate.power_on(vm)),
+            ShutDownGuest: ("ShutdownGuest", lambda: estate.shut_down_guest(vm)),
+            AttachVgpus: ("ReconfigVM_Task", lambda: estate.reconfigure(vm, _changes(vm, request.vgpus))),
+        }
+        method, call = calls[type(request)]
+        effect = self._meet(VCENTER, method, vm.moid, vm.name)
+
+        def do() -> Answer:
+            with translated("sim"):
+                try:
+                    task = call()
+                except Refusal as refused:
+                    raise faults.fault_of(refused) from None
+            if effect and effect.how is How.TASK_FAILS:
+                estate.work.doom(task.moid, faults.refusal_by_name(effect.what))
+            if effect and effect.how is How.TASK_HANGS:
+                estate.work.doom(task.moid, HANGS)
+            return Answer(task=task.moid if task else None)
+
+        if effect and effect.how is How.FAIL:
+            with translated("sim"):
+                raise faults.by_name(effect.what)
+        return _with(effect, do)
+
+
+class _Later(Exception):  # noqa: N818
+    """The answer comes after a while."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
+def _with(effect: Effect | None, do: Callable[[], Any]) -> Any:
+    """Those effects that both servers share."""
+    match effect.how if effect else None:
+        case How.CUT | How.DOWN:
+            raise PassingError("the connection was cut")
+        case How.HANG:
+            assert effect
+            raise _Later(effect.seconds)
+        case How.LOSE_REPLY:
+            do()
+            raise PassingError("the reply was lost")
+    return do()
+
+
+class _Client:
+    """What the product's Kubernetes actions need of a client."""
+
+    def __init__(self, world: World, meet: Callable[..., Effect | None]) -> None:
+        self._api, self._meet = Api(world.kubernetes), meet
+
+    def get(self, path: str, **query: str) -> Object:
+        return self._ask(Request(method="GET", path=path, query=query))
+
+    def post(self, path: str, body: Object) -> Object:
+        return self._ask(Request(method="POST", path=path, body=json.dumps(body).encode()))
+
+    def patch(self, path: str, body: Object) -> Object:
+        encoded = json.dumps(body).encode()
+        return self._ask(Request(method="PATCH", path=path, body=encoded, content_type=MERGE_PATCH))
+
+    def _ask(self, request: Request) -> Object:
+        target = target_of(request.path)
+        effect = self._meet(KUBERNETES, f"{request.method} {target.called}", target.name)
+        if effect and effect.how is How.FAIL:
+            raise _refused(injected(int(effect.what)))
+        found: Object = _with(effect, lambda: self._answer(request))
+        return found
+
+    def _answer(self, request: Request) -> Object:
+        try:
+            reply = self._api.answer(request)
+        except ApiError as error:
+            raise _refused(error) from None
+        assert isinstance(reply, Reply)
+        return reply.body
+
+
+class _Seen:
+    """Both worlds as the product's streams would know them, without delay."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._center = Center(world.estate, Sessions([], world.clock))
+
+    def vms(self) -> dict[str, Object]:
+        return {vm.moid: {"moid": vm.moid, **self._read(vm.moid, views.VM_PROPERTIES)} for vm in self._vms()}
+
+    def hosts(self) -> dict[str, Host]:
+        names = {vm.moid: vm.name for vm in self._vms()}
+        hosts = self._world.estate.hosts.values()
+        return {host.moid: views.host(self._read(host.moid, views.HOST_PROPERTIES), names) for host in hosts}
+
+    def tasks(self) -> list[tuple[str, Task]]:
+        recent = [(vm.moid, task) for vm in self._vms() for task in vm.recent_tasks]
+        return [(moid, views.task(self._read(task.moid, views.TASK_PROPERTIES))) for moid, task in recent]
+
+    def objects(self, name: str) -> list[Object]:
+        return list(self._world.kubernetes.store.all(SHELVES[name]))
+
+    def _vms(self) -> list[Vm]:
+        return list(self._world.estate.vms.values())
+
+    def _read(self, moid: str, paths: list[str]) -> Object:
+        thing = self._center._by_moid(moid, None)
+        assert thing
+        return {path: self._center.read(thing, path, None) for path in paths}
+
+
+def _changes(vm: Vm, vgpus: tuple[str, ...]) -> Changes:
+    removed = tuple((n, key) for n, key in enumerate(vm.vgpus))
+    return Changes(removed=removed, added=tuple(enumerate(vgpus)), memory_locked=True)
+
+
+def _refused(error: ApiError) -> VgpuctlError:
+    return refusal(error.code, json.dumps(error.status()).encode(), "sim")
+
+
+def _files(inventory: Inventory) -> Files:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "schedules").mkdir()
+        (folder / "profiles.yaml").write_text(profiles_text(inventory))
+        (folder / "schedules" / "day-night.yaml").write_text(timetable_text(inventory))
+        return read_files(folder / "profiles.yaml", folder / "schedules")
+
+
+def at_work(inventory: Inventory) -> Inventory:
+    """The same estate on an ordinary day: provisioned, the first shift awake for long, pods on every node."""
+    wanted = {worker: group.vgpus for group in inventory.groups for worker in group.workers}
+    first = set(inventory.first_awake)
+    vms = tuple(
+        replace(vm, vgpus=wanted[vm.name], memory_locked=True, powered_on=vm.name in first) if vm.name in wanted else vm
+        for vm in inventory.vms
+    )
+    return replace(inventory, vms=vms)
+
+
+__all__ = ["Rehearsal", "Wish", "at_work"]
