@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 # Stem, GB, series; then GB:count, →n the lower count in mixed size; then what series Q has besides.
@@ -75,6 +76,7 @@ class Type(NamedTuple):
     starts: tuple[int, ...]
 
 
+@cache
 def types_of(model: str, mode: str) -> dict[str, Type]:
     """By name: empty where the card does not know the mode."""
     stem, size, series = TIME_SLICED[model].split("|")[0].split()
