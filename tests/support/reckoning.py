@@ -6,8 +6,10 @@ place on it, are the host's choice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import NamedTuple
 
 # Stem, GB, series; then GB:count, →n the lower count in mixed size; then what series Q has besides.
@@ -42,8 +44,8 @@ MIG = {
 }
 
 # NVIDIA's "vGPU placements for GPUs in mixed-size mode": by the card's GB, each size and where it may begin.
-_HALF_24 = {24: "0", 12: "0 12", 8: "0 16", 6: "0 6 12 18", 4: "0 8 12 20"}
-_HALF_40 = {
+_OF_24_GB = {24: "0", 12: "0 12", 8: "0 16", 6: "0 6 12 18", 4: "0 8 12 20"}
+_OF_40_GB = {
     40: "0",
     20: "0 20",
     10: "0 10 20 30",
@@ -52,8 +54,8 @@ _HALF_40 = {
     4: "0 6 10 16 20 26 30 36",
 }
 PLACEMENTS = {
-    24: _HALF_24,
-    40: _HALF_40,
+    24: _OF_24_GB,
+    40: _OF_40_GB,
     48: {48: "0", 24: "0 24", 16: "0 32", 12: "0 12 24 36", 8: "0 16 24 40", 6: "0 6 12 18 24 30 36 42"}
     | {4: "0 8 12 20 24 32 36 44"},
     80: {80: "0", 40: "0 40", 20: "0 20 40 60", 16: "0 24 40 64", 10: "0 10 20 30 40 50 60 70"}
@@ -74,6 +76,7 @@ class Type(NamedTuple):
     starts: tuple[int, ...]
 
 
+@cache
 def types_of(model: str, mode: str) -> dict[str, Type]:
     """By name: empty where the card does not know the mode."""
     stem, size, series = TIME_SLICED[model].split("|")[0].split()
@@ -99,10 +102,8 @@ def _slices(stem: str, size: int, series: str, model: str, mixed: bool) -> list[
 
 def _instances(stem: str, rows: str) -> list[Type]:
     found = []
-    for row in rows.split():
-        name, most, width = row.replace("{", ":{").split(":")[0], row.split(":")[1].split("{")[0], row.split(":")[-1]
-        starts = tuple(map(int, row[row.index("{") + 1 : row.index("}")].split(",")))
-        found.append(Type(f"{stem}-{name}c", int(width), int(most), starts))
+    for name, most, starts, width in re.findall(r"(\d+-\d+):(\d+){([\d,]+)}:(\d+)", rows):
+        found.append(Type(f"{stem}-{name}c", int(width), int(most), tuple(map(int, starts.split(",")))))
     return found
 
 
