@@ -18,6 +18,7 @@ from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.disturbance import disturbed
 from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.vcenter import (
+    bodies,
     device_xml,  # noqa: F401 - the imports that look unused register what they have
     environment_methods,  # noqa: F401
     event_methods,  # noqa: F401
@@ -82,7 +83,7 @@ class _Endpoint:
     async def _meet(self, http: HttpRequest) -> Response:
         """The request is read, counted, and answered unless a fault meets it."""
         version = version_of(http.headers.get("soapaction", ""))
-        request = requests.parse(await http.body())
+        request = requests.parse(await bodies.read(http))
         answer = partial(self._answer, http, request, version)
         effect = self._calls.count("vcenter", request.method, *self._names(request.this))
         return await (self._disturbed(effect, answer) if effect else answer())
@@ -154,7 +155,7 @@ async def _explained(answer: Awaitable[Response], version: Any) -> Response:
     except requests.UnknownMethod as unknown:
         return _failed(faults.method_not_found(str(unknown)), version)
     except requests.BadRequest as bad:
-        return _failed(faults.invalid_request(str(bad)), version)
+        return bodies.with_an_end(_failed(faults.invalid_request(str(bad)), version), bad)
     except Exception as error:
         _log.exception("the simulated vCenter could not answer")
         return _failed(vmodl.fault.SystemError(msg=f"A general system error occurred: {error}", reason=str(error)))

@@ -17,6 +17,8 @@ from vgpuctl.sim.vcenter.sessions import Session
 from vgpuctl.sim.vcenter.things import Thing
 from vgpuctl.sim.vcenter.vmomi import vmodl
 
+_MOST_TRAVERSALS = 256
+"""More than any client needs: each may be followed from each object of the inventory."""
 Values = dict[str, Xml]
 Changed = Mapping[str, Xml | None]
 
@@ -87,7 +89,10 @@ class Scope:
 
     def _follow(self, ref: Any, path: str) -> Any:
         thing = self.center.find(ref, self.session)
-        return self.center.read(thing, path, self.session) if thing else None
+        try:
+            return self.center.read(thing, path, self.session) if thing else None
+        except UnknownPath:
+            raise faults.invalid_property(path) from None
 
     def _wanted_of(self, thing: Thing) -> Wanted | None:
         """The union of all PropertySpecs that name the object's type or one of its ancestors."""
@@ -188,8 +193,12 @@ def _check(spec: Any) -> None:
     for properties in spec.propSet:
         for path in properties.pathSet:
             _check_path(properties.type, path)
-    for traversal in _traversals(item for each in spec.objectSet for item in each.selectSet):
-        _check_path(traversal.type, traversal.path)
+    for each in spec.objectSet:
+        traversals = list(_traversals(each.selectSet))
+        if len(traversals) > _MOST_TRAVERSALS:
+            raise faults.invalid_argument("specSet.objectSet.selectSet")
+        for traversal in traversals:
+            _check_path(traversal.type, traversal.path)
 
 
 def _check_path(kind: Any, path: str) -> None:

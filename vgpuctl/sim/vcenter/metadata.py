@@ -42,7 +42,10 @@ def steps_of(path: str) -> list[str]:
 
 def check_path(kind: Any, path: str) -> None:
     """Refuse a path that its object's type cannot have. Behind a key or an Any only the value itself can tell."""
-    for step in steps_of(path) or [path]:
+    steps = steps_of(path)
+    if ".".join(steps) != path or not path:
+        raise UnknownPath(path)
+    for step in steps:
         if kind is object:
             return
         kind = property_type(kind, step.partition("[")[0])
@@ -84,7 +87,7 @@ def walk(value: Any, steps: list[str]) -> tuple[Any, Any]:
         declared = property_type(type(value), name)
         value = getattr(value, name)
         if keyed:
-            value, declared = _with_key(value, keyed.group(2)), declared.Item
+            value, declared = _with_key(value, declared, keyed.group(2)), declared.Item
     return value, declared
 
 
@@ -101,6 +104,16 @@ def typed(value: Any, declared: Any) -> Any:
     return value
 
 
-def _with_key(items: list[Any], key: str) -> Any:
+def _with_key(items: Any, declared: Any, key: str) -> Any:
+    """Only things that have a key can be asked for by it."""
+    if not issubclass(declared, list) or not _has_key(declared.Item):
+        raise UnknownPath(key)
     wanted = key.strip("\"'")
     return next((item for item in items if str(item.key) == wanted), None)
+
+
+def _has_key(kind: Any) -> bool:
+    try:
+        return issubclass(kind, support.DataObject) and bool(kind._GetPropertyInfo("key"))
+    except AttributeError:
+        return False

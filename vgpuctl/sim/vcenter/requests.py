@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
-from xml.parsers.expat import ParserCreate
+from xml.parsers.expat import ExpatError, ParserCreate
 
+from vgpuctl.sim.vcenter.conforming import NotConforming, check
 from vgpuctl.sim.vcenter.metadata import NAMESPACE
 from vgpuctl.sim.vcenter.vmomi import adapter, support
 
 _THIS = "_this"
+_DEEPEST = 64
+_BUFFER = 1 << 18
+"""Else each line of a long text is a call of its own, and pyVmomi copies all that came before."""
 _STRING = support.Object(name="prop", type=str, flags=0, privId=None)
 FETCH = support.Object(wsdlName="Fetch", type=support.ManagedObject, params=(_STRING,), result=object, privId=None)
 """What `vm.name` sends. No metadata mention it."""
@@ -33,14 +37,18 @@ class UnknownMethod(BadRequest):
 
 def parse(body: bytes) -> Request:
     parser = ParserCreate(namespace_separator=adapter.NS_SEP)
+    parser.buffer_text, parser.buffer_size = True, _BUFFER
+    parser.StartDoctypeDeclHandler = _refuse_document_type
     reader = _Reader(parser)
     try:
         parser.Parse(body, True)
         return reader.request()
     except BadRequest:
         raise
-    except Exception as error:  # whatever a client sends can break pyVmomi's deserialiser in any way
+    except (ExpatError, NotConforming) as error:
         raise BadRequest(str(error)) from error
+    except Exception as error:  # whatever a client sends can break pyVmomi's deserialiser in any way
+        raise BadRequest(reader.complaint()) from error
 
 
 @dataclass
@@ -65,7 +73,9 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
             self._hand_over(name, tag, attributes)
             return
         if in_body and len(self.path) == 2:
-            self.info = method_info(name)
+            self._begin(name)
+        if len(self.path) >= _DEEPEST:
+            raise BadRequest("it is nested too deeply")
         self.path.append(name)
 
     def EndElementHandler(self, tag: str) -> None:
@@ -76,15 +86,24 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
         """Nothing but white space stands between the elements that we walk ourselves."""
 
     def request(self) -> Request:
-        if self.info is None or _THIS not in self.found:
+        this = self.found.get(_THIS, [None])[0]
+        if self.info is None or not isinstance(this, support.ManagedObject):
             raise BadRequest("no method, or no object to call it on")
         arguments = tuple(self._argument(parameter) for parameter in self.info.params)
-        return Request(self.info.wsdlName, self.info, self.found[_THIS][0], arguments)
+        return Request(self.info.wsdlName, self.info, this, arguments)
+
+    def complaint(self) -> str:
+        return f"the argument {self.pending[0]} cannot be read" if self.pending else "it cannot be read"
+
+    def _begin(self, method: str) -> None:
+        if self.info is not None:
+            raise BadRequest("more than one method")
+        self.info = method_info(method)
 
     def _hand_over(self, name: str, tag: str, attributes: dict[str, str]) -> None:
         declared = support.ManagedObject if name == _THIS else self._parameter(name).type
         item = declared.Item if issubclass(declared, list) else declared
-        deserialiser = adapter.SoapDeserializer()
+        deserialiser = _ArgumentDeserialiser()
         deserialiser.Deserialize(self.parser, item, False, self.nsMap)
         self.pending = (name, deserialiser)
         deserialiser.StartElementHandler(tag, attributes)
@@ -103,11 +122,24 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
 
     def _argument(self, parameter: Any) -> Any:
         values = self.found.get(parameter.name, [])
-        if issubclass(parameter.type, list):
-            return values
-        if not values and not parameter.flags & support.F_OPTIONAL:
-            raise BadRequest(f"{self.info.wsdlName} needs the argument {parameter.name}")
-        return values[-1] if values else None
+        is_list = issubclass(parameter.type, list)
+        value = values if is_list else next(reversed(values), None)
+        check(parameter.name, value, parameter.type, parameter.flags)
+        return value
+
+
+class _ArgumentDeserialiser(adapter.SoapDeserializer):  # type: ignore[misc]
+    """Bounded: what follows a data object's references is recursive, here and in its readers."""
+
+    def StartElementHandler(self, tag: str, attributes: dict[str, str]) -> None:
+        if len(self.stack) >= _DEEPEST:
+            raise BadRequest("it is nested too deeply")
+        super().StartElementHandler(tag, attributes)
+
+
+def _refuse_document_type(*_: object) -> None:
+    """Nothing good comes of one: its entities can grow without end."""
+    raise BadRequest("a document type is not allowed")
 
 
 def method_info(name: str) -> Any:

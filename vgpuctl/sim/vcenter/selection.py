@@ -61,7 +61,9 @@ class Selection:
         """Walk on from one object that has changed; the answer names what entered or left."""
         moved: dict[str, None] = {}
         for visit in tuple(self._visits_of.get(moid, ())):
-            old, new = self._steps.get(visit, []), self._look(visit)
+            if visit not in self._steps:
+                continue  # it departed with another
+            old, new = self._steps[visit], self._look(visit)
             if old == new:
                 continue
             self._steps[visit] = new
@@ -95,41 +97,47 @@ class Selection:
         return self._numbers[id(select_set)]
 
     def _arrive(self, step: Step) -> None:
-        visit = step.visit
-        if step.selects:
-            self.selected[visit.moid] = self.selected.get(visit.moid, 0) + 1
-        if visit.selector == _END:
-            return
+        waiting = [step]
+        while waiting:
+            (moid, selector), selects = waiting.pop()
+            if selects:
+                self.selected[moid] = self.selected.get(moid, 0) + 1
+            if selector != _END:
+                waiting += reversed(self._reach(Visit(moid, selector)))
+
+    def _reach(self, visit: Visit) -> list[Step]:
+        """The steps onward, where nobody has been before."""
         self._reached[visit] = self._reached.get(visit, 0) + 1
         if self._reached[visit] > 1:
-            return
+            return []
         self._visits_of.setdefault(visit.moid, set()).add(visit)
         self._steps[visit] = self._look(visit)
-        for onward in self._steps[visit]:
-            self._arrive(onward)
+        return self._steps[visit]
 
     def _depart(self, step: Step) -> None:
-        visit = step.visit
-        if step.selects:
-            self.selected[visit.moid] -= 1
-            if not self.selected[visit.moid]:
-                del self.selected[visit.moid]
-        if visit.selector != _END:
-            self._depart_onward(visit)
-        if not self.concerns(visit.moid):
-            self.refs.pop(visit.moid, None)
+        waiting = [step]
+        while waiting:
+            visit, selects = waiting.pop()
+            if selects:
+                self.selected[visit.moid] -= 1
+                if not self.selected[visit.moid]:
+                    del self.selected[visit.moid]
+            if visit.selector != _END:
+                waiting += self._leave(visit)
+            if not self.concerns(visit.moid):
+                self.refs.pop(visit.moid, None)
 
-    def _depart_onward(self, visit: Visit) -> None:
+    def _leave(self, visit: Visit) -> list[Step]:
+        """The steps onward, once the last way to here is gone."""
         self._reached[visit] -= 1
         if self._reached[visit]:
-            return
+            return []
         del self._reached[visit]
         visits = self._visits_of[visit.moid]
         visits.discard(visit)
         if not visits:
             del self._visits_of[visit.moid]
-        for onward in self._steps.pop(visit, []):
-            self._depart(onward)
+        return self._steps.pop(visit, [])
 
     def _look(self, visit: Visit) -> list[Step]:
         ref = self.refs[visit.moid]
@@ -150,4 +158,4 @@ class Selection:
 def _as_list(value: Any) -> list[Any]:
     if isinstance(value, support.ManagedObject):
         return [value]
-    return [item for item in value or () if isinstance(item, support.ManagedObject)]
+    return [item for item in value if isinstance(item, support.ManagedObject)] if isinstance(value, list) else []

@@ -47,7 +47,7 @@ def leaf(value: Any, version: Any) -> Xml:
     if isinstance(value, support.ManagedObject):
         return Xml(_reference_in_any("val", value))
     if isinstance(value, str):
-        return Xml(f"{_opening(type(value), version)}{escape(value)}</val>")
+        return Xml(f"{_opening(type(value), version)}{escape(str(value))}</val>")
     return serialise("val", value, object, version)
 
 
