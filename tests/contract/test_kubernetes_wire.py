@@ -106,6 +106,7 @@ def test_a_body_that_is_too_large_is_refused(resting: Served) -> None:
         (MERGE, {"metadata": None}, 400),
         (MERGE, [1], 400),
         (MERGE, {"spec": {"unschedulable": "yes"}}, 422),
+        (MERGE, {"spec": {"providerID": "vsphere://other"}}, 422),
         ("application/apply-patch+yaml", {}, 415),
     ],
 )
