@@ -18,7 +18,7 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, story
 from vgpuctl.sim.kube.app import BODY_LIMIT, kubernetes_app
 from vgpuctl.sim.kube.kinds import KINDS, Kind
-from vgpuctl.sim.kube.shapes import SHAPES
+from vgpuctl.sim.kube.shapes import INT_OR_PERCENT, QUANTITIES, SHAPES, TEXTS, TIME, TIMES
 from vgpuctl.sim.kube.world import KubernetesWorld
 
 TOKEN = "a-token"
@@ -124,39 +124,50 @@ NONSENSE = st.recursive(
 )
 
 
-def near(schema: Any, depth: int = 0) -> st.SearchStrategy[Any]:
+FITTING: dict[Any, st.SearchStrategy[Any]] = {
+    str: WORDS,
+    int: st.sampled_from([0, 1, 2, 3]),
+    bool: st.booleans(),
+    TEXTS: st.dictionaries(
+        st.sampled_from(["app", "a", "kubernetes.io/os"]), st.sampled_from(["one", "linux", ""]), max_size=2
+    ),
+    QUANTITIES: st.dictionaries(
+        st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), st.sampled_from(["1", "500m", "1Gi", 2]), max_size=2
+    ),
+    TIMES: st.dictionaries(WORDS, st.just("2026-01-01T00:00:00Z"), max_size=1),
+    TIME: st.sampled_from(
+        ["2026-01-01T00:00:00Z", "2026-01-05T08:00:00.000001Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"]
+    ),
+    INT_OR_PERCENT: st.sampled_from([0, 1, 2, "0%", "50%", "100%", "900%"]),
+}
+
+
+def mostly(good: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.integers(0, 14).flatmap(lambda chance: NONSENSE if chance == 0 else good)
+
+
+def near(schema: Any) -> st.SearchStrategy[Any]:
     """Values that nearly fit a shape: right for the most part, with anything at all here and there."""
     if isinstance(schema, dict) and schema:
-        fields = {name.lstrip("!"): near(inner, depth + 1) for name, inner in schema.items()}
-        return st.one_of(
-            st.fixed_dictionaries({}, optional=fields),
-            st.fixed_dictionaries(fields) if depth > 3 else st.fixed_dictionaries({}, optional=fields),
-            NONSENSE,
-        )
+        needed = {name[1:]: near(inner) for name, inner in schema.items() if name[0] == "!"}
+        others = {name: near(inner) for name, inner in schema.items() if name[0] != "!"}
+        return mostly(st.fixed_dictionaries(needed, optional=others))
     if isinstance(schema, list):
-        return st.lists(near(schema[0], depth + 1), max_size=2) | NONSENSE
-    fitting = (
-        {str: WORDS, int: st.sampled_from([0, 1, 2, 3]), bool: st.booleans()}.get(schema)
-        if isinstance(schema, type)
-        else None
-    )
-    return (
-        fitting if fitting is not None else st.dictionaries(WORDS, WORDS | st.sampled_from([0, 1]), max_size=2) | WORDS
-    ) | NONSENSE
+        return mostly(st.lists(near(schema[0]), max_size=2))
+    return mostly(FITTING.get(schema, st.just({})) if not isinstance(schema, dict) else st.just({}))
 
 
-def given_metadata(schema_metadata: Any) -> st.SearchStrategy[Any]:
-    names = st.sampled_from(["one", "two", "gateway", "worker-1", "training", "web-0"])
-    good = st.fixed_dictionaries(
-        {"name": names},
+METADATA = mostly(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["one", "two", "gateway", "worker-1", "training", "web-0"])},
         optional={
-            "labels": st.dictionaries(WORDS, WORDS, max_size=2),
+            "labels": near(TEXTS),
             "finalizers": st.just(["a/b"]),
-            "ownerReferences": NONSENSE,
-            "annotations": NONSENSE,
+            "annotations": near(TEXTS),
+            "ownerReferences": mostly(st.just([])),
         },
     )
-    return good | NONSENSE
+)
 
 
 @st.composite
@@ -164,9 +175,9 @@ def objects(draw: st.DrawFn) -> tuple[Kind, Any]:
     kind = draw(st.sampled_from(KINDS))
     item = draw(near(SHAPES.get(kind.plural, {"spec": {}})))
     if isinstance(item, dict):
-        item = {**item, "metadata": draw(given_metadata({}))}
-        if draw(st.booleans()) and isinstance(item.get("spec"), dict | None):
-            item["spec"] = {**_valid(kind.plural), **(item.get("spec") or {})}
+        item = {**item, "metadata": draw(METADATA)}
+        if draw(st.integers(0, 9)) and isinstance(item.get("spec"), dict | None):
+            item["spec"] = {**(item.get("spec") or {}), **_valid(kind.plural)}
     return kind, item
 
 
@@ -203,10 +214,11 @@ def test_wrong_types_anywhere_in_an_object(
         ("PATCH", f"{base(kind)}/{name}{part}", patch),
         ("POST", f"{base(kind)}/{name}/eviction", "application/json"),
         ("GET", f"{base(kind)}/{name}", ""),
-        ("DELETE", f"{base(kind)}/{'one' if kind.plural in STAYING else name}", "application/json"),
     ):
         cluster.judge(*cluster.send(method, path, body if method != "GET" else b"", content_type))
     cluster.live(seconds)
+    gone = "one" if kind.plural in STAYING else name
+    cluster.judge(*cluster.send("DELETE", f"{base(kind)}/{gone}", body if seconds else b""))
     code, listed = cluster.send("GET", base(kind))
     assert (code, listed["kind"]) == (200, f"{kind.kind}List")
 

@@ -50,6 +50,7 @@ def refusals() -> Iterator[Any]:
         "NotFound",
     )
     yield "not JSON", ("POST", maps, b"{bad"), 400, "BadRequest"
+    yield "no number", ("POST", maps, b'{"metadata":{"name":"a"},"x":NaN}'), 400, "BadRequest"
     yield "not text", ("POST", maps, b"\xff\xfe"), 400, "BadRequest"
     yield "not an object", ("POST", maps, [1]), 400, "BadRequest"
     yield (

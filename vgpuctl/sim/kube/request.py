@@ -64,12 +64,17 @@ class Request:
 def parsed(body: bytes) -> Any:
     """Raises ValueError, also for what is too deep to be walked through."""
     try:
-        value = json.loads(body)
+        value = json.loads(body, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("exceeded max depth") from None
     if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deep(value):
         raise ValueError("exceeded max depth")
     return value
+
+
+def _no_number(text: str) -> None:
+    """Python reads NaN and Infinity; JSON has none."""
+    raise ValueError(f"invalid character {text[0]!r} looking for beginning of value")
 
 
 def _is_deep(value: Any) -> bool:
