@@ -134,6 +134,21 @@ def test_a_deployment_rolls_within_its_surge_and_its_unavailable(day: Cluster) -
     assert (status["updatedReplicas"], status["availableReplicas"]) == (8, 8)
 
 
+def test_a_budget_counts_the_two_templates_of_a_rollout_as_one_workload(day: Cluster) -> None:
+    day.ask("POST", f"{APPS}/deployments", workload("shop", replicas=8))
+    guard = {
+        "metadata": {"name": "guard"},
+        "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "shop"}}},
+    }
+    day.ask("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", guard)
+    day.wait(10)
+    new_image(day, f"{APPS}/deployments/shop")
+    for _ in range(40):
+        day.wait(0.5)
+        status = day.ask("GET", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/guard")["status"]
+        assert (status["expectedPods"], status["desiredHealthy"]) == (8, 4)
+
+
 def test_a_rollout_that_cannot_start_leaves_the_old_pods_alone(day: Cluster) -> None:
     day.ask("POST", f"{APPS}/deployments", workload("shop", replicas=4))
     day.wait(10)

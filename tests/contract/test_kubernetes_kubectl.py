@@ -142,6 +142,45 @@ def test_kubectl_deletes_scales_describes_and_applies(served: Served, tmp_path: 
     assert served.kubectl("apply", "-f", str(manifest)) == "configmap/notes unchanged\n"
 
 
+def test_kubectl_creates_in_its_own_binary_form_and_rolls_out(served: Served) -> None:
+    assert served.kubectl("create", "configmap", "notes", "--from-literal=a=b") == "configmap/notes created\n"
+    assert served.kubectl("get", "cm", "notes", "-o", "jsonpath={.data}") == '{"a":"b"}'
+    assert "already exists" in served.kubectl("create", "configmap", "notes", fails=True)
+    created = served.kubectl("create", "deployment", "shop", "--image=one", "--replicas=4")
+    assert created == "deployment.apps/shop created\n"
+    served.wait(5)
+    served.kubectl("set", "image", "deployment/shop", "one=two")
+    with served.running_time():
+        assert "successfully rolled out" in served.kubectl("rollout", "status", "deployment", "shop", "--timeout=20s")
+        assert "restarted" in served.kubectl("rollout", "restart", "deployment", "shop")
+        served.kubectl("rollout", "status", "deployment", "shop", "--timeout=20s")
+    assert len(rows(served.kubectl("rollout", "history", "deployment", "shop"))) >= 5
+    served.kubectl("create", "pdb", "shop", "--selector=app=shop", "--min-available=50%")
+    served.wait(1)
+    assert rows(served.kubectl("get", "pdb", "shop"))[1][:4] == ["shop", "50%", "N/A", "2"]
+    served.kubectl("create", "job", "once", "--image=one", "--", "true")
+    served.kubectl("create", "namespace", "lab")
+    assert "is forbidden" not in served.kubectl("create", "configmap", "there", "-n", "lab")
+    served.kubectl("delete", "namespace", "lab", "--wait=false")
+    served.wait(1)
+    assert "NotFound" in served.kubectl("get", "namespace", "lab", fails=True)
+
+
+def test_what_is_fixed_stays_and_what_is_not_simulated_is_refused(served: Served) -> None:
+    fixed = {
+        "node/worker-1": {"spec": {"providerID": "vsphere://other"}},
+        served.kubectl("get", "pods", "-l", "app=gateway", "-o", "name").split()[0]: {"spec": {"nodeName": "other"}},
+        "job/training": {"spec": {"template": {"spec": {"restartPolicy": "OnFailure"}}}},
+        "deployment/gateway": {"spec": {"selector": {"matchLabels": {"a": "b"}}}},
+    }
+    for name, change in fixed.items():
+        assert "is invalid" in served.kubectl("patch", name, "--type=merge", "-p", json.dumps(change), fails=True)
+    assert served.kubectl("auth", "can-i", "create", "pods") == "yes\n"
+    assert "Metrics API not available" in served.kubectl("top", "nodes", fails=True)
+    pod = served.kubectl("get", "pods", "-l", "app=gateway", "-o", "name").split()[0]
+    assert "could not find" in served.kubectl("logs", pod, fails=True)
+
+
 def test_calls_are_counted_by_verb_and_resource(served: Served) -> None:
     served.kubectl("cordon", "worker-1")
     with served.running_time():

@@ -50,6 +50,7 @@ def refusals() -> Iterator[Any]:
         "NotFound",
     )
     yield "not JSON", ("POST", maps, b"{bad"), 400, "BadRequest"
+    yield "no number", ("POST", maps, b'{"metadata":{"name":"a"},"x":NaN}'), 400, "BadRequest"
     yield "not text", ("POST", maps, b"\xff\xfe"), 400, "BadRequest"
     yield "not an object", ("POST", maps, [1]), 400, "BadRequest"
     yield (
@@ -106,6 +107,7 @@ def test_a_body_that_is_too_large_is_refused(resting: Served) -> None:
         (MERGE, {"metadata": None}, 400),
         (MERGE, [1], 400),
         (MERGE, {"spec": {"unschedulable": "yes"}}, 422),
+        (MERGE, {"spec": {"providerID": "vsphere://other"}}, 422),
         ("application/apply-patch+yaml", {}, 415),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vgpuctl.sim.kube import deleting, discovery, errors, reading, tables, writing
+from vgpuctl.sim.kube import deleting, discovery, errors, reading, reviews, tables, writing
 from vgpuctl.sim.kube.objects import Object
 from vgpuctl.sim.kube.pages import Pages
 from vgpuctl.sim.kube.request import Reply, Request, Target, target_of
@@ -19,7 +19,7 @@ class Api:
 
     def answer(self, request: Request, target: Target | None = None) -> Reply | Watch:
         """Raises ApiError; `target`, if it is already known, is what the path says."""
-        if found := discovery.answer(request):
+        if found := discovery.answer(request) or reviews.answer(request):
             return found
         target = target or target_of(request.path)
         match request.method, target.subresource, bool(target.name):

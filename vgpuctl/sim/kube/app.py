@@ -191,7 +191,7 @@ def _refusal(error: ApiError) -> Response:
 
 
 def _encoded(body: Object) -> bytes:
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _nothing() -> None:

@@ -66,17 +66,19 @@ class Budgets:
         owners: dict[str, int] = {}
         for pod in pods:
             owner = controller_of(pod)
-            if owner is not None and owner["uid"] not in owners:
-                owners[owner["uid"]] = self._scale(namespace_of(pod), owner)
+            if owner is not None:
+                top, scale = self._scale(namespace_of(pod), owner)
+                owners[top] = scale
         return sum(owners.values())
 
-    def _scale(self, namespace: str, owner: Object) -> int:
+    def _scale(self, namespace: str, owner: Object) -> tuple[str, int]:
+        """Whose wish the pod fulfils, and how many it wishes: two ReplicaSets of a rollout have one Deployment."""
         plural = _PLURALS.get(owner["kind"])
         found = self._ground.store.get(plural, namespace, owner["name"]) if plural else None
         above = controller_of(found) if found else None
         if above is not None and above["kind"] == "Deployment":
             return self._scale(namespace, above)
-        return int(at(found or {}, "spec.replicas") or at(found or {}, "spec.parallelism") or 0)
+        return owner["uid"], int(at(found or {}, "spec.replicas") or at(found or {}, "spec.parallelism") or 0)
 
 
 def matching(ground: Ground, pod: Object) -> list[Object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from vgpuctl.sim.kube.kinds import Kind
@@ -95,6 +96,13 @@ def invalid(kind: Kind, name: str, causes: list[tuple[str, str, str]]) -> ApiErr
     details["kind"] = kind.kind
     details["causes"] = [{"reason": reason, "message": message, "field": field} for field, reason, message in causes]
     return ApiError(422, "Invalid", f'{kind.kind} "{name}" is invalid: {listed}', details)
+
+
+def bad_patch(patched: str, why: str) -> ApiError:
+    """What a patch made of an object is none of its kind any more."""
+    message = f"Invalid value: {json.dumps(patched)}: {why}"
+    causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
+    return ApiError(422, "Invalid", f' "" is invalid: patch: {message}', {"causes": causes})
 
 
 def namespace_terminating(kind: Kind, name: str, namespace: str) -> ApiError:

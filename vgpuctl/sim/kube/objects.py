@@ -58,7 +58,7 @@ def uid_of(item: Object) -> str:
 
 
 def labels_of(item: Object) -> dict[str, str]:
-    return item["metadata"].get("labels") or {}
+    return (item.get("metadata") or {}).get("labels") or {}
 
 
 def at(item: Object, path: str) -> Any:

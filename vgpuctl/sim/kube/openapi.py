@@ -22,7 +22,12 @@ def _base(group: str) -> str:
 
 
 def _document(paths: Object) -> Object:
-    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "1.36"}, "paths": paths}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "1.36"},
+        "paths": paths,
+        "components": {"schemas": {}},
+    }
 
 
 def _patch(kind: Kind) -> Object:

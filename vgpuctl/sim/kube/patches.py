@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vgpuctl.sim.kube.errors import ApiError, bad_request
+from vgpuctl.sim.kube.errors import ApiError, bad_request, too_large
 from vgpuctl.sim.kube.objects import Object, copied
 
 MERGE = "application/merge-patch+json"
@@ -25,6 +25,8 @@ _MERGE_KEYS = {
     "imagePullSecrets": "name",
     "topologySpreadConstraints": "topologyKey",
 }
+# A few operations that copy what was copied would fill any memory.
+COPY_LIMIT = 3 * 1024 * 1024
 _SETS = ("finalizers",)
 
 
@@ -102,8 +104,11 @@ def _strategic_list(target: list[Any], patch: list[Any], key: str) -> list[Any]:
 def _json_patched(item: Object, operations: Any) -> Object:
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+    room = COPY_LIMIT
     try:
         for operation in operations:
+            if operation["op"] == "copy" and (room := room - len(str(_look(item, operation["from"])))) < 0:
+                raise too_large(COPY_LIMIT)
             _operate(item, operation)
     except (KeyError, IndexError, ValueError, TypeError, AttributeError):
         message = "the server rejected our request due to an error in our request"

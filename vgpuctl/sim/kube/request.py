@@ -13,6 +13,7 @@ from vgpuctl.sim.kube.kinds import BY_PATH, Kind
 from vgpuctl.sim.kube.objects import Object
 
 JSON = "application/json"
+DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +56,39 @@ class Request:
 
     def json(self) -> Any:
         try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError) as error:
+            return parsed(self.body)
+        except ValueError as error:
             raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+
+
+def parsed(body: bytes) -> Any:
+    """Raises ValueError, also for what is too deep to be walked through."""
+    try:
+        value = json.loads(body, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("exceeded max depth") from None
+    if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deep(value):
+        raise ValueError("exceeded max depth")
+    return value
+
+
+def _no_number(text: str) -> None:
+    """Python reads NaN and Infinity; JSON has none."""
+    raise ValueError(f"invalid character {text[0]!r} looking for beginning of value")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

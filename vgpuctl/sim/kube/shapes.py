@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from vgpuctl.sim.kube.errors import ApiError, invalid
 from vgpuctl.sim.kube.kinds import Kind
-from vgpuctl.sim.kube.objects import Object, at, from_timestamp
+from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of
+from vgpuctl.sim.kube.selectors import selector_test
 
 TEXTS, QUANTITIES, INT_OR_PERCENT = "map[string]string", "resource.Quantity", "intstr.IntOrString"
 TIME, TIMES = "v1.Time", "map[string]v1.Time"
@@ -126,11 +128,16 @@ _REQUIRED = {
 
 def check(kind: Kind, item: Object) -> None:
     """Refuse what the real server would refuse to decode or to accept."""
-    _shaped(item, {"metadata": _METADATA, "spec": {}, "status": {}}, "")
-    _shaped(item, SHAPES.get(kind.plural, {}), "")
+    check_types(kind, item)
     causes = _mistakes(kind, item)
     if causes:
         raise invalid(kind, item["metadata"].get("name", ""), causes)
+
+
+def check_types(kind: Kind, item: Object) -> None:
+    """Refuse what cannot be decoded."""
+    _shaped(item, {"metadata": _METADATA, "spec": {}, "status": {}}, "")
+    _shaped(item, SHAPES.get(kind.plural, {}), "")
 
 
 def _shaped(value: Any, schema: Schema, path: str) -> None:
@@ -194,12 +201,23 @@ def _mistakes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     for path in _REQUIRED.get(kind.plural, ()):
         if not at(item, path):
             causes.append((path, "FieldValueRequired", "Required value"))
+    if kind.plural in _SELECTING and not causes:
+        causes += _selector_mistakes(item)
     for path in _COUNTED:
         count = at(item, path)
         if isinstance(count, int) and (count < 0 or (count > MOST and path in _PODS)):
             why = _NOT_NEGATIVE if count < 0 else f"must be less than or equal to {MOST} in this simulator"
             causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {why}"))
     return causes
+
+
+def _selector_mistakes(item: Object) -> list[tuple[str, str, str]]:
+    labels = labels_of(at(item, "spec.template"))
+    if selector_test(at(item, "spec.selector"))(labels):
+        return []
+    said = json.dumps(labels, separators=(",", ":"), sort_keys=True)
+    why = f"Invalid value: {said}: `selector` does not match template `labels`"
+    return [("spec.template.metadata.labels", "FieldValueInvalid", why)]
 
 
 def _label_mistakes(key: str, value: str) -> list[tuple[str, str, str]]:
@@ -214,6 +232,7 @@ def _label_mistakes(key: str, value: str) -> list[tuple[str, str, str]]:
     return causes
 
 
+_SELECTING = ("deployments", "replicasets", "statefulsets", "daemonsets")
 # Nobody rehearses with more pods in one workload; a slip of the finger must not stop the world.
 MOST = 20_000
 _PODS = ("spec.replicas", "spec.parallelism")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from vgpuctl.sim.kube import defaults, errors, events, managers, shapes
+from vgpuctl.sim.kube import defaults, errors, events, managers, protobuf, rules, shapes
 from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.kinds import SCALE, STATUS, Kind
 from vgpuctl.sim.kube.objects import Object, copied, is_leaving, name_of, timestamp, uid_of, without_nulls
 from vgpuctl.sim.kube.patches import JSON_PATCH, MERGE, STRATEGIC, patched
 from vgpuctl.sim.kube.reading import found
-from vgpuctl.sim.kube.request import Request, Target
+from vgpuctl.sim.kube.request import Request, Target, parsed
 from vgpuctl.sim.kube.scale import scale_of, scaled
 
 _SERVERS_OWN = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -85,20 +85,17 @@ def patch(ground: Ground, request: Request, target: Target) -> Object:
 
 
 def _check_patched(kind: Kind, item: Object) -> None:
-    """What no longer fits the kind is a 400 where it is sent whole, but a 422 where a patch makes it so."""
+    """An object that cannot be decoded after a patch is the patch's fault, not the request's."""
     try:
-        shapes.check(kind, without_nulls(item))
+        shapes.check_types(kind, without_nulls(item))
     except errors.ApiError as error:
-        if error.code != 400:
-            raise
-        said = f"Invalid value: {error.message}"
-        cause = {"reason": "FieldValueInvalid", "message": said, "field": "patch"}
-        raise errors.ApiError(422, "Invalid", f' "" is invalid: patch: {said}', {"causes": [cause]}) from None
+        raise errors.bad_patch(json.dumps(item, separators=(",", ":")), error.message) from None
 
 
 def _store(ground: Ground, request: Request, kind: Kind, before: Object, item: Object) -> Object:
     shapes.check(kind, item)
     defaults.fill_in(kind.plural, item)
+    rules.check_change(kind, before, item)
     now = timestamp(ground.clock.utc())
     managers.note(before, item, request.manager, now)
     if request.dry_run:
@@ -141,10 +138,11 @@ def _new_state(target: Target, before: Object, item: Object) -> Object:
 
 def _decoded(request: Request, kind: Kind) -> Object:
     media_type = request.content_type.split(";")[0].strip()
-    if media_type not in ("application/json", ""):
+    if media_type not in ("application/json", protobuf.MEDIA_TYPE, ""):
         message = f"the body of the request was in an unknown format - accepted media types include: {_ACCEPTED}"
         raise errors.ApiError(415, "UnsupportedMediaType", message)
-    item = _object(request.json())
+    binary = media_type == protobuf.MEDIA_TYPE
+    item = protobuf.decoded(request.body) if binary else _object(request.json())
     sent = (item.get("apiVersion"), item.get("kind"))
     if sent[1] is not None and sent != (kind.api_version, kind.kind):
         message = f'{sent[1]} in version "{sent[0]}" cannot be handled as a {kind.kind}'
@@ -155,7 +153,7 @@ def _decoded(request: Request, kind: Kind) -> Object:
     return item
 
 
-_ACCEPTED = "application/json"
+_ACCEPTED = f"application/json, {protobuf.MEDIA_TYPE}"
 
 
 def _object(value: Any) -> Object:
@@ -166,8 +164,8 @@ def _object(value: Any) -> Object:
 
 def _patch_of(request: Request) -> Any:
     try:
-        return json.loads(request.body)
-    except (ValueError, RecursionError) as error:
+        return parsed(request.body)
+    except ValueError as error:
         raise errors.bad_request(f"error decoding patch: {error}") from None
 
 
