@@ -44,7 +44,7 @@ class ControlPlane:
         )
 
     def down(self) -> None:
-        for process in [*self.kubelets.values(), *reversed(self.processes)]:
+        for process in [*tuple(self.kubelets.values()), *reversed(self.processes)]:
             process.end()
 
     def start_kubelet(self, name: str) -> None:

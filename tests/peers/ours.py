@@ -84,7 +84,13 @@ class OurServers:
 
     def _server(self, driver: Driver, app: Starlette) -> uvicorn.Server:
         return uvicorn.Server(
-            uvicorn.Config(driver.before(app), ssl_certfile=self._certificate, log_level="critical", lifespan="off")
+            uvicorn.Config(
+                driver.before(app),
+                ssl_certfile=self._certificate,
+                log_level="critical",
+                lifespan="off",
+                timeout_keep_alive=75,
+            )
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyVmomi import vim, vmodl
 
 from tests.peers.processes import until
-from tests.peers.vcenters import PC, Client, Vcenter, through_view
+from tests.peers.vcenters import PC, QUARTER, Client, Vcenter, attach, through_view
 
 POWER = {vim.VirtualMachine: ["name", "runtime.powerState"]}
 
@@ -106,6 +106,28 @@ def test_tasks_come_along_with_their_vm(client: Client, follow: Callable[[Any], 
     until(done)
     assert (known["info.entity"], known["info.descriptionId"]) == (vm, "VirtualMachine.powerOn")
     assert len(states) >= 2
+
+
+def test_a_reconfiguration_is_told(client: Client, follow: Callable[[Any], Follower]) -> None:
+    """Its devices and its memory's reservation, to who asked for those leaves alone."""
+    vm = client.vm("worker-1")
+    paths = ["config.hardware.device", "config.memoryReservationLockedToMax"]
+    root = PC.ObjectSpec(obj=vm)
+    properties = [PC.PropertySpec(type=vim.VirtualMachine, pathSet=paths)]
+    follower = follow(PC.FilterSpec(objectSet=[root], propSet=properties))
+    follower.next()
+    client.ok(vm.Reconfigure(attach(QUARTER)))
+    known: dict[str, Any] = {}
+
+    def told() -> bool:
+        for _, _, values in follower.changes():
+            known.update(values)
+        return paths[0] in known
+
+    until(told)
+    found = [one for one in known[paths[0]] if isinstance(one, vim.vm.device.VirtualPCIPassthrough)]
+    assert [one.backing.vgpu for one in found] == [QUARTER]
+    assert known.get(paths[1], True) is True
 
 
 def test_a_wait_ends_when_it_is_cancelled(client: Client, follow: Callable[[Any], Follower]) -> None:

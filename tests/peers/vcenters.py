@@ -19,6 +19,8 @@ PC = vmodl.query.PropertyCollector
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 #: The same on both servers: long enough to be seen under way, short enough to wait for.
 TASK_S = 0.4
+#: A server that hangs fails the test, and does not hold it. Longer than the longest wait for updates.
+CALL_WITHIN_S = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ class Vcenter:
             user=self.user,
             pwd=self.password if password is None else password,
             sslContext=self.trust(),
+            httpConnectionTimeout=CALL_WITHIN_S,
         )
 
     def stub(self) -> Any:

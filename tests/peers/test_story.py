@@ -1,0 +1,151 @@
+"""The product's whole story through a real control plane: real kubelets inside the VMs of our vCenter and of vcsim."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers.clusters import Cluster, Object, budget, condition, deployment, pod, taints
+from tests.peers.control_plane import ControlPlane
+from tests.peers.machines import PoweredMachines, RealMachines
+from tests.peers.processes import ROOT, until
+from tests.peers.vcenters import QUARTER, WHOLE, Client, Vcenter
+
+DAY, NIGHT = tuple(f"worker-{number}" for number in range(1, 5)), "worker-5"
+GPU_LIMIT = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+MARKS = "vgpuctl.io/"
+
+
+@pytest.fixture
+def real(logs: Path, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A control plane for this story alone, with one machine that is no worker."""
+    plane = ControlPlane(logs / f"story-{request.node.callspec.id}")
+    try:
+        plane.up()
+        plane.start_kubelet("infra-1")
+        yield plane
+    finally:
+        plane.down()
+
+
+@dataclasses.dataclass
+class Story:
+    vcenter: Vcenter
+    client: Client
+    cluster: Cluster
+
+    def vgpuctl(self, *words: str, code: int = 0) -> str:
+        """The product's real command, with the environment that an operator has."""
+        mine = {
+            **self.vcenter.environment,
+            "KUBECONFIG": str(self.cluster.kubeconfig),
+            "VGPUCTL_PROFILES": str(ROOT / "profiles.yaml"),
+            "VGPUCTL_SCHEDULES": str(ROOT / "schedules"),
+            "NO_COLOR": "1",
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "vgpuctl", *words],
+            env={**os.environ, **mine},
+            capture_output=True,
+            text=True,
+            timeout=180,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def node(self, name: str) -> Object:
+        return self.cluster.node(name)
+
+    def marks(self, name: str) -> set[str]:
+        metadata = self.node(name)["metadata"]
+        return {key for key in {**metadata["labels"], **metadata.get("annotations", {})} if key.startswith(MARKS)}
+
+    def power(self) -> dict[str, str]:
+        return {name: self.client.power(self.client.vm(name)) for name in (*DAY, NIGHT)}
+
+    def runs_on(self, app: str) -> set[str]:
+        pods = self.cluster.pods(f"app={app}")
+        return {one["spec"]["nodeName"] for one in pods if condition(one, "Ready") == "True"}
+
+    def begin(self) -> None:
+        """Each machine has joined the cluster once, and is off."""
+        vms = [self.client.vm(name) for name in (*DAY, NIGHT)]
+        self.client.ok(*(vm.PowerOn() for vm in vms))
+        until(lambda: len(self.cluster.get("/api/v1/nodes")["items"]) == 6, 60, what="all six nodes have joined")
+        self.client.ok(*(vm.PowerOff() for vm in vms))
+        path = self.cluster.path("deployments", group="apps")
+        shared = {"nodeSelector": {"vgpu.type": "v100-4q-4GB"}, "containers": [_main(**GPU_LIMIT)]}
+        self.cluster.create(path, deployment("notebooks", 4, **shared))
+        self.cluster.create(path, deployment("gateway", 3))
+        budgets = self.cluster.path("poddisruptionbudgets", group="policy")
+        self.cluster.create(budgets, budget("gateway", "gateway", maxUnavailable=1))
+        whole = {"nodeSelector": {"vgpu.type": "v100-16q-16GB"}, "containers": [_main(**GPU_LIMIT)]}
+        template = pod("training", restartPolicy="Never", **whole)
+        job = {"template": {"metadata": {"labels": {"app": "training"}}, "spec": template["spec"]}}
+        self.cluster.create(self.cluster.path("jobs", group="batch"), {"metadata": {"name": "training"}, "spec": job})
+
+
+def _main(**more: Any) -> Object:
+    return {"name": "main", "image": "main:1", **more}
+
+
+@pytest.fixture
+def story(vcenter: Vcenter, client: Client, real: ControlPlane) -> Iterator[Story]:
+    cluster = Cluster(
+        name="real",
+        port=real.port,
+        token=real.token,
+        ca=real.ca,
+        kubeconfig=real.kubeconfig,
+        machines=RealMachines(real),
+    )
+    with PoweredMachines(vcenter, real):
+        story = Story(vcenter, client, cluster)
+        story.begin()
+        yield story
+
+
+def test_day_to_night_and_back(story: Story) -> None:
+    story.vgpuctl("provision", "--yes")
+    carried = {name: [one.backing.vgpu for one in story.client.vgpus(story.client.vm(name))] for name in (*DAY, NIGHT)}
+    assert carried == {name: [QUARTER] for name in DAY} | {NIGHT: [WHOLE]}
+    story.vgpuctl("label-nodes")
+    labels = {name: story.node(name)["metadata"]["labels"]["vgpu.type"] for name in (*DAY, NIGHT)}
+    assert labels == dict.fromkeys(DAY, "v100-4q-4GB") | {NIGHT: "v100-16q-16GB"}
+
+    story.vgpuctl("switch", "day", "--yes")
+    until(lambda: story.runs_on("notebooks") == set(DAY), 60, what="a notebook on each day worker")
+    assert story.power() == dict.fromkeys(DAY, "poweredOn") | {NIGHT: "poweredOff"}
+    notebooks = {one["metadata"]["uid"] for one in story.cluster.pods("app=notebooks")}
+
+    story.vgpuctl("switch", "night", "--yes")
+    assert story.power() == dict.fromkeys(DAY, "suspended") | {NIGHT: "poweredOn"}
+    until(lambda: story.runs_on("training") == {NIGHT}, 60, what="the training runs")
+    until(lambda: len(story.runs_on("gateway")) >= 1, 60, what="the gateway lives on")
+    assert story.runs_on("gateway") <= {"infra-1", NIGHT}
+    for name in DAY:
+        assert story.node(name)["spec"]["unschedulable"] is True
+        assert story.node(name)["metadata"]["labels"]["vgpuctl.io/state"] == "asleep"
+    assert story.marks(NIGHT) == set()
+    assert notebooks.isdisjoint(one["metadata"]["uid"] for one in story.cluster.pods("app=notebooks"))
+    assert json.loads(story.vgpuctl("status", "-o", "json"))["workers"]
+
+    story.vgpuctl("switch", "day", "--yes")
+    assert story.power() == dict.fromkeys(DAY, "poweredOn") | {NIGHT: "suspended"}
+    until(lambda: story.runs_on("notebooks") == set(DAY), 60, what="a notebook on each day worker again")
+    for name in DAY:
+        assert story.marks(name) == set()
+        assert condition(story.node(name), "Ready") == "True"
+        assert not taints(story.node(name))
+    again = story.vgpuctl("switch", "day", "--yes")
+    assert "othing to do" in again or not again
