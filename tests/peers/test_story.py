@@ -22,6 +22,7 @@ from tests.peers.vcenters import QUARTER, WHOLE, Client, Vcenter
 DAY, NIGHT = tuple(f"worker-{number}" for number in range(1, 5)), "worker-5"
 GPU_LIMIT = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
 MARKS = "vgpuctl.io/"
+COMMAND_WITHIN_S = 90.0
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ class Story:
     client: Client
     cluster: Cluster
 
-    def vgpuctl(self, *words: str, code: int = 0) -> str:
+    def vgpuctl(self, *words: str) -> str:
         """The product's real command, with the environment that an operator has."""
         mine = {
             **self.vcenter.environment,
@@ -51,17 +52,26 @@ class Story:
             "VGPUCTL_SCHEDULES": str(ROOT / "schedules"),
             "NO_COLOR": "1",
         }
-        done = subprocess.run(
-            [sys.executable, "-m", "vgpuctl", *words],
-            env={**os.environ, **mine},
-            capture_output=True,
-            text=True,
-            timeout=180,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        log = self.cluster.kubeconfig.parent / f"vgpuctl-{'-'.join(words)}.log"
+        with log.open("w") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "vgpuctl", *words],
+                env={**os.environ, **mine},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+        try:
+            ended = process.wait(COMMAND_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            ended = process.wait()
+        assert ended == 0, f"{words}: {ended}\n{log.read_text()}\n{self.stand()}"
+        return log.read_text()
+
+    def stand(self) -> str:
+        """How the cluster stands, for whoever reads why a command failed."""
+        return self.cluster.kubectl("get", "nodes,pods,pdb", "-o", "wide").stdout
 
     def node(self, name: str) -> Object:
         return self.cluster.node(name)
