@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyVmomi import vim
 
 from tests.peers.clusters import Cluster, condition
 from tests.peers.control_plane import ControlPlane, kubeconfig
 from tests.peers.machines import OurMachines, RealMachines
 from tests.peers.ours import USER, OurServers
 from tests.peers.processes import until
-from tests.peers.vcenters import QUARTER, TASK_S, Client, Vcenter, detach, vcsim
+from tests.peers.vcenters import QUARTER, TASK_S, Client, Vcenter, vcsim
 from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, story, v100
 
 NODES = ("worker-1", "worker-2", "worker-3")
@@ -112,7 +111,8 @@ def real_cluster(logs: Path) -> Iterator[Cluster]:
 def all_ready(cluster: Cluster) -> Cluster:
     def ready() -> bool:
         nodes = cluster.get("/api/v1/nodes")["items"]
-        return len(nodes) == len(NODES) and all(condition(node, "Ready") == "True" for node in nodes)
+        leases = cluster.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")["items"]
+        return len(leases) == len(nodes) == len(NODES) and all(condition(node, "Ready") == "True" for node in nodes)
 
     until(ready, 60, what="all nodes are Ready")
     return cluster
@@ -159,9 +159,6 @@ def vcenter(request: pytest.FixtureRequest) -> Vcenter:
 def client(vcenter: Vcenter) -> Iterator[Client]:
     """A session of the test's own. All workers are off and without a vGPU before it."""
     client = Client(vcenter)
-    workers = [vm for vm in client.view(vim.VirtualMachine).view if client.read(vm, "name").startswith("worker")]
-    client.ok(*(vm.PowerOff() for vm in workers if client.power(vm) != "poweredOff"))
-    bare = [(vm, client.vgpus(vm)) for vm in workers]
-    client.ok(*(vm.Reconfigure(detach(devices)) for vm, devices in bare if devices))
+    client.as_at_the_beginning()
     yield client
     client.close()

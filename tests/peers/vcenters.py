@@ -80,6 +80,13 @@ class Client:
         except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound):
             return
 
+    def as_at_the_beginning(self) -> None:
+        """All workers off, and none with a vGPU."""
+        workers = [vm for vm in self.view(vim.VirtualMachine).view if self.read(vm, "name").startswith("worker")]
+        self.ok(*(vm.PowerOff() for vm in workers if self.power(vm) != "poweredOff"))
+        bare = [(vm, self.vgpus(vm)) for vm in workers]
+        self.ok(*(vm.Reconfigure(detach(devices)) for vm, devices in bare if devices))
+
     def view(self, *kinds: Any) -> Any:
         return self.content.viewManager.CreateContainerView(self.content.rootFolder, list(kinds), True)
 
