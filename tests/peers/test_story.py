@@ -88,11 +88,15 @@ class Story:
         return {one["spec"]["nodeName"] for one in pods if condition(one, "Ready") == "True"}
 
     def begin(self) -> None:
-        """Each machine has joined the cluster once, and is off."""
+        """Each machine has joined the cluster once, is off, and known to be: else pods are still sent to it."""
         vms = [self.client.vm(name) for name in (*DAY, NIGHT)]
         self.client.ok(*(vm.PowerOn() for vm in vms))
         until(lambda: len(self.cluster.get("/api/v1/nodes")["items"]) == 6, 60, what="all six nodes have joined")
         self.client.ok(*(vm.PowerOff() for vm in vms))
+        workers = (*DAY, NIGHT)
+        until(
+            lambda: all(condition(self.node(name), "Ready") == "Unknown" for name in workers), 60, what="all are lost"
+        )
         path = self.cluster.path("deployments", group="apps")
         shared = {"nodeSelector": {"vgpu.type": "v100-4q-4GB"}, "containers": [_main(**GPU_LIMIT)]}
         self.cluster.create(path, deployment("notebooks", 4, **shared))

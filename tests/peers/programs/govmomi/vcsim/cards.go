@@ -15,8 +15,8 @@ const cardGiB = 16
 func offerProfiles(ctx *simulator.Context) {
 	offered := []string{}
 	capabilities := []types.HostSharedGpuCapabilities{}
-	for _, gib := range []int{1, 2, 4, 8, 16} {
-		vgpu := fmt.Sprintf("grid_v100-%dq", gib)
+	for _, size := range []string{"1q", "2q", "4q", "8q", "16q", "4c", "8c", "16c"} {
+		vgpu := "grid_v100-" + size
 		offered = append(offered, vgpu)
 		capabilities = append(capabilities,
 			types.HostSharedGpuCapabilities{Vgpu: vgpu, SuspendSupported: true, MigrateSupported: true})
@@ -65,7 +65,7 @@ func frames(vm *simulator.VirtualMachine) (found []int) {
 		if pci, ok := device.(*types.VirtualPCIPassthrough); ok {
 			if backing, ok := pci.Backing.(*types.VirtualPCIPassthroughVmiopBackingInfo); ok {
 				gib := cardGiB
-				fmt.Sscanf(backing.Vgpu[strings.LastIndex(backing.Vgpu, "-")+1:], "%dq", &gib)
+				fmt.Sscanf(backing.Vgpu[strings.LastIndex(backing.Vgpu, "-")+1:], "%d", &gib)
 				found = append(found, gib)
 			}
 		}
