@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-long test-peers lint format picture wheel clean
+.PHONY: help demo test test-long test-peers bench lint format picture wheel clean
 
 help:                  ## Show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -22,6 +22,9 @@ test-peers: $(VENV)/.tests ## The same tests against the real programs, which ar
 	elif command -v go >/dev/null; then $(MAKE) --no-print-directory -C tests/peers/programs; \
 	else echo "No Go here: the programs that are not in .peers/bin are not built, and their tests are skipped."; fi
 	@$(BIN)/pytest -m peers -rs
+
+bench: $(VENV)/.tests  ## A large estate on the simulators, in figures; beside the real API server where it is built
+	@$(BIN)/python -m tests.bench.scale
 
 lint: $(VENV)/.tests   ## ruff, mypy strict, and the one-way rule
 	@$(BIN)/ruff check .

@@ -98,6 +98,7 @@ class Store:
         self.compacted = 0
         self._clock = clock
         self._chance = chance
+        self._suffixes: set[str] = set()
         self._shelves = {plural: Shelf(kind, log_length) for plural, kind in STORED.items()}
 
     def get(self, plural: str, namespace: str, name: str) -> Object | None:
@@ -197,8 +198,14 @@ class Store:
         return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
 
     def suffix(self, length: int = 5) -> str:
-        """The random end of a generated name; no vowels, so that no words arise."""
-        return "".join(self._chance.choices("bcdfghjklmnpqrstvwxz2456789", k=length))
+        """The random end of a generated name; no vowels, so that no words arise. Never the same twice.
+
+        Among ten thousand pods two of five letters would be equal: a real server has its controllers try again.
+        """
+        while (made := "".join(self._chance.choices("bcdfghjklmnpqrstvwxz2456789", k=length))) in self._suffixes:
+            pass
+        self._suffixes.add(made)
+        return made
 
     def _put(self, shelf: Shelf, kind_of_change: str, item: Object, before: Object | None) -> Object:
         self.version += 1

@@ -115,18 +115,18 @@ class Reading:
             return default
         return round(float(match.group(1)) * _MIB[match.group(2)])
 
-    def names(self, found: Found, key: str) -> list[str]:
+    def names(self, found: Found, key: str, field: str = "name") -> list[str]:
         """`worker-[1-4]` → four names."""
-        pattern = found.get("name")
+        pattern = found.get(field)
         bare = _RANGE.sub("0", str(pattern))
         ranges = [(int(first), int(last)) for first, last in _RANGE.findall(str(pattern))]
         if not _NAME.fullmatch(bare) or len(ranges) > 1 or any(last < first for first, last in ranges):
-            self.wrong(f"{key}.name", f"{pattern!r} is no name, such as worker-1 or worker-[1-4]")
+            self.wrong(f"{key}.{field}", f"{pattern!r} is no name, such as worker-1 or worker-[1-4]")
             return []
         if not ranges:
             return [str(pattern)]
         ((first, last),) = ranges
         if last - first >= MAX_NAMES:
-            self.wrong(f"{key}.name", f"is more than {MAX_NAMES} names")
+            self.wrong(f"{key}.{field}", f"is more than {MAX_NAMES} names")
             return []
         return [_RANGE.sub(str(number), str(pattern)) for number in range(first, last + 1)]

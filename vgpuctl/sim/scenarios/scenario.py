@@ -116,17 +116,15 @@ class _Scenario:
         return tuple(cards)
 
     def _add_vms(self, key: str, item: Found) -> list[str]:
-        host = self._r.text(item, "host", key, self._hosts[0].name if self._hosts else "")
-        if host not in (known := [each.name for each in self._hosts]):
-            self._r.wrong(f"{key}.host", f"there is no host {host!r}{nearest(host, known)}")
         names = self._r.names(item, key)
+        hosts = self._hosts_for(item, key)
         vgpus = item.get("vgpus")
-        for name in names:
+        for number, name in enumerate(names):
             if name in self._vms:
                 self._r.wrong(f"{key}.name", f"{name} is there twice")
             self._vms[name] = VmSpec(
                 name=name,
-                host=host,
+                host=hosts[number * len(hosts) // len(names)],
                 memory_mib=self._r.mib(item, "memory", key) or 16 * GIB_IN_MIB,
                 cpus=self._r.number(item, "cpus", key, 8, most=768),
                 powered_on=self._r.choice(item, "power", key, ("on", "off"), "off") == "on",
@@ -139,6 +137,15 @@ class _Scenario:
                 has_node=self._r.yes(item, "node", key, True),
             )
         return names
+
+    def _hosts_for(self, item: Found, key: str) -> list[str]:
+        """One host, or a range of them over which VMs are spread evenly, in order."""
+        known = [each.name for each in self._hosts]
+        hosts = self._r.names(item, key, "host") if "host" in item else known[:1]
+        for host in hosts:
+            if host not in known:
+                self._r.wrong(f"{key}.host", f"there is no host {host!r}{nearest(host, known)}")
+        return hosts or [""]
 
     def _profile(self, item: Found, key: str) -> str:
         name = self._r.text(item, "profile", key)
