@@ -49,7 +49,9 @@ def serve(count: int, folder: Path, control: Connection) -> None:
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
     estate = Estate(Clock(datetime.now(UTC)), inventory(count), Durations.instant(), QuietGuests())
     app = vcenter_app(estate, Calls(), "user", "password")
-    config = uvicorn.Config(app, port=0, ssl_certfile=folder / "server.pem", log_level="error", lifespan="off")
+    config = uvicorn.Config(
+        app, port=0, ssl_certfile=folder / "server.pem", log_level="error", lifespan="off", timeout_keep_alive=75
+    )
 
     async def run() -> None:
         server = uvicorn.Server(config)
@@ -99,7 +101,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-        server = multiprocessing.get_context("spawn").Process(target=serve, args=(count, folder, theirs))
+        server = multiprocessing.get_context("spawn").Process(target=serve, args=(count, folder, theirs), daemon=True)
         timed(f"start with {count} VMs", lambda: (server.start(), ours.poll(60)))
         trust = ssl.create_default_context(cafile=str(folder / "ca.pem"))
         client = SmartConnect(host="127.0.0.1", port=ours.recv(), user="user", pwd="password", sslContext=trust)
