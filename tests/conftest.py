@@ -52,3 +52,12 @@ def by_day(standing_lab: Lab) -> Lab:
 def lab(make_lab: Callable[..., Lab]) -> Lab:
     """One instant lab with the default inventory, as it begins."""
     return make_lab()
+
+
+@pytest.fixture
+def day(make_lab: Callable[..., Lab]) -> Lab:
+    """An instant lab on an ordinary day, as if it had stood for long: provisioned, the day workers awake."""
+    lab = make_lab("--instant", "--scenario", "by-day")
+    lab.settle()
+    lab.calls()
+    return lab

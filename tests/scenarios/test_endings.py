@@ -75,14 +75,13 @@ def test_workers_without_their_vgpu_are_not_woken(lab: Lab) -> None:
     assert lab.writes() == {}
 
 
-def test_pods_that_may_not_be_deleted_refuse_the_switch(lab: Lab) -> None:
-    lab.daytime()
-    bare_pod(lab, "worker-1")
-    lab.calls()
-    ran = lab.vgpuctl("switch", "night", "--yes")
+def test_pods_that_may_not_be_deleted_refuse_the_switch(day: Lab) -> None:
+    bare_pod(day, "worker-1")
+    day.calls()
+    ran = day.vgpuctl("switch", "night", "--yes")
     assert ran.code == 3
     assert "bare has no controller" in ran.err
-    assert lab.writes() == {}
+    assert day.writes() == {}
 
 
 def test_a_card_that_another_keeps_refuses_the_switch(by_day: Lab, tmp_path: Path) -> None:
@@ -98,16 +97,15 @@ def test_a_card_that_another_keeps_refuses_the_switch(by_day: Lab, tmp_path: Pat
     assert by_day.writes() == {}
 
 
-def test_a_drain_that_a_budget_holds_goes_back(lab: Lab) -> None:
-    lab.daytime()
-    budget(lab, 0)
-    schedule = lab.folder / "schedules" / "day-night.yaml"
+def test_a_drain_that_a_budget_holds_goes_back(day: Lab) -> None:
+    budget(day, 0)
+    schedule = day.folder / "schedules" / "day-night.yaml"
     schedule.write_text(schedule.read_text().replace("timeout: 10m", "timeout: 2s"))
-    ran = lab.vgpuctl("switch", "night", "--yes")
+    ran = day.vgpuctl("switch", "night", "--yes")
     assert ran.code == 4, ran
     assert "waits for budget gateway" in ran.err
-    assert lab.awake() == {"worker-1", "worker-2", "worker-3", "worker-4"}
-    for node in lab.nodes().values():
+    assert day.awake() == {"worker-1", "worker-2", "worker-3", "worker-4"}
+    for node in day.nodes().values():
         assert "unschedulable" not in node["spec"] or node["metadata"]["name"] == "worker-5"
 
 
@@ -133,13 +131,12 @@ def test_a_certificate_is_verified(by_day: Lab) -> None:
     assert "certificate" in ran.err
 
 
-def test_another_instance_at_work_is_seen(lab: Lab) -> None:
-    lab.daytime()
-    budget(lab, 0)
-    first = start(lab, "switch", "night", "--yes")
+def test_another_instance_at_work_is_seen(day: Lab) -> None:
+    budget(day, 0)
+    first = start(day, "switch", "night", "--yes")
     try:
-        wait_for_lease(lab)
-        ran = lab.vgpuctl("switch", "night", "--yes")
+        wait_for_lease(day)
+        ran = day.vgpuctl("switch", "night", "--yes")
         assert ran.code == 6
         assert "Another instance is at work" in ran.err
     finally:
@@ -156,41 +153,38 @@ def wait_for_lease(lab: Lab) -> None:
     raise AssertionError("nobody took the Lease")
 
 
-def test_ctrl_c_stops_after_what_is_in_flight_and_another_run_goes_on(lab: Lab) -> None:
-    lab.daytime()
-    budget(lab, 0)
-    first = start(lab, "switch", "night", "--yes")
-    wait_for_lease(lab)
+def test_ctrl_c_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab) -> None:
+    budget(day, 0)
+    first = start(day, "switch", "night", "--yes")
+    wait_for_lease(day)
     first.send_signal(signal.SIGINT)
     _, err = first.communicate(timeout=30)
     assert first.returncode == 130
     assert "Run the same command to go on" in err
-    budget(lab, 1)
-    lab.vgpuctl("switch", "night", "--yes").ok()
-    assert lab.awake() == {"worker-5"}
+    budget(day, 1)
+    day.vgpuctl("switch", "night", "--yes").ok()
+    assert day.awake() == {"worker-5"}
 
 
-def test_servers_that_fall_silent_in_the_middle_are_waited_out(lab: Lab) -> None:
+def test_servers_that_fall_silent_in_the_middle_are_waited_out(day: Lab) -> None:
     """Nothing is written while the Lease cannot be renewed; when they answer again it goes on by itself."""
-    lab.daytime()
-    budget(lab, 0)
-    running = start(lab, "switch", "night", "--yes")
-    wait_for_lease(lab)
-    servers = int((lab.folder / "pid").read_text())
+    budget(day, 0)
+    running = start(day, "switch", "night", "--yes")
+    wait_for_lease(day)
+    servers = int((day.folder / "pid").read_text())
     os.kill(servers, signal.SIGSTOP)
     try:
         assert running.stdout is not None
         assert any("cannot be heard" in line for line in running.stdout)
     finally:
         os.kill(servers, signal.SIGCONT)
-    budget(lab, 1)
+    budget(day, 1)
     assert running.wait(timeout=60) == 0
-    assert lab.awake() == {"worker-5"}
+    assert day.awake() == {"worker-5"}
 
 
-def test_without_a_terminal_progress_is_one_line_an_event(lab: Lab) -> None:
-    lab.daytime()
-    out = lab.vgpuctl("switch", "night", "--yes").ok().out
+def test_without_a_terminal_progress_is_one_line_an_event(day: Lab) -> None:
+    out = day.vgpuctl("switch", "night", "--yes").ok().out
     assert re.search(r"^\d\d:\d\d:\d\d worker-1 suspended( \(\d+ s\))?$", out, re.MULTILINE)
     assert re.search(r"^night since \d\d:\d\d:\d\d, after \d+ s\.$", out, re.MULTILINE)
     assert "\x1b" not in out

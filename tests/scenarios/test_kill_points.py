@@ -56,17 +56,15 @@ def switch_over_a_crash(lab: Lab, shift: str, nth: int) -> None:
 
 
 @pytest.mark.parametrize("nth", SAMPLE)
-def test_a_sample_of_kill_points(lab: Lab, nth: int) -> None:
-    lab.daytime()
-    switch_over_a_crash(lab, "night", nth)
+def test_a_sample_of_kill_points(day: Lab, nth: int) -> None:
+    switch_over_a_crash(day, "night", nth)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("nth", POINTS)
-def test_every_kill_point_of_a_switch(lab: Lab, nth: int) -> None:
-    lab.daytime()
-    switch_over_a_crash(lab, "night", nth)
-    switch_over_a_crash(lab, "day", nth)
+def test_every_kill_point_of_a_switch(day: Lab, nth: int) -> None:
+    switch_over_a_crash(day, "night", nth)
+    switch_over_a_crash(day, "day", nth)
 
 
 @pytest.mark.long
@@ -83,15 +81,14 @@ def test_every_kill_point_of_provision_and_label_nodes(lab: Lab, nth: int) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize("nth", range(1, 41))
-def test_every_kill_point_of_a_provision_that_changes_running_workers(lab: Lab, nth: int) -> None:
-    lab.daytime()
-    profiles = lab.folder / "profiles.yaml"
+def test_every_kill_point_of_a_provision_that_changes_running_workers(day: Lab, nth: int) -> None:
+    profiles = day.folder / "profiles.yaml"
     profiles.write_text(profiles.read_text().replace("vgpu: grid_v100-4q", "vgpu: grid_v100-2q"))
-    lab.calls()
-    code = kill_after(lab, nth, "provision", "--yes")
+    day.calls()
+    code = kill_after(day, nth, "provision", "--yes")
     assert code == (-9 if nth <= 33 else 0), "33 writes: Lease, 4 × 6 steps, 7 evictions, release"
-    lab.vgpuctl("provision", "--yes").ok()
-    writes = lab.writes()
+    day.vgpuctl("provision", "--yes").ok()
+    writes = day.writes()
     assert writes["ReconfigVM_Task"] == writes["PowerOnVM_Task"] == 4
-    assert lab.awake() == DAY
-    assert {worker["node"]["state"] for name, worker in lab.status().items() if name in DAY} == {"ready"}
+    assert day.awake() == DAY
+    assert {worker["node"]["state"] for name, worker in day.status().items() if name in DAY} == {"ready"}

@@ -97,43 +97,40 @@ def test_two_hosts_with_two_cards_each(make_lab: Callable[..., Lab]) -> None:
     assert lab.awake() == {f"worker-{n}" for n in range(1, 21)} - night
 
 
-def test_provision_changes_a_running_worker_and_gives_its_power_back(lab: Lab) -> None:
+def test_provision_changes_a_running_worker_and_gives_its_power_back(day: Lab) -> None:
     """Drained, shut down, changed, started and uncordoned; the others are not touched."""
-    lab.daytime()
-    profiles = lab.folder / "profiles.yaml"
+    profiles = day.folder / "profiles.yaml"
     text = profiles.read_text()
     text = text.replace("workers:", "  v100-4c-4GB:\n    vgpu: grid_v100-2q\n\nworkers:")
     profiles.write_text(text.replace("worker-[1-4]: v100-4q-4GB", "worker-[1-4]: v100-4c-4GB"))
-    lab.calls()
-    lab.vgpuctl("provision", "--yes").ok()
-    status = lab.status()
+    day.calls()
+    day.vgpuctl("provision", "--yes").ok()
+    status = day.status()
     for name in DAY:
         assert status[name]["vgpus"] == ["grid_v100-2q"]
         assert status[name]["power"] == "poweredOn"
         assert status[name]["node"]["label"] == "v100-4c-4GB"
         assert status[name]["node"]["state"] == "ready"
-    writes = lab.writes()
+    writes = day.writes()
     assert writes["ReconfigVM_Task"] == writes["ShutdownGuest"] == writes["PowerOnVM_Task"] == 4
 
 
-def test_a_persons_cordon_outlives_the_night(lab: Lab) -> None:
-    lab.daytime()
-    lab.kubectl("cordon", "worker-3").ok()
-    lab.vgpuctl("switch", "night", "--yes").ok()
-    lab.vgpuctl("switch", "day", "--yes").ok()
-    nodes = lab.nodes()
+def test_a_persons_cordon_outlives_the_night(day: Lab) -> None:
+    day.kubectl("cordon", "worker-3").ok()
+    day.vgpuctl("switch", "night", "--yes").ok()
+    day.vgpuctl("switch", "day", "--yes").ok()
+    nodes = day.nodes()
     assert nodes["worker-3"]["spec"].get("unschedulable") is True
     assert "unschedulable" not in nodes["worker-2"]["spec"]
-    assert "worker-3 is cordoned, not by vgpuctl" in lab.vgpuctl("status").ok().out
+    assert "worker-3 is cordoned, not by vgpuctl" in day.vgpuctl("status").ok().out
 
 
-def test_a_node_that_lost_its_label_gets_it_back(lab: Lab) -> None:
-    lab.daytime()
-    lab.kubectl("label", "node", "worker-1", "vgpu.type=wrong", "--overwrite").ok()
-    lab.kubectl("label", "node", "worker-2", "theirs=kept").ok()
-    assert "label vgpu.type that is not true" in lab.vgpuctl("status").ok().out
-    lab.vgpuctl("label-nodes").ok()
-    nodes = lab.nodes()
+def test_a_node_that_lost_its_label_gets_it_back(day: Lab) -> None:
+    day.kubectl("label", "node", "worker-1", "vgpu.type=wrong", "--overwrite").ok()
+    day.kubectl("label", "node", "worker-2", "theirs=kept").ok()
+    assert "label vgpu.type that is not true" in day.vgpuctl("status").ok().out
+    day.vgpuctl("label-nodes").ok()
+    nodes = day.nodes()
     assert nodes["worker-1"]["metadata"]["labels"]["vgpu.type"] == "v100-4q-4GB"
     assert nodes["worker-2"]["metadata"]["labels"]["theirs"] == "kept"
 
@@ -145,10 +142,9 @@ def test_a_node_that_is_not_registered_is_told(lab: Lab) -> None:
         assert "Not yet registered: worker-2" in lab.vgpuctl("label-nodes").ok().out
 
 
-def test_a_node_deleted_in_its_sleep_is_labelled_anew(lab: Lab) -> None:
-    lab.daytime()
-    lab.vgpuctl("switch", "night", "--yes").ok()
-    lab.kubectl("delete", "node", "worker-2").ok()
-    lab.vgpuctl("switch", "day", "--yes").ok()
-    node = lab.nodes()["worker-2"]
+def test_a_node_deleted_in_its_sleep_is_labelled_anew(day: Lab) -> None:
+    day.vgpuctl("switch", "night", "--yes").ok()
+    day.kubectl("delete", "node", "worker-2").ok()
+    day.vgpuctl("switch", "day", "--yes").ok()
+    node = day.nodes()["worker-2"]
     assert node["metadata"]["labels"]["vgpu.type"] == "v100-4q-4GB"
