@@ -34,7 +34,8 @@ def make_lab(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
 @pytest.fixture(scope="session")
 def standing_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One lab by day for all tests that leave the world as it is."""
-    lab = Lab.up(tmp_path_factory.mktemp("standing") / "lab", "--instant").daytime()
+    lab = Lab.up(tmp_path_factory.mktemp("standing") / "lab", "--instant", "--scenario", "by-day")
+    lab.settle()
     yield lab
     lab.more_env = {}
     lab.down()

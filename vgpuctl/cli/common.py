@@ -91,7 +91,8 @@ def _open(connection: Connection, patience_s: float) -> None:
             if not error.passing or time.monotonic() - began > patience_s:
                 raise
             if not said:
-                console(error=True).print(f"{error.message} Trying again for {patience_s:.0f} s.")
+                text = error.message.rstrip(".")
+                console(error=True).print(f"{text[0].upper()}{text[1:]}. Trying again for {patience_s:.0f} s.")
             said = True
             time.sleep(0.5)
 
