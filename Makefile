@@ -11,8 +11,8 @@ help:                  ## Show this
 demo: $(VENV)/.product ## The whole story on simulators, in under a minute
 	@$(BIN)/vgpuctl demo
 
-test: $(VENV)/.tests   ## The tests, in about a minute
-	@$(BIN)/pytest -n 2 -m "not long and not peers"
+test: $(VENV)/.tests   ## The tests, in less than three minutes
+	@$(BIN)/pytest -n 4 --dist worksteal -m "not long and not peers"
 
 test-long: $(VENV)/.tests ## The long form: the real process killed after every single write
 	@$(BIN)/pytest -n 2 -m long
