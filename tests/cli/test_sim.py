@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.lab import Lab
+from vgpuctl.sim.lifecycle import running_pid
 
 ENV = {
     "GOVC_URL",
@@ -83,3 +84,18 @@ def test_env_of_a_folder_without_servers(tmp_path: Path) -> None:
     ran = Lab(tmp_path).vgpuctl("sim", "env", "--dir", str(tmp_path / "none"))
     assert ran.code == 2
     assert "vgpuctl sim up" in ran.err
+
+
+def test_servers_that_are_too_busy_to_answer_are_still_known(make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab()
+    pid = int((lab.folder / "pid").read_text())
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert running_pid(lab.folder) == pid
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_number_that_is_another_process_by_now_is_no_server(tmp_path: Path) -> None:
+    (tmp_path / "pid").write_text(f"{os.getpid()}\n")
+    assert running_pid(tmp_path) is None

@@ -11,7 +11,6 @@ TIMING = "how often a client says that it waits is chance"
 #: For commands that begin so: lines of this pattern are not compared, for this reason.
 DIFFERENCES: tuple[tuple[str, str, str], ...] = (
     ("kubectl rollout status", r"^Waiting for ", TIMING),
-    ("kubectl create configmap", r"", "kubectl sends this one object as protobuf; our API server reads JSON only"),
     ("govc vm.info", r"^(CPU|Guest name|Memory): ", ESTATE),
     (
         "govc vm.info",

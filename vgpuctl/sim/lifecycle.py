@@ -17,14 +17,24 @@ END_WITHIN_S = 10.0
 
 
 def running_pid(folder: Path) -> int | None:
-    """The process that serves this folder: it must answer there, for a number alone may be another's by now."""
+    """The process that serves this folder: a number alone may be another's by now."""
     try:
         pid = int((folder / "pid").read_text())
         os.kill(pid, 0)
-        ask(folder, "GET", "clock")
+        if not _named_after(folder, pid):
+            ask(folder, "GET", "clock")
     except (OSError, ValueError, SimError):
         return None
     return pid
+
+
+def _named_after(folder: Path, pid: int) -> bool:
+    """Its own words tell it, even while it is too busy to answer, or stopped."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"vgpuctl" in words and str(folder).encode() in words
 
 
 def refuse_second(folder: Path) -> None:
