@@ -30,6 +30,16 @@ def test_a_quiet_night_and_the_morning_after() -> None:
     assert (rehearsal.awake(), rehearsal.broken) == (day, [])
 
 
+def test_a_night_that_cannot_come_leaves_the_day_as_it_was() -> None:
+    rehearsal = a_day()
+    day = rehearsal.awake()
+    full = Effect(how=How.TASK_FAILS, what="NoDiskSpace")
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="SuspendVM_Task", on="worker-2", effect=full))
+    ended = rehearsal.switch("night")
+    assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
+    assert (rehearsal.awake(), rehearsal.cordoned() & day, rehearsal.broken) == (day, set(), [])
+
+
 def random_rule(chance: random.Random) -> Rule:
     how = chance.choice([How.CUT, How.LOSE_REPLY, How.HANG, How.FAIL, How.TASK_FAILS, How.TASK_HANGS])
     server = VCENTER if how in (How.TASK_FAILS, How.TASK_HANGS) else chance.choice([VCENTER, KUBERNETES])
@@ -57,7 +67,9 @@ def test_a_night_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -
     day, night = rehearsal.awake(), set(rehearsal.world.inventory.workers_of("v100-16q-16GB"))
     for _ in range(chance.randrange(1, 4)):
         rehearsal.world.calls.faults.add(random_rule(chance))
-    rehearsal.switch("night", die_after=chance.choice([None, None, chance.randrange(1, 20)]))
+    ended = rehearsal.switch("night", die_after=chance.choice([None, None, chance.randrange(1, 20)]))
+    if ended.finished and not ended.memory.gave_up:
+        assert rehearsal.awake() == (day if ended.memory.going_back else night), "all the way, or all the way back"
     for standing in rehearsal.world.calls.faults:
         rehearsal.world.calls.faults.clear(standing.id)
     rehearsal.world.estate.work.let_go()
