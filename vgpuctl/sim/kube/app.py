@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from vgpuctl.sim.calls import Calls
-from vgpuctl.sim.disturbance import disturbed
+from vgpuctl.sim.disturbance import HungUp, disturbed
 from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.kube import errors
 from vgpuctl.sim.kube.api import Api
@@ -67,6 +67,8 @@ class Door:
             return await self._answer(request, target)
         if effect.how is How.FAIL:
             raise errors.injected(int(effect.what))
+        if effect.how is How.LOSE_REPLY and request.watch:
+            return HungUp()  # a stream is its reply: there is nothing else to carry out
         return await disturbed(effect, self.api.clock, partial(self._explained_answer, request, target))
 
     async def _explained_answer(self, request: Request, target: Target | None) -> Response:
