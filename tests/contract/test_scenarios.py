@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vgpuctl.sim.errors import SimError
+from vgpuctl.sim.files import profiles_text
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.request import Request
 from vgpuctl.sim.people import MERGE
@@ -161,3 +162,21 @@ def test_the_documented_scenario_is_one(tmp_path: Path) -> None:
     assert (len(inventory.hosts), len(inventory.vms), durations.store_mib_per_s) == (2, 8, 500)
     assert inventory.shifts[1].starts == "0 22 * * *"
     World(inventory, durations)
+
+
+def test_any_names_are_written_into_the_wishes(tmp_path: Path) -> None:
+    path = tmp_path / "names.yaml"
+    workers = "[{name: 'gpu-[8-11]', profile: a}, {name: 'b-[1-2]', profile: a}, {name: web, profile: a}]"
+    path.write_text(
+        f"version: 1\nhosts: [{{name: esx-1, cards: [V100-16]}}]\nprofiles: {{a: grid_v100-4q}}\nworkers: {workers}\n"
+    )
+    text = profiles_text(read_scenario(path, Durations()))
+    assert all(f"  {pattern}: a\n" in text for pattern in ("gpu-[8-11]", "b-[1-2]", "web"))
+
+
+@pytest.mark.parametrize("cards", ["V100-16", "5"])
+def test_cards_that_are_no_list_are_told(tmp_path: Path, cards: str) -> None:
+    path = tmp_path / "cards.yaml"
+    path.write_text(f"version: 1\nhosts: [{{name: esx-1, cards: {cards}}}]\n")
+    with pytest.raises(SimError, match="must be a list of models"):
+        read_scenario(path, Durations())

@@ -103,14 +103,18 @@ def _one_or_list(names: tuple[str, ...]) -> str:
 
 
 def _ranges(names: tuple[str, ...]) -> list[str]:
-    """worker-1 … worker-4 → `worker-[1-4]`."""
-    runs: list[list[int]] = []
-    for number in sorted(int(name.rsplit("-", 1)[1]) for name in names):
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
+    """worker-1 … worker-4 → `worker-[1-4]`; a name without a plain number at its end stands for itself."""
+    runs: list[tuple[str, list[int]]] = []
+    alone: list[str] = []
+    for name in names:
+        found = re.fullmatch(r"(.*?)(0|[1-9]\d*)", name)
+        if not found:
+            alone.append(name)
+        elif runs and runs[-1][0] == found[1] and runs[-1][1][-1] == int(found[2]) - 1:
+            runs[-1][1].append(int(found[2]))
         else:
-            runs.append([number])
-    return [f"worker-[{run[0]}-{run[-1]}]" if len(run) > 1 else f"worker-{run[0]}" for run in runs]
+            runs.append((found[1], [int(found[2])]))
+    return [*(f"{stem}[{run[0]}-{run[-1]}]" if len(run) > 1 else f"{stem}{run[0]}" for stem, run in runs), *alone]
 
 
 def _env(folder: Path, access: Access) -> str:

@@ -101,7 +101,10 @@ class _Scenario:
 
     def _cards(self, value: Any, key: str) -> tuple[CardSpec, ...]:
         """Each is a model's name, or a mapping of model and mode."""
-        plain = [{"model": card} if isinstance(card, str) else card for card in value if value]
+        if not isinstance(value, list):
+            self._r.wrong(key, "must be a list of models, such as [V100-16]")
+            return ()
+        plain = [{"model": card} if isinstance(card, str) else card for card in value]
         cards: list[CardSpec] = []
         for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode"))):
             name = self._r.text(item, "model", card_key)
