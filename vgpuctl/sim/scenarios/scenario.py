@@ -157,7 +157,9 @@ class _Scenario:
         return name
 
     def _shifts(self) -> tuple[Shift, ...]:
-        """Each is the profiles that are awake in it, or a mapping of those and when it starts."""
+        """Each is the profiles that are awake in it, or a mapping of those and when it starts; else all are, by day."""
+        if not self._found.get("shifts"):
+            return (Shift("day", USUAL_STARTS["day"], tuple(self._profiles)),)
         shifts: list[Shift] = []
         for name, value in self._r.mapping(self._found.get("shifts"), "shifts").items():
             key = f"shifts.{name}"
