@@ -7,7 +7,7 @@ from typing import Protocol
 
 from vgpuctl.kube import views as kube_views
 from vgpuctl.kube.client import Object
-from vgpuctl.model.fleet import Fleet, Host, Node, Pod, Task, Worker
+from vgpuctl.model.fleet import Fleet, Host, Node, Pod, Power, Stranger, Task, Worker
 from vgpuctl.model.identity import NodeIdentity, match
 from vgpuctl.vsphere import views as vsphere_views
 
@@ -42,7 +42,11 @@ def picture(vcenter: VcenterSeen, kubernetes: KubernetesSeen, names: tuple[str, 
         workers=workers,
         budgets=tuple(kube_views.budget(item) for item in kubernetes.objects("budgets")),
         waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
-        strangers={n: vsphere_views.vgpus(vm) for n, vm in raw.items() if n not in workers},
+        strangers={
+            name: Stranger(name=name, vgpus=vsphere_views.vgpus(vm), on=vsphere_views.power(vm) is Power.ON)
+            for name, vm in raw.items()
+            if name not in workers
+        },
         missing=tuple(name for name in names if name not in raw),
     )
 

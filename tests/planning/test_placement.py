@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fleets import HALF, QUARTER, WHOLE, card, fleet, worker
+from vgpuctl.model.fleet import Stranger
 from vgpuctl.planning.cards import most
 from vgpuctl.planning.placement import (
     Load,
@@ -81,7 +82,7 @@ def test_strangers_and_those_who_stay_keep_their_place() -> None:
         worker("worker-1"),
         worker("worker-2"),
         cards={"esx-1": [card(0, "worker-1", "worker-2", "other")]},
-        strangers={"other": (QUARTER,)},
+        strangers={"other": Stranger(name="other", vgpus=(QUARTER,))},
     )
     assert loads_without(some, some.hosts["esx-1"]) == (Load(16, 4, 3),)
     assert loads_without(some, some.hosts["esx-1"], ["worker-1"]) == (Load(16, 4, 2),)

@@ -17,7 +17,7 @@ from tests.support.fleets import (
     timetable,
     worker,
 )
-from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.fleet import Fleet, Power, Stranger
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
@@ -37,7 +37,7 @@ def test_a_card_that_a_stranger_keeps_is_no_place() -> None:
         day,
         worker("worker-5", WHOLE, on=False),
         cards={"esx-1": [card(0, "worker-1", "worker-9")]},
-        strangers={"worker-9": (QUARTER,)},
+        strangers={"worker-9": Stranger(name="worker-9", vgpus=(QUARTER,))},
     )
     (refusal,) = refusals(some, night_wish_for(some))
     assert "no card will have room for worker-5" in refusal.message

@@ -75,12 +75,7 @@ def _cards(fleet: Fleet) -> Table:
 
 
 def _used_gib(fleet: Fleet, card: Card) -> int:
-    vgpus = (
-        vgpu
-        for name in card.holds
-        for vgpu in (fleet.worker(name).vgpus if name in fleet.workers else fleet.strangers.get(name, ()))
-    )
-    return sum(frame_gib(vgpu) or 0 for vgpu in vgpus)
+    return sum(frame_gib(vgpu) or 0 for name in card.holds for vgpu in fleet.vgpus_of(name))
 
 
 def _workers(fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from vgpuctl.model.record import Record
@@ -32,6 +33,21 @@ class Task:
     passing: bool = False
 
 
+class CardMode(StrEnum):
+    """How a card is divided, in vSphere's own words."""
+
+    SAME_SIZE = "sameSize"
+    MIXED_SIZE = "mixedSize"
+    MIG = "multiInstanceGpu"
+
+
+class Policy(StrEnum):
+    """Which card vCenter takes where several have room, in vSphere's own words."""
+
+    PERFORMANCE = "performance"
+    CONSOLIDATION = "consolidation"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """One physical GPU. `holds` is what the host says; it may lag behind the power states."""
@@ -41,13 +57,22 @@ class Card:
     frame_mib: int
     holds: tuple[str, ...] = ()
     shared: bool = True
+    mode: CardMode = CardMode.SAME_SIZE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
+    """`not_suspendable`: the vGPU types with which no VM of this host can be suspended. `memory_mib` 0: not known."""
+
     name: str
     cards: tuple[Card, ...] = ()
     offers: tuple[str, ...] = ()
+    not_suspendable: frozenset[str] = frozenset()
+    policy: Policy = Policy.PERFORMANCE
+    cluster: str = ""
+    memory_mib: int = 0
+    maintenance: bool = False
+    connected: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,17 +160,37 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mmio:
+    """What a VM's settings say of the address space for large BARs."""
+
+    efi: bool = False
+    use_64bit: bool = False
+    size_gib: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """One vSphere VM and the Kubernetes node inside it."""
+    """One vSphere VM and the Kubernetes node inside it.
+
+    `profile`: what our files want it to carry. `doubts`: why we cannot be sure of which VM or node it is.
+    `fixed_devices`: devices with which it cannot be suspended. `mmio` is None where nobody asked for it.
+    """
 
     name: str
     vm: str
     host: str
     power: Power
+    profile: str = ""
     vgpus: tuple[str, ...] = ()
+    memory_mib: int = 0
     memory_locked: bool = True
+    mmio: Mmio | None = None
+    fixed_devices: tuple[str, ...] = ()
+    managed_by: str = ""
+    question: str = ""
     tasks: tuple[Task, ...] = ()
     node: Node | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def on(self) -> bool:
@@ -157,10 +202,21 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stranger:
+    """A VM that no file names. It counts where it takes something that a worker needs."""
+
+    name: str
+    host: str = ""
+    vgpus: tuple[str, ...] = ()
+    on: bool = True
+    reserved_mib: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fleet:
     """Everything that decisions are made on.
 
-    `strangers`: the vGPUs of VMs on our cards that no file names. `missing`: workers that vCenter does not know.
+    `strangers`: VMs that no file names, on our cards or hosts. `missing`: workers that vCenter does not know.
     `stale`: the streams that are not heard at this moment.
     """
 
@@ -168,15 +224,36 @@ class Fleet:
     workers: Mapping[str, Worker] = field(default_factory=dict)
     budgets: tuple[Budget, ...] = ()
     waiting: tuple[Pod, ...] = ()
-    strangers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    strangers: Mapping[str, Stranger] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
     def worker(self, name: str) -> Worker:
         return self.workers[name]
 
-    def on_host(self, host: str) -> list[Worker]:
-        return [worker for worker in self.workers.values() if worker.host == host]
+    @cached_property
+    def _by_host(self) -> Mapping[str, tuple[Worker, ...]]:
+        found: dict[str, list[Worker]] = {}
+        for worker in self.workers.values():
+            found.setdefault(worker.host, []).append(worker)
+        return {host: tuple(workers) for host, workers in found.items()}
+
+    def on_host(self, host: str) -> tuple[Worker, ...]:
+        return self._by_host.get(host, ())
+
+    def only_on(self, host: str) -> Fleet:
+        """The same picture of one host alone."""
+        return replace(
+            self,
+            hosts={host: self.hosts[host]} if host in self.hosts else {},
+            workers={worker.name: worker for worker in self.on_host(host)},
+        )
+
+    def vgpus_of(self, vm: str) -> tuple[str, ...]:
+        """What a VM on a card carries, whether it is ours or a stranger."""
+        if vm in self.workers:
+            return self.workers[vm].vgpus
+        return self.strangers[vm].vgpus if vm in self.strangers else ()
 
     def with_worker(self, name: str, **changes: Any) -> Fleet:
         return replace(self, workers={**self.workers, name: replace(self.workers[name], **changes)})

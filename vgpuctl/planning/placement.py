@@ -61,7 +61,8 @@ def _loads(fleet: Fleet, host: Host, seated: Mapping[str, int]) -> tuple[Load, .
         (index, vgpu)
         for index, card in enumerate(host.cards)
         for name in card.holds
-        for vgpu in fleet.strangers.get(name, ())
+        if name in fleet.strangers
+        for vgpu in fleet.strangers[name].vgpus
     ]
     ours = [(index, vgpu) for name, index in seated.items() for vgpu in fleet.workers[name].vgpus]
     for index, vgpu in strangers + ours:

@@ -118,7 +118,6 @@ def _holders(fleet: Fleet, host: Host, leaving: set[str]) -> Iterator[str]:
         for name in card.holds:
             if name in leaving or (name in fleet.workers and not fleet.worker(name).on):
                 continue
-            vgpus = fleet.worker(name).vgpus if name in fleet.workers else fleet.strangers.get(name, ())
-            yield f"{card.pci_id} keeps {name} ({' '.join(vgpus) or 'unknown vGPU'})"
+            yield f"{card.pci_id} keeps {name} ({' '.join(fleet.vgpus_of(name)) or 'unknown vGPU'})"
     if not host.cards:
         yield f"{host.name} has no card that is shared for vGPUs"
