@@ -2,83 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from vgpuctl.kube import views as kube_views
-from vgpuctl.kube.client import Object
-from vgpuctl.model.fleet import Fleet, Host, Node, Pod, Power, Stranger, Task, Worker
-from vgpuctl.model.identity import NodeIdentity, match
-from vgpuctl.vsphere import views as vsphere_views
+from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.model.fleet import Budget, Fleet, Host, Node, Pod, Power, Stranger, Task, Worker
+from vgpuctl.model.identity import NodeIndex, VmIdentity, match
+from vgpuctl.model.profiles import Candidate, Catalogue, Choice
+from vgpuctl.vsphere.views import Outline, Vm
 
 
 class VcenterSeen(Protocol):
-    """What is known of vCenter at this moment."""
+    """What is known of vCenter at this moment, by the ids of VMs and hosts."""
 
-    def vms(self) -> dict[str, Object]: ...
-    def hosts(self) -> dict[str, Host]: ...
-    def tasks(self) -> list[tuple[str, Task]]: ...
+    def vms(self) -> Mapping[str, Vm]: ...
+    def hosts(self) -> Mapping[str, Host]: ...
+    def tasks(self) -> Mapping[str, tuple[Task, ...]]: ...
 
 
 class KubernetesSeen(Protocol):
     """What is known of Kubernetes at this moment."""
 
-    def objects(self, name: str) -> list[Object]: ...
+    def nodes(self) -> list[SeenNode]: ...
+    def renewals(self) -> list[Renewal]: ...
+    def pods(self) -> list[Pod]: ...
+    def budgets(self) -> list[Budget]: ...
 
 
-def picture(vcenter: VcenterSeen, kubernetes: KubernetesSeen, names: tuple[str, ...]) -> Fleet:
-    """`names`: the workers that our files name."""
-    hosts = vcenter.hosts()
-    raw = {vm["name"]: vm for vm in vcenter.vms().values()}
-    ours = [vm for name, vm in raw.items() if name in set(names)]
-    pods = [kube_views.pod(item) for item in kubernetes.objects("pods")]
-    nodes = _Nodes(kubernetes, ours, pods)
-    tasks: dict[str, list[Task]] = {}
-    for moid, task in vcenter.tasks():
-        tasks.setdefault(moid, []).append(task)
-    workers = {name: _worker(raw[name], hosts, tasks, nodes) for name in names if name in raw}
-    return Fleet(
-        hosts={host.name: host for host in hosts.values()},
-        workers=workers,
-        budgets=tuple(kube_views.budget(item) for item in kubernetes.objects("budgets")),
-        waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
-        strangers={
-            name: Stranger(name=name, vgpus=vsphere_views.vgpus(vm), on=vsphere_views.power(vm) is Power.ON)
-            for name, vm in raw.items()
-            if name not in workers
-        },
-        missing=tuple(name for name in names if name not in raw),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """All that a worker is made of."""
+
+    vm: Vm
+    choices: tuple[Choice, ...]
+    host: str
+    seen: SeenNode | None
+    renewed: str | None
+    pods: tuple[Pod, ...]
+    tasks: tuple[Task, ...]
+    doubts: tuple[str, ...]
 
 
-class _Nodes:
-    """The nodes inside our VMs, each with its lease and pods."""
+class Painter:
+    """Paints the fleet again and again; what did not change stays the same object."""
 
-    def __init__(self, kubernetes: KubernetesSeen, vms: list[Object], pods: list[Pod]) -> None:
-        self._raw = {item["metadata"]["name"]: item for item in kubernetes.objects("nodes")}
-        self._leases = {item["metadata"]["name"]: item for item in kubernetes.objects("leases")}
-        identities = (NodeIdentity(name, *kube_views.identities(item)) for name, item in self._raw.items())
-        self._of_vm = match({vm["name"]: str(vm.get("config.uuid") or "") for vm in vms}, identities)
-        self._pods: dict[str | None, list[Pod]] = {}
-        for pod in pods:
-            self._pods.setdefault(pod.node, []).append(pod)
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._by_label: dict[str, tuple[Choice, ...]] = {}
+        self._workers: dict[str, tuple[_Parts, Worker]] = {}
 
-    def of(self, vm: str) -> Node | None:
-        name = self._of_vm.get(vm)
-        if name is None:
-            return None
-        return kube_views.node(self._raw[name], self._leases.get(name), self._pods.get(name, ()))
+    def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
+        """Those of all VMs that are workers, as far as can be told from afar."""
+        if not self.catalogue.asks_labels:
+            return [vm for vm in vms if self._choices(vm, None)]
+        seen = {node.identity.name: node for node in nodes}
+        index = NodeIndex(node.identity for node in seen.values())
+        return [
+            vm
+            for vm in vms
+            if self._choices(vm, None)
+            or any(self._choices(vm, seen[name]) for name in index.candidates(VmIdentity(vm.moid, vm.name, vm.uuid)))
+        ]
+
+    def _choices(self, vm: Outline, node: SeenNode | None) -> tuple[Choice, ...]:
+        """One that its node's label chose stays a worker although that node be deleted while it sleeps."""
+        found = self.catalogue.chosen(Candidate(vm.name, vm.folder, vm.cluster, node.node.labels if node else {}))
+        if node is None:
+            return found or self._by_label.get(vm.moid, ())
+        if any(choice.labels for choice in found):
+            self._by_label[vm.moid] = found
+        return found
+
+    def paint(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
+        vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
+        nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
+        renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
+        inside = match(
+            (VmIdentity(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()),
+            NodeIndex(seen.identity for seen in nodes.values()),
+        )
+        workers: dict[str, Worker] = {}
+        names: dict[str, str] = {}
+        for moid, vm in vms.items():
+            node = inside[moid].node or ""
+            if not (choices := self._choices(vm.outline, nodes.get(node))):
+                continue
+            name = names[moid] = vm.outline.name
+            parts = _Parts(
+                vm=vm,
+                choices=choices,
+                host=hosts[vm.outline.host].name if vm.outline.host in hosts else "",
+                seen=nodes.get(node),
+                renewed=renewed.get(node),
+                pods=on_node.get(node, ()),
+                tasks=tasks.get(moid, ()),
+                doubts=tuple(_doubts(choices, inside[moid].doubt, twice=name in workers)),
+            )
+            workers[name] = self._worker(moid, parts)
+        strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
+        names |= {moid: stranger.name for moid, stranger in strangers.items()}
+        return Fleet(
+            hosts={host.name: _with_names(host, names) for host in hosts.values()},
+            workers=workers,
+            budgets=tuple(kubernetes.budgets()),
+            waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
+            strangers={stranger.name: stranger for stranger in strangers.values()},
+            missing=tuple(name for name in self.catalogue.named if name not in workers),
+        )
+
+    def _worker(self, moid: str, parts: _Parts) -> Worker:
+        known = self._workers.get(moid)
+        if known is None or known[0] != parts:
+            known = self._workers[moid] = (parts, _painted(parts))
+        return known[1]
 
 
-def _worker(vm: Object, hosts: dict[str, Host], tasks: Mapping[str, list[Task]], nodes: _Nodes) -> Worker:
-    host = vm.get("runtime.host")
+def _painted(parts: _Parts) -> Worker:
+    vm = parts.vm
     return Worker(
-        name=vm["name"],
-        vm=vm["moid"],
-        host=hosts[host._moId].name if host is not None and host._moId in hosts else "",
-        power=vsphere_views.power(vm),
-        vgpus=vsphere_views.vgpus(vm),
-        memory_locked=bool(vm.get("config.memoryReservationLockedToMax")),
-        tasks=tuple(tasks.get(vm["moid"], ())),
-        node=nodes.of(vm["name"]),
+        name=vm.outline.name,
+        vm=vm.outline.moid,
+        host=parts.host,
+        power=vm.power,
+        profile=parts.choices[0].profile,
+        vgpus=vm.vgpus,
+        memory_mib=vm.memory_mib,
+        memory_locked=vm.memory_locked,
+        mmio=vm.mmio,
+        fixed_devices=vm.fixed_devices,
+        managed_by=vm.managed_by,
+        question=vm.question,
+        tasks=parts.tasks,
+        node=_node(parts),
+        doubts=parts.doubts,
     )
+
+
+def _node(parts: _Parts) -> Node | None:
+    if parts.seen is None:
+        return None
+    return replace(parts.seen.node, lease_renewed=parts.renewed, pods=parts.pods)
+
+
+def _doubts(choices: tuple[Choice, ...], node: str, *, twice: bool) -> Iterable[str]:
+    if twice:
+        yield "several VMs of vCenter have this name"
+    if len(choices) > 1:
+        yield f"two entries choose it for different profiles: {' and '.join(choice.where for choice in choices)}"
+    if node:
+        yield node
+
+
+def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if pod.node is not None:
+            found.setdefault(pod.node, []).append(pod)
+    return {node: tuple(pods) for node, pods in found.items()}
+
+
+def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:
+    """By their ids. One that shares its name with another VM is told apart by its id."""
+    found: dict[str, Stranger] = {}
+    taken = set(workers)
+    for vm in vms:
+        outline = vm.outline
+        name = f"{outline.name} ({outline.moid})" if outline.name in taken else outline.name
+        taken.add(name)
+        host = hosts[outline.host].name if outline.host in hosts else ""
+        on = vm.power is Power.ON
+        found[outline.moid] = Stranger(name=name, host=host, vgpus=vm.vgpus, on=on, reserved_mib=vm.reserved_mib)
+    return found
+
+
+def _with_names(host: Host, names: Mapping[str, str]) -> Host:
+    """Its cards hold VMs by their names from here on."""
+    if not any(card.holds for card in host.cards):
+        return host
+    cards = (replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds)) for card in host.cards)
+    return replace(host, cards=tuple(cards))

@@ -14,11 +14,14 @@ from vgpuctl.kube.client import Client, KubernetesSettings
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import Evict, PatchNode, Request, ShutDownGuest, SuspendVm
-from vgpuctl.picture import picture
+from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
+from vgpuctl.vsphere.asking import Depth
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
+from vgpuctl.vsphere.views import Outline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,24 +43,31 @@ class SystemClock:
 class Connection:
     """Both servers, looked at through their streams and asked through their actions."""
 
-    def __init__(self, settings: Settings, workers: Iterable[str]) -> None:
+    def __init__(self, settings: Settings, catalogue: Catalogue, *, mmio: bool = False) -> None:
+        """`mmio`: also learn what only a change of devices needs to know."""
         self._settings = settings
-        self._workers = tuple(workers)
+        self._painter = Painter(catalogue)
         self._listeners: list[Callable[[], None]] = []
         self._last: Fleet | None = None
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
-        self._vcenter = VcenterStream(self._session, self._workers, self._changed)
         self._kubernetes = KubernetesStream(self._client, self._changed)
+        depth = Depth(folders=catalogue.asks_folders, uuids=catalogue.asks_labels, mmio=mmio, neighbours=True)
+        self._vcenter = VcenterStream(self._session, self._interesting, depth, self._changed)
 
     def open(self) -> Connection:
-        """The first picture of both servers, asked for side by side."""
+        """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
         with ThreadPoolExecutor(2) as pool:
             kubernetes = pool.submit(self._kubernetes.fill)
             self._session.open()
+            if self._painter.catalogue.asks_labels:
+                kubernetes.result()
             self._vcenter.fill()
             kubernetes.result()
         return self
+
+    def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
+        return self._painter.interesting(vms, self._kubernetes.nodes())
 
     def follow(self) -> None:
         """From now on the picture is kept true."""
@@ -95,7 +105,7 @@ class Connection:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
         if self._stale() and self._last is not None:
             return replace(self._last, stale=self._stale())
-        seen = picture(self._vcenter, self._kubernetes, self._workers)
+        seen = self._painter.paint(self._vcenter, self._kubernetes)
         stale = self._stale()
         if not stale:
             self._last = seen

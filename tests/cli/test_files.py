@@ -14,7 +14,8 @@ from vgpuctl.files import read_files
 from vgpuctl.files.catalogue import read_catalogue
 from vgpuctl.files.timetables import read_timetable
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.profiles import expand
+from vgpuctl.model.names import expand
+from vgpuctl.model.profiles import Candidate
 from vgpuctl.sim.files import profiles_text, timetable_text
 from vgpuctl.sim.inventory import story
 
@@ -41,20 +42,21 @@ def test_the_documented_examples_fit_the_simulators_inventory() -> None:
     assert (ROOT / "profiles.yaml").read_text() == profiles_text(story())
     assert (ROOT / "schedules" / "day-night.yaml").read_text() == timetable_text(story())
     files = read_files(ROOT / "profiles.yaml", ROOT / "schedules")
-    assert files.timetables["day-night"].shifts["night"].awake == ("worker-5",)
+    assert files.timetables["day-night"].shifts["night"].profiles == {"v100-16q-16GB"}
 
 
 @pytest.mark.parametrize(("hosts", "cards"), [(1, 1), (2, 3), (12, 4)])
 def test_the_simulators_files_fit_their_inventory(tmp_path: Path, hosts: int, cards: int) -> None:
     inventory = story(hosts, cards)
     found = read_catalogue(catalogue(tmp_path, profiles_text(inventory)))
-    assert found.workers_with("v100-4q-4GB") == inventory.workers_of("v100-4q-4GB")
-    assert found.workers_with("v100-16q-16GB") == inventory.workers_of("v100-16q-16GB")
+    for profile in ("v100-4q-4GB", "v100-16q-16GB"):
+        named = tuple(name for name, carried in found.named.items() if carried == profile)
+        assert named == inventory.workers_of(profile)
 
 
 def test_a_plain_vgpu_type_stands_for_its_profile(tmp_path: Path) -> None:
     found = read_catalogue(catalogue(tmp_path))
-    assert found.workers["worker-5"] == "whole"
+    assert found.named["worker-5"] == "whole"
     assert found.label == "vgpu.type"
 
 
@@ -66,7 +68,7 @@ def test_a_plain_vgpu_type_stands_for_its_profile(tmp_path: Path) -> None:
         ("worker-5:", "worker-4:", "worker-4 is named twice"),
         ("worker-[1-4]", "worker-[4-1]", "is no VM name"),
         ("worker-[1-4]", "worker-[1-999999999]", "is no VM name"),
-        ("worker-[1-4]", "'worker 1'", "is no VM name"),
+        ("worker-[1-4]", "' worker-1'", "is no VM name"),
         ("  small:", "  -small-:", "cannot be a label's value"),
         ("whole: grid_v100-16q", "whole: {vgpu: 3}", "must be a text"),
         ("whole: grid_v100-16q", "whole: grid_v100-4q", "is the same vGPU as small"),
@@ -79,6 +81,77 @@ def test_every_fault_has_words(tmp_path: Path, old: str, new: str, told: str) ->
         read_catalogue(catalogue(tmp_path, PROFILES.replace(old, new)))
     assert told in error.value.message
     assert "profiles.yaml" in error.value.message
+
+
+CHOICES = """\
+version: 1
+profiles:
+  small: grid_v100-4q
+  whole: grid_v100-16q
+workers:
+  - {profile: small, names: ["gpu-*"]}
+  - {profile: whole, names: gpu-7}
+  - {profile: small, folder: /dc-1/vm/gpu}
+  - {profile: whole, cluster: "night-*", names: "big-[1-2]"}
+  - {profile: small, nodes: {pool: slices}}
+  - {profile: none, names: plain}
+"""
+
+
+@pytest.mark.parametrize(
+    ("vm", "profiles"),
+    [
+        (Candidate("gpu-1"), ["small"]),
+        (Candidate("gpu-7"), ["whole"]),  # a name written out decides against globs
+        (Candidate("any", folder="/dc-1/vm/gpu"), ["small"]),
+        (Candidate("any", folder="/dc-1/vm/gpu/below"), ["small"]),
+        (Candidate("any", folder="/dc-1/vm/gpus"), []),
+        (Candidate("big-1", cluster="night-a"), ["whole"]),
+        (Candidate("big-1", cluster="day"), []),
+        (Candidate("any", cluster="night-a"), []),
+        (Candidate("any", labels={"pool": "slices"}), ["small"]),
+        (Candidate("any", labels={"pool": "other"}), []),
+        (Candidate("big-2", cluster="night-a", folder="/dc-1/vm/gpu"), ["small", "whole"]),
+        (Candidate("plain"), ["none"]),
+        (Candidate("GPU-1"), []),
+    ],
+)
+def test_who_is_chosen_by_what(tmp_path: Path, vm: Candidate, profiles: list[str]) -> None:
+    found = read_catalogue(catalogue(tmp_path, CHOICES))
+    assert sorted(choice.profile for choice in found.chosen(vm)) == profiles
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("names: gpu-7", "nmes: gpu-7", "line 7: workers[1].nmes: is not known; did you mean names?"),
+        ("profile: whole, names", "profile: whle, names", "line 7: workers[1].profile: no profile whle; did you mean"),
+        ("names: plain", "folder: 3", "line 11: workers[5].folder: must be a text"),
+        (', names: ["gpu-*"]', "", "line 6: workers[0]: chooses nobody: add one of names, folder, cluster, nodes"),
+        ("pool: slices", "pool: 3", "line 10: workers[4].nodes.pool: must be a node label and its value"),
+        ("  whole: grid", "  small: grid", "line 4: profiles.small: is there twice"),
+        ("  whole: grid", "  none: grid", "line 4: profiles.none: stands for no vGPU already"),
+    ],
+)
+def test_faults_are_told_with_their_lines(tmp_path: Path, old: str, new: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_catalogue(catalogue(tmp_path, CHOICES.replace(old, new, 1)))
+    assert told in error.value.message
+
+
+def test_all_faults_are_told_at_once_in_their_order(tmp_path: Path) -> None:
+    text = CHOICES.replace("version: 1", "version: 2").replace("profile: small", "profile: smll")
+    with pytest.raises(UsageError) as error:
+        read_catalogue(catalogue(tmp_path, text))
+    told = [int(line.split()[1].rstrip(":")) for line in error.value.message.splitlines()[1:]]
+    assert told == [1, 6, 8, 10]
+
+
+def test_a_file_of_aliases_does_not_blow_up(tmp_path: Path) -> None:
+    lines = ["version: 1", "a0: &a0 {x: 1}"]
+    lines += [f"a{n}: &a{n} {{{', '.join(f'k{i}: *a{n - 1}' for i in range(9))}}}" for n in range(1, 30)]
+    with pytest.raises(UsageError, match="is not known"):
+        read_catalogue(catalogue(tmp_path, "\n".join(lines)))
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import replace
 
 from tests.support.fleets import (
+    CATALOGUE,
     WHOLE,
     budget,
     card,
-    catalogue,
     day_and_night,
     fleet,
     night_wish,
@@ -122,7 +122,7 @@ def test_other_hosts_go_on_while_one_goes_back() -> None:
         host, inside = f"esx-{n}", node(f"w{n}", pods=(pod(f"p{n}", f"w{n}"),))
         workers += [worker(f"w{n}", host=host, node=inside), worker(f"n{n}", WHOLE, host=host, on=False)]
     some = fleet(*workers)
-    wish = switch_wish(some, catalogue(some), timetable(day=("w1", "w2"), night=("n1", "n2")), "night")
+    wish = switch_wish(some, CATALOGUE, timetable(day=("w1", "w2"), night=("n1", "n2")), "night")
     world = night(some, wish, refuse=lambda send, _: ("no", False) if send.key == "Suspend/w1/" else None)
     world.run()
     assert world.awake() == {"w1", "n2"}
@@ -258,7 +258,7 @@ def test_each_card_starts_its_worker_the_moment_it_is_free() -> None:
     cards = [card(0, *(w.name for w in left)), card(1, *(w.name for w in right))]
     some = fleet(*left, *right, *wakers, cards={"esx-1": cards})
     day = tuple(w.name for w in left + right)
-    wish = switch_wish(some, catalogue(some), timetable(day=day, night=("n1", "n2")), "night")
+    wish = switch_wish(some, CATALOGUE, timetable(day=day, night=("n1", "n2")), "night")
     slow = replace(some, budgets=(budget("held", 0, held="yes"),))
     slow = slow.with_node("b0", pods=(pod("pb0", "b0", labels={"held": "yes"}),))
     world = night(slow, wish)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fleets import (
+    CATALOGUE,
     HALF,
     LABEL,
-    PROFILES,
     QUARTER,
     WHOLE,
-    catalogue,
     day_and_night,
     fleet,
     night_wish,
@@ -19,7 +18,6 @@ from tests.support.fleets import (
     worker,
 )
 from vgpuctl.model.fleet import Power
-from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.planning.planner import may_start, plan
@@ -48,7 +46,7 @@ def test_a_start_that_no_card_shows_yet_keeps_its_place() -> None:
     """Two whole-card workers and one free card: the second waits while the first one starts."""
     first, second = worker("n1", WHOLE, on=False), worker("n2", WHOLE, on=False)
     some = fleet(first, second)
-    wish = switch_wish(some, catalogue(some), timetable(night=("n1", "n2")), "night")
+    wish = switch_wish(some, CATALOGUE, timetable(night=("n1", "n2")), "night")
     assert may_start(some, wish, second, frozenset({"n1"})) == "waits for the card"
 
 
@@ -83,6 +81,9 @@ def test_somebody_who_woke_a_sleeper_and_stopped_it_again_left_an_old_mark() -> 
     assert marked == {"worker-2", "worker-5"}
 
 
+SMALL = "v100-4q-4GB"
+
+
 @pytest.mark.parametrize(
     ("inside", "missing"),
     [
@@ -102,16 +103,16 @@ def test_a_node_is_truly_back_only_with_every_sign(inside: dict[str, object], mi
 def test_labels_tell_what_the_vm_carries_not_what_it_should() -> None:
     some = fleet(worker("a", HALF, on=False), worker("b", QUARTER, on=False), worker("c", on=False, vgpus=()))
     some = some.with_node("c", labels={LABEL: "v100-4q-4GB"})
-    wanted = Catalogue(PROFILES, dict.fromkeys("abc", "v100-4q-4GB"))
-    labels = {step.worker: step.value for step in plan(some, label_wish(wanted)) if isinstance(step, Label)}
+    labels = {step.worker: step.value for step in plan(some, label_wish(some, CATALOGUE)) if isinstance(step, Label)}
     assert labels == {"a": "v100-8q-8GB", "b": "v100-4q-4GB", "c": None}
 
 
 def test_provision_leaves_power_as_it_was() -> None:
-    some = fleet(worker("off", HALF, on=False), worker("on", HALF), worker("right", QUARTER))
-    wanted = Catalogue(PROFILES, dict.fromkeys(("off", "on", "right"), "v100-4q-4GB"))
+    some = fleet(
+        worker("off", HALF, on=False, profile=SMALL), worker("on", HALF, profile=SMALL), worker("right", QUARTER)
+    )
     steps = {
-        name: [type(step).__name__ for step in plan(some, provision_wish(some, wanted, DrainOptions())).of(name)]
+        name: [type(step).__name__ for step in plan(some, provision_wish(some, CATALOGUE, DrainOptions())).of(name)]
         for name in some.workers
     }
     assert steps["off"] == ["Attach"]
@@ -121,5 +122,5 @@ def test_provision_leaves_power_as_it_was() -> None:
 
 def test_a_vm_whose_memory_is_not_reserved_is_not_equipped() -> None:
     some = fleet(worker("a", on=False, memory_locked=False))
-    wish = provision_wish(some, Catalogue(PROFILES, {"a": "v100-4q-4GB"}), DrainOptions())
+    wish = provision_wish(some, CATALOGUE, DrainOptions())
     assert [type(step) for step in plan(some, wish)] == [Attach]

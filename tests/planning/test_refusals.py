@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from tests.support.fleets import (
+    CATALOGUE,
     HALF,
-    PROFILES,
     QUARTER,
     WHOLE,
     card,
-    catalogue,
     day_and_night,
     fleet,
     night_wish,
@@ -18,7 +17,6 @@ from tests.support.fleets import (
     worker,
 )
 from vgpuctl.model.fleet import Fleet, Power, Stranger
-from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
@@ -46,7 +44,7 @@ def test_a_card_that_a_stranger_keeps_is_no_place() -> None:
 
 def night_wish_for(some: Fleet) -> Wish:
 
-    return switch_wish(some, catalogue(some), timetable(day=("worker-1",), night=("worker-5",)), "night")
+    return switch_wish(some, CATALOGUE, timetable(day=("worker-1",), night=("worker-5",)), "night")
 
 
 def test_pods_that_may_not_be_deleted_are_all_listed() -> None:
@@ -71,8 +69,8 @@ def test_a_running_vm_without_a_node_is_not_suspended() -> None:
 
 
 def test_a_suspended_vm_keeps_its_devices() -> None:
-    some = fleet(worker("worker-1", HALF, power=Power.SUSPENDED))
-    wish = provision_wish(some, Catalogue(PROFILES, {"worker-1": "v100-4q-4GB"}), DrainOptions())
+    some = fleet(worker("worker-1", HALF, power=Power.SUSPENDED, profile="v100-4q-4GB"))
+    wish = provision_wish(some, CATALOGUE, DrainOptions())
     (refusal,) = refusals(some, wish)
     assert "suspended" in refusal.message
 
@@ -84,7 +82,7 @@ def test_one_hosts_refusal_holds_back_no_other() -> None:
     )
     some = fleet(good, bad)
 
-    wish = switch_wish(some, catalogue(some), timetable(day=("worker-1", "worker-2"), rest=()), "rest")
+    wish = switch_wish(some, CATALOGUE, timetable(day=("worker-1", "worker-2"), rest=()), "rest")
     prospect = look_ahead(some, wish)
     assert {refusal.host for refusal in prospect.refusals} == {"esx-2"}
     assert {step.worker for step in prospect.plan} == {"worker-1"}

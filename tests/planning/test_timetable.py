@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vgpuctl.model.names import Names
 from vgpuctl.model.timetable import Shift, Timetable
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def timetable(**starts: str) -> Timetable:
-    shifts = {name: Shift(name, tuple(lines.split(";")), (name,)) for name, lines in starts.items()}
+    shifts = {name: Shift(name, tuple(lines.split(";")), workers=Names((name,))) for name, lines in starts.items()}
     return Timetable(name="t", timezone="Europe/Berlin", shifts=shifts)
 
 

@@ -8,14 +8,14 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from tests.support.fleets import LABEL, PROFILES, QUARTER, fleet, node, worker
+from tests.support.fleets import CATALOGUE, LABEL, QUARTER, fleet, node, worker
 from tests.support.lab import BIN, Lab
 from vgpuctl.daemon.keeper import Keeper
 from vgpuctl.engine.ports import World
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.names import Names
 from vgpuctl.model.timetable import Shift, Timetable
 
 
@@ -70,12 +70,11 @@ class Broken:
 
 def keeper_at(now: list[datetime], world: Broken, listener: Telling) -> Keeper:
     shifts = {
-        "day": Shift("day", ("0 8 * * *",), ("worker-1",)),
-        "night": Shift("night", ("0 20 * * *",), ()),
+        "day": Shift("day", ("0 8 * * *",), workers=Names(("worker-1",))),
+        "night": Shift("night", ("0 20 * * *",)),
     }
     timetable = Timetable(name="t", timezone="UTC", shifts=shifts)
-    some = Catalogue(PROFILES, {"worker-1": "v100-4q-4GB"})
-    return Keeper(Files(some, {"t": timetable}), world, listener, lambda: now[0])  # type: ignore[arg-type]
+    return Keeper(Files(CATALOGUE, {"t": timetable}), world, listener, lambda: now[0])  # type: ignore[arg-type]
 
 
 def test_a_shift_that_stands_is_left_alone() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from vgpuctl.model.fleet import Budget, Card, Fleet, Host, Node, Pod, Power, Selector, Worker
+from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.record import ASLEEP, LEAVING, Record
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
@@ -33,8 +34,17 @@ def node(name: str, **more: Any) -> Node:
     return Node(name=name, **{**given, **more})
 
 
+BY_VGPU = {profile.vgpus: name for name, profile in PROFILES.items()}
+
+
 def worker(name: str, vgpu: str = QUARTER, *, host: str = "esx-1", on: bool = True, **more: Any) -> Worker:
-    given: dict[str, Any] = {"power": Power.ON if on else Power.OFF, "vgpus": (vgpu,), "node": node(name)}
+    """Wanted as he is, unless said otherwise."""
+    given: dict[str, Any] = {
+        "power": Power.ON if on else Power.OFF,
+        "vgpus": (vgpu,),
+        "node": node(name),
+        "profile": BY_VGPU.get((vgpu,), ""),
+    }
     return Worker(name=name, vm=f"vm-{name}", host=host, **{**given, **more})
 
 
@@ -50,14 +60,11 @@ def fleet(*workers: Worker, cards: dict[str, list[Card]] | None = None, **more: 
     return Fleet(hosts=hosts, workers={w.name: w for w in workers}, **more)
 
 
-def catalogue(some: Fleet) -> Catalogue:
-    """Everyone is wanted as he is."""
-    by_vgpu = {profile.vgpus: name for name, profile in PROFILES.items()}
-    return Catalogue(profiles=PROFILES, workers={w.name: by_vgpu[w.vgpus] for w in some.workers.values()})
+CATALOGUE = Catalogue(PROFILES)
 
 
 def timetable(drain: DrainOptions | None = None, **awake: tuple[str, ...]) -> Timetable:
-    shifts = {name: Shift(name, ("0 8 * * *",), workers) for name, workers in awake.items()}
+    shifts = {name: Shift(name, ("0 8 * * *",), workers=Names(workers)) for name, workers in awake.items()}
     return Timetable(name="test", timezone="UTC", shifts=shifts, drain=drain or DrainOptions())
 
 
@@ -70,7 +77,7 @@ def day_and_night(**more: Any) -> tuple[Fleet, Wish]:
 
 def night_wish(by_day: Fleet, drain: DrainOptions | None = None) -> Wish:
     names = tuple(f"worker-{n}" for n in range(1, 5))
-    return switch_wish(by_day, catalogue(by_day), timetable(drain, day=names, night=("worker-5",)), "night")
+    return switch_wish(by_day, CATALOGUE, timetable(drain, day=names, night=("worker-5",)), "night")
 
 
 def budget(name: str, allowed: int, **labels: str) -> Budget:
@@ -90,7 +97,7 @@ def fleets_and_wishes(draw: st.DrawFn, max_hosts: int = 2, max_cards: int = 2) -
     some = fleet(*workers, cards=cards)
     awake = tuple(w.name for w in workers if draw(st.booleans()))
     others = tuple(w.name for w in workers)
-    wish = switch_wish(some, catalogue(some), timetable(shift=awake, all=others), "shift")
+    wish = switch_wish(some, CATALOGUE, timetable(shift=awake, all=others), "shift")
     return some, wish
 
 

@@ -19,12 +19,14 @@ from vgpuctl.engine.ports import Answer
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.files import Files, read_files
 from vgpuctl.kube import actions
+from vgpuctl.kube import views as kube_views
 from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
+from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.errors import PassingError, VgpuctlError
-from vgpuctl.model.fleet import Fleet, Host, Task
+from vgpuctl.model.fleet import Budget, Fleet, Host, Pod, Task
 from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.model.wish import Wish
-from vgpuctl.picture import picture
+from vgpuctl.picture import Painter
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.planning.wishes import former_wish, switch_wish
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How
@@ -41,6 +43,7 @@ from vgpuctl.sim.vcenter.sessions import Sessions
 from vgpuctl.sim.vcenter.tasks import HANGS
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere import views
+from vgpuctl.vsphere.asking import HOST_PATHS, TASK_PATHS, VM_PATHS
 from vgpuctl.vsphere.faults import translated
 
 LOOK_S = 5.0
@@ -64,6 +67,7 @@ class Rehearsal:
 
     def __post_init__(self) -> None:
         self._seen = _Seen(self.world)
+        self._painter = Painter(self.files.catalogue)
         self._late = False
         self._client = _Client(self.world, self._meet)
 
@@ -74,7 +78,7 @@ class Rehearsal:
         return self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
 
     def fleet(self) -> Fleet:
-        return picture(self._seen, self._seen, tuple(self.files.catalogue.workers))
+        return self._painter.paint(self._seen, self._seen)
 
     def wait(self, seconds: float) -> None:
         self.world.clock.advance_to(self.world.clock.now_s + seconds)
@@ -240,19 +244,35 @@ class _Seen:
         self._world = world
         self._center = Center(world.estate, Sessions([], world.clock))
 
-    def vms(self) -> dict[str, Object]:
-        return {vm.moid: {"moid": vm.moid, **self._read(vm.moid, views.VM_PROPERTIES)} for vm in self._vms()}
+    def vms(self) -> dict[str, views.Vm]:
+        return {vm.moid: views.vm(self._read(vm.moid, VM_PATHS), self._outline(vm)) for vm in self._vms()}
+
+    def _outline(self, vm: Vm) -> views.Outline:
+        return views.Outline(moid=vm.moid, name=vm.name, host=vm.host.moid)
 
     def hosts(self) -> dict[str, Host]:
-        names = {vm.moid: vm.name for vm in self._vms()}
         hosts = self._world.estate.hosts.values()
-        return {host.moid: views.host(self._read(host.moid, views.HOST_PROPERTIES), names) for host in hosts}
+        return {host.moid: views.host(self._read(host.moid, HOST_PATHS), "") for host in hosts}
 
-    def tasks(self) -> list[tuple[str, Task]]:
-        recent = [(vm.moid, task) for vm in self._vms() for task in vm.recent_tasks]
-        return [(moid, views.task(self._read(task.moid, views.TASK_PROPERTIES))) for moid, task in recent]
+    def tasks(self) -> dict[str, tuple[Task, ...]]:
+        return {
+            vm.moid: tuple(views.task(self._read(task.moid, TASK_PATHS)) for task in vm.recent_tasks)
+            for vm in self._vms()
+        }
 
-    def objects(self, name: str) -> list[Object]:
+    def nodes(self) -> list[SeenNode]:
+        return [kube_views.node(raw) for raw in self._all("nodes")]
+
+    def renewals(self) -> list[Renewal]:
+        return [kube_views.renewal(raw) for raw in self._all("leases")]
+
+    def pods(self) -> list[Pod]:
+        return [kube_views.pod(raw) for raw in self._all("pods")]
+
+    def budgets(self) -> list[Budget]:
+        return [kube_views.budget(raw) for raw in self._all("budgets")]
+
+    def _all(self, name: str) -> list[Any]:
         return list(self._world.kubernetes.store.all(SHELVES[name]))
 
     def _vms(self) -> list[Vm]:

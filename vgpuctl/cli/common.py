@@ -73,7 +73,7 @@ def connected(flags: Flags, files: Files) -> Iterator[Connection]:
     from vgpuctl.wiring import Connection  # noqa: PLC0415
 
     found = settings(flags)
-    connection = Connection(found, files.catalogue.workers)
+    connection = Connection(found, files.catalogue)
     _open(connection, found.connect_s)
     try:
         yield connection

@@ -105,7 +105,7 @@ def _note(worker: Worker, standings: list[Standing]) -> str:
     if worker.on:
         cordoned = worker.node is not None and worker.node.unschedulable
         return "cordoned, not by us" if cordoned and (record is None or not record.cordoned) else ""
-    wakes = min((start for s in standings if (start := s.wakes_at(worker.name))), default=None)
+    wakes = min((start for s in standings if (start := s.wakes_at(worker))), default=None)
     since = f"since {local_time(record.since)}" if record and local_time(record.since) else ""
     return ", ".join(filter(None, [since, f"wakes at {wakes.strftime('%H:%M')}" if wakes else ""]))
 
@@ -120,11 +120,12 @@ def _waiting(fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> I
     for profile, pods in by_profile.items():
         names = ", ".join(str(pod) for pod in pods[:2]) + (", …" if len(pods) > 2 else "")
         verb = "waits" if len(pods) == 1 else "wait"
-        yield f"{count(len(pods), 'pod')} {verb} for {profile}: {names}{_when(profile, catalogue, standings)}"
+        yield f"{count(len(pods), 'pod')} {verb} for {profile}: {names}{_when(profile, fleet, standings)}"
 
 
-def _when(profile: str, catalogue: Catalogue, standings: list[Standing]) -> str:
-    starts = [s.wakes_at(worker) for s in standings for worker in catalogue.workers_with(profile)[:1]]
+def _when(profile: str, fleet: Fleet, standings: list[Standing]) -> str:
+    some = next((worker for worker in fleet.workers.values() if worker.profile == profile), None)
+    starts = [standing.wakes_at(some) for standing in standings if some]
     start = min((start for start in starts if start), default=None)
     return f" → at {start.strftime('%H:%M')}" if start else ""
 
@@ -185,7 +186,7 @@ def _worker_document(worker: Worker, catalogue: Catalogue) -> dict[str, Any]:
         "power": worker.power.value,
         "vgpus": list(worker.vgpus),
         "profile": catalogue.carried(worker.vgpus),
-        "wantedProfile": catalogue.workers[worker.name],
+        "wantedProfile": worker.profile,
         "node": node
         and {
             "name": node.name,

@@ -41,7 +41,7 @@ def _order(files: Files) -> Order:
     from vgpuctl.planning.wishes import label_wish  # noqa: PLC0415
 
     return Order(
-        wish=lambda _fleet: label_wish(files.catalogue),
+        wish=lambda fleet: label_wish(fleet, files.catalogue),
         former=None,
         nothing=lambda prospect: f"Every node's label is true. Nothing to do.{_unregistered(prospect)}",
         done=lambda prospect, _report: f"{count(len(prospect.plan.steps), 'node')} labelled.{_unregistered(prospect)}",

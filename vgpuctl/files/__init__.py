@@ -43,15 +43,13 @@ def read_files(profiles: Path, schedules: Path) -> Files:
     catalogue = read_catalogue(profiles)
     paths = sorted(schedules.glob("*.yaml")) if schedules.is_dir() else [schedules]
     timetables = [read_timetable(path, catalogue) for path in paths if path.exists()]
-    _apart(timetables)
+    _apart(timetables, catalogue)
     return Files(catalogue, {timetable.name: timetable for timetable in timetables})
 
 
-def _apart(timetables: list[Timetable]) -> None:
-    """A worker obeys one timetable."""
-    owner: dict[str, str] = {}
-    for timetable in timetables:
-        for worker in timetable.workers:
-            other = owner.setdefault(worker, timetable.name)
-            if other != timetable.name:
-                raise UsageError(f"{worker} is in two timetables: {other} and {timetable.name}.")
+def _apart(timetables: list[Timetable], catalogue: Catalogue) -> None:
+    """A worker obeys one timetable. Those that are not written out by name can be told only when they are seen."""
+    for worker, profile in catalogue.named.items():
+        names = [timetable.name for timetable in timetables if timetable.keeps(worker, profile)]
+        if len(names) > 1:
+            raise UsageError(f"{worker} is in two timetables: {names[0]} and {names[1]}.")

@@ -1,24 +1,25 @@
-"""profiles.yaml: profiles, and which worker carries which."""
+"""profiles.yaml: profiles, and which workers carry which."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from vgpuctl.files.reading import Reading, nearest
-from vgpuctl.model.profiles import DEFAULT_LABEL, Catalogue, Profile
+from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Choice, Profile
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_PREFIX = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_WAYS_TO_CHOOSE = ("names", "folder", "cluster", "nodes")
 
 
 def read_catalogue(path: Path) -> Catalogue:
     reading = Reading(path)
     found = reading.document(("version", "label", "profiles", "workers"))
     label = found.get("label", DEFAULT_LABEL)
-    if not isinstance(label, str) or not _is_label_key(label):
+    if not isinstance(label, str) or not is_label_key(label):
         reading.wrong("label", f"{label!r} is no label key")
     profiles = {
         name: profile
@@ -26,19 +27,20 @@ def read_catalogue(path: Path) -> Catalogue:
         if (profile := _profile(reading, name, value))
     }
     _all_different(reading, profiles)
-    workers = _workers(reading, found, profiles)
+    choices = tuple(_choices(reading, found.get("workers"), profiles))
+    _named_once(reading, choices)
     reading.finish()
-    return Catalogue(profiles=profiles, workers=workers, label=label)
+    return Catalogue(profiles=profiles, choices=choices, label=label)
 
 
 def profile_name(name: str, profiles: Mapping[str, Profile]) -> str | None:
-    """A profile's name, or the plain vGPU type behind one."""
-    if name in profiles:
+    """A profile's name, or the plain vGPU type behind one; `none` stands for no vGPU."""
+    if name in profiles or name == NONE.name:
         return name
     return next((profile.name for profile in profiles.values() if profile.vgpus == (name,)), None)
 
 
-def _is_label_key(label: str) -> bool:
+def is_label_key(label: str) -> bool:
     prefix, slash, name = label.rpartition("/")
     return bool(_LABEL_VALUE.fullmatch(name)) and (not slash or bool(_LABEL_PREFIX.fullmatch(prefix)))
 
@@ -47,7 +49,9 @@ def _profile(reading: Reading, name: str, value: Any) -> Profile | None:
     key = f"profiles.{name}"
     if not _LABEL_VALUE.fullmatch(name):
         reading.wrong(key, "cannot be a label's value (at most 63 of letters, digits, -_. with alphanumeric ends)")
-    entry = {"vgpu": value} if isinstance(value, str) else reading.mapping(value, key)
+    if name == NONE.name:
+        reading.wrong(key, "stands for no vGPU already; choose another name")
+    entry = {"vgpu": value} if isinstance(value, str | list) else reading.mapping(value, key)
     reading.known(entry, ("vgpu",), f"{key}.")
     vgpus = reading.texts(entry.get("vgpu"), f"{key}.vgpu")
     if not vgpus:
@@ -65,15 +69,60 @@ def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
             reading.wrong(f"profiles.{profile.name}", f"is the same vGPU as {other}")
 
 
-def _workers(reading: Reading, found: Mapping[str, Any], profiles: Mapping[str, Profile]) -> dict[str, str]:
-    workers: dict[str, str] = {}
-    for pattern, wanted in reading.mapping(found.get("workers"), "workers").items():
-        key = f"workers.{pattern}"
-        known = profile_name(str(wanted), profiles)
-        if known is None:
-            reading.wrong(key, f"no profile {wanted}{nearest(str(wanted), profiles)}")
-        for worker in reading.worker_names(pattern, key):
-            if worker in workers:
-                reading.wrong(key, f"{worker} is named twice")
-            workers[worker] = known or ""
-    return workers
+def _choices(reading: Reading, value: Any, profiles: Mapping[str, Profile]) -> Iterator[Choice]:
+    """Names and their profiles; or a list of entries, each with a profile and what it chooses by."""
+    if not isinstance(value, list):
+        for pattern, wanted in reading.mapping(value, "workers").items():
+            key = f"workers.{pattern}"
+            names = reading.names((pattern,), key)
+            yield Choice(profile=_known(reading, wanted, key, profiles), names=names, where=reading.where(key))
+        return
+    for number, each in enumerate(value):
+        key = f"workers[{number}]"
+        entry = reading.mapping(each, key)
+        reading.known(entry, ("profile", *_WAYS_TO_CHOOSE), f"{key}.")
+        if not any(way in entry for way in _WAYS_TO_CHOOSE):
+            reading.wrong(key, f"chooses nobody: add one of {', '.join(_WAYS_TO_CHOOSE)}")
+        profile = _known(reading, entry.get("profile"), f"{key}.profile", profiles)
+        yield _choice(reading, entry, key, profile)
+
+
+def _choice(reading: Reading, entry: dict[str, Any], key: str, profile: str) -> Choice:
+    names = reading.names(reading.texts(entry["names"], f"{key}.names"), f"{key}.names") if "names" in entry else None
+    labels = reading.mapping(entry.get("nodes"), f"{key}.nodes")
+    for label, value in labels.items():
+        if not is_label_key(label) or not isinstance(value, str):
+            reading.wrong(f"{key}.nodes.{label}", 'must be a node label and its value, a text: pool: "gpu"')
+    return Choice(
+        profile=profile,
+        names=names,
+        folder=_text(reading, entry, key, "folder"),
+        cluster=_text(reading, entry, key, "cluster"),
+        labels=labels,
+        where=reading.where(key),
+    )
+
+
+def _text(reading: Reading, entry: dict[str, Any], key: str, name: str) -> str:
+    value = entry.get(name, "")
+    if name in entry and not (isinstance(value, str) and value.strip("/")):
+        reading.wrong(f"{key}.{name}", "must be a text")
+        return ""
+    return str(value)
+
+
+def _known(reading: Reading, wanted: Any, key: str, profiles: Mapping[str, Profile]) -> str:
+    known = profile_name(str(wanted), profiles)
+    if known is None:
+        reading.wrong(key, f"no profile {wanted}{nearest(str(wanted), profiles)}")
+    return known or ""
+
+
+def _named_once(reading: Reading, choices: tuple[Choice, ...]) -> None:
+    """A name that is written out decides, so it may be written out for one profile only."""
+    seen: dict[str, Choice] = {}
+    for choice in choices:
+        for name in choice.names.plain if choice.names and choice.by_name_alone else ():
+            if seen.setdefault(name, choice) is not choice:
+                line = int(choice.where.rpartition(":")[2])
+                reading.problems.append((line, f"workers: {name} is named twice"))

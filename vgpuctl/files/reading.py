@@ -1,4 +1,4 @@
-"""One file while it is read: all its problems are told at once, each with its key."""
+"""One file while it is read: all its problems are told at once, each with its line and key."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import yaml
 
+from vgpuctl.files.yaml_lines import Lined, load
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.profiles import expand
+from vgpuctl.model.names import RANGE, Names
 
 VERSION = 1
 MAX_BYTES = 1 << 20
 MAX_WORKERS = 100_000
 
-_NAME_CHARACTERS = re.compile(r"[A-Za-z0-9._-]+")
-_RANGE = re.compile(r"\[(\d+)-(\d+)\]")
+_NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, None: 1}
 
@@ -28,19 +28,27 @@ class Reading:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.problems: list[str] = []
+        self.problems: list[tuple[int, str]] = []
+        self._lined = Lined()
 
     def wrong(self, key: str, what: str) -> None:
-        self.problems.append(f"{key}: {what}")
+        self.problems.append((self._lined.line(key), f"{key}: {what}"))
+
+    def where(self, key: str) -> str:
+        """`profiles.yaml:12`"""
+        return f"{self.path}:{self._lined.line(key)}"
 
     def finish(self) -> None:
         if self.problems:
-            lines = "\n".join(f"  {problem}" for problem in self.problems)
+            lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(self.problems))
             raise UsageError(f"{self.path} cannot be used:\n{lines}", hint="Nothing was changed.")
 
     def document(self, allowed: Iterable[str]) -> dict[str, Any]:
         """The file's own mapping, its version and keys checked."""
-        found = self.mapping(_load(self.path), "the file")
+        self._lined = _load(self.path)
+        found = self.mapping(self._lined.content, "the file")
+        for key in self._lined.twice:
+            self.wrong(key, "is there twice")
         self.known(found, allowed, "")
         if found.get("version") != VERSION:
             self.wrong("version", f"must be {VERSION}")
@@ -82,15 +90,20 @@ class Reading:
             return default
         return float(match.group(1)) * _UNITS[match.group(2)]
 
-    def worker_names(self, pattern: str, key: str) -> list[str]:
-        """`worker-[1-4]` → four names."""
-        size = 1
-        for first, last in _RANGE.findall(pattern):
-            size *= max(0, int(last) - int(first) + 1)
-        if not _NAME_CHARACTERS.fullmatch(_RANGE.sub("0", pattern)) or not 0 < size <= MAX_WORKERS:
-            self.wrong(key, f"{pattern} is no VM name, such as worker-1, nor a range, such as worker-[1-4]")
-            return []
-        return expand(pattern)
+    def names(self, patterns: tuple[str, ...], key: str) -> Names:
+        """Names, ranges and globs; those that are none of these are told and left out."""
+        good = tuple(pattern for pattern in patterns if 0 < _size(pattern) <= MAX_WORKERS)
+        for pattern in set(patterns) - set(good):
+            self.wrong(key, f"{pattern!r} is no VM name such as worker-1, range such as worker-[1-4] or glob as gpu-*")
+        return Names(good)
+
+
+def _size(pattern: str) -> int:
+    """How many names a pattern stands for; 0 where it is none."""
+    size = int(bool(_NAME_CHARACTERS.fullmatch(RANGE.sub("0", pattern))))
+    for first, last in RANGE.findall(pattern):
+        size *= max(0, int(last) - int(first) + 1) if len(first) < 10 and len(last) < 10 else 0
+    return size
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
@@ -99,18 +112,18 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path) -> Lined:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"{path} is larger than {MAX_BYTES} bytes.")
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(
             f"There is no file {path}.", hint="Pass --profiles and --schedules, or set VGPUCTL_PROFILES."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}.") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
 
 

@@ -39,10 +39,16 @@ def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue) -> Shi
     entry = reading.mapping(value, key)
     reading.known(entry, ("starts", "profiles", "workers"), f"{key}.")
     profiles = reading.texts(entry.get("profiles"), f"{key}.profiles")
-    patterns = reading.texts(entry.get("workers"), f"{key}.workers")
-    awake = [worker for profile in profiles for worker in _with(reading, f"{key}.profiles", profile, catalogue)]
-    awake += [worker for pattern in patterns for worker in _named(reading, f"{key}.workers", pattern, catalogue)]
-    return Shift(name=name, starts=_starts(reading, entry, f"{key}.starts"), awake=tuple(dict.fromkeys(awake)))
+    workers = reading.names(reading.texts(entry.get("workers"), f"{key}.workers"), f"{key}.workers")
+    for worker in workers.plain:
+        if not catalogue.may_name(worker):
+            reading.wrong(f"{key}.workers", f"no worker {worker}{nearest(worker, catalogue.named)}")
+    return Shift(
+        name=name,
+        starts=_starts(reading, entry, f"{key}.starts"),
+        profiles=frozenset(_known(reading, f"{key}.profiles", profile, catalogue) for profile in profiles),
+        workers=workers,
+    )
 
 
 def _starts(reading: Reading, entry: dict[str, Any], key: str) -> tuple[str, ...]:
@@ -65,20 +71,11 @@ def _no_cron(line: str) -> str:
     return ""
 
 
-def _with(reading: Reading, key: str, profile: str, catalogue: Catalogue) -> tuple[str, ...]:
+def _known(reading: Reading, key: str, profile: str, catalogue: Catalogue) -> str:
     known = profile_name(profile, catalogue.profiles)
     if known is None:
         reading.wrong(key, f"no profile {profile}{nearest(profile, catalogue.profiles)}")
-        return ()
-    return catalogue.workers_with(known)
-
-
-def _named(reading: Reading, key: str, pattern: str, catalogue: Catalogue) -> list[str]:
-    names = reading.worker_names(pattern, key)
-    for name in names:
-        if name not in catalogue.workers:
-            reading.wrong(key, f"no worker {name}{nearest(name, catalogue.workers)}")
-    return names
+    return known or ""
 
 
 def _drain(reading: Reading, value: Any) -> DrainOptions:

@@ -5,45 +5,56 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from vgpuctl.kube.client import Client, Object
+from vgpuctl.kube import views
+from vgpuctl.kube.client import Client
+from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.errors import PassingError, VgpuctlError
+from vgpuctl.model.fleet import Budget, Pod
 
 WATCH_S = 240
 AGAIN_AFTER_S = 1.0
-PAGE = "2000"
+PAGE = "500"
 
-PATHS = {
-    "nodes": "/api/v1/nodes",
-    "pods": "/api/v1/pods",
-    "leases": "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
-    "budgets": "/apis/policy/v1/poddisruptionbudgets",
+
+class Kind(NamedTuple):
+    """Where objects of a kind are listed, and what we keep of each."""
+
+    path: str
+    view: Callable[[Any], Any]
+
+
+KINDS = {
+    "nodes": Kind("/api/v1/nodes", views.node),
+    "pods": Kind("/api/v1/pods", views.pod),
+    "leases": Kind("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", views.renewal),
+    "budgets": Kind("/apis/policy/v1/poddisruptionbudgets", views.budget),
 }
 
 
 class Shelf:
-    """All objects of one kind. One thread writes; readers take a copy under the lock."""
+    """All objects of one kind, as views of ours. One thread writes; readers take a copy under the lock."""
 
-    def __init__(self, client: Client, path: str, on_change: Callable[[], None]) -> None:
-        self._client, self._path, self._on_change = client, path, on_change
-        self._objects: dict[str, Object] = {}
+    def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
+        self._client, self._path, self._view, self._on_change = client, kind.path, kind.view, on_change
+        self._objects: dict[str, Any] = {}
         self._version = ""
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self.heard = False
 
-    def objects(self) -> list[Object]:
+    def objects(self) -> list[Any]:
         with self._lock:
             return list(self._objects.values())
 
     def fill(self) -> None:
         """The whole list, page by page; raises where the server cannot be asked."""
-        found: dict[str, Object] = {}
+        found: dict[str, Any] = {}
         query = {"limit": PAGE}
         while True:
             page = self._client.get(self._path, **query)
-            found.update({item["metadata"]["uid"]: item for item in page.get("items") or ()})
+            found.update({item["metadata"]["uid"]: self._view(item) for item in page.get("items") or ()})
             token = page["metadata"].get("continue")
             if not token:
                 break
@@ -89,7 +100,7 @@ class Shelf:
             if event["type"] == "DELETED":
                 self._objects.pop(meta["uid"], None)
             elif event["type"] != "BOOKMARK":
-                self._objects[meta["uid"]] = event["object"]
+                self._objects[meta["uid"]] = self._view(event["object"])
 
 
 def _events(response: Any) -> Iterator[Any]:
@@ -111,7 +122,7 @@ class KubernetesStream:
     """The four shelves together."""
 
     def __init__(self, client: Client, on_change: Callable[[], None]) -> None:
-        self.shelves = {name: Shelf(client, path, on_change) for name, path in PATHS.items()}
+        self.shelves = {name: Shelf(client, kind, on_change) for name, kind in KINDS.items()}
 
     def fill(self) -> None:
         for shelf in self.shelves.values():
@@ -129,5 +140,14 @@ class KubernetesStream:
     def heard(self) -> bool:
         return all(shelf.heard for shelf in self.shelves.values())
 
-    def objects(self, name: str) -> list[Object]:
-        return self.shelves[name].objects()
+    def nodes(self) -> list[SeenNode]:
+        return self.shelves["nodes"].objects()
+
+    def renewals(self) -> list[Renewal]:
+        return self.shelves["leases"].objects()
+
+    def pods(self) -> list[Pod]:
+        return self.shelves["pods"].objects()
+
+    def budgets(self) -> list[Budget]:
+        return self.shelves["budgets"].objects()

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from vgpuctl.model.fleet import GPU_RESOURCE, Budget, Node, Pod, Selector
+from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.record import read_record
 
 Object = Mapping[str, Any]
 
 _MIRROR = "kubernetes.io/config.mirror"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNode:
+    """A node by itself: its lease and pods are told by other objects."""
+
+    identity: NodeIdentity
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """When a node's kubelet last renewed its lease."""
+
+    node: str
+    time: str | None
 
 
 def pod(raw: Object) -> Pod:
@@ -42,30 +60,42 @@ def budget(raw: Object) -> Budget:
     )
 
 
-def node(raw: Object, lease: Object | None, pods: Iterable[Pod]) -> Node:
+def renewal(raw: Object) -> Renewal:
+    return Renewal(raw["metadata"]["name"], (raw.get("spec") or {}).get("renewTime"))
+
+
+def node(raw: Object) -> SeenNode:
     meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     ready = _condition(status, "Ready")
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
-    return Node(
+    cordoned = _writer_of_the_cordon(meta) if spec.get("unschedulable") else {}
+    seen = Node(
         name=meta["name"],
         version=meta["resourceVersion"],
         ready=ready.get("status") == "True",
         unschedulable=bool(spec.get("unschedulable")),
         labels=labels,
         record=read_record(labels, annotations),
-        lease_renewed=(lease or {}).get("spec", {}).get("renewTime"),
         heartbeat=ready.get("lastHeartbeatTime"),
         taints=tuple(taint["key"] for taint in spec.get("taints") or ()),
         gpus=int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)),
-        pods=tuple(pods),
+        cordoned_by=str(cordoned.get("manager") or ""),
+        cordoned_since=str(cordoned.get("time") or ""),
     )
+    return SeenNode(_identity(raw), seen)
 
 
-def identities(raw: Object) -> tuple[str, str]:
+def _writer_of_the_cordon(meta: Object) -> Object:
+    """Who last wrote spec.unschedulable, by the server's own books."""
+    fields = (entry for entry in meta.get("managedFields") or () if isinstance(entry.get("fieldsV1"), dict))
+    return next((e for e in fields if "f:unschedulable" in (e["fieldsV1"].get("f:spec") or {})), {})
+
+
+def _identity(raw: Object) -> NodeIdentity:
     """What tells which VM a node is: its provider's id and its system's uuid."""
     provider = str((raw.get("spec") or {}).get("providerID") or "")
     system = str(((raw.get("status") or {}).get("nodeInfo") or {}).get("systemUUID") or "")
-    return provider.removeprefix("vsphere://").lower(), system.lower()
+    return NodeIdentity(raw["metadata"]["name"], provider.removeprefix("vsphere://").lower(), system.lower())
 
 
 def _condition(status: Object, kind: str) -> Object:

@@ -62,10 +62,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """`not_suspendable`: the vGPU types with which no VM of this host can be suspended. `memory_mib` 0: not known."""
+    """`unshared`: cards that are no good for vGPUs as they are set. `memory_mib` 0: not known.
+
+    `not_suspendable`: the vGPU types with which no VM of this host can be suspended.
+    """
 
     name: str
     cards: tuple[Card, ...] = ()
+    unshared: tuple[Card, ...] = ()
     offers: tuple[str, ...] = ()
     not_suspendable: frozenset[str] = frozenset()
     policy: Policy = Policy.PERFORMANCE
@@ -156,6 +160,8 @@ class Node:
     heartbeat: str | None = None
     taints: tuple[str, ...] = ()
     gpus: int = 0
+    cordoned_by: str = ""
+    cordoned_since: str = ""
     pods: tuple[Pod, ...] = ()
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-from vgpuctl.model.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +11,18 @@ class NodeIdentity:
     name: str
     provider_uuid: str
     system_uuid: str
+
+    @property
+    def uuids(self) -> set[str]:
+        found = {self.provider_uuid, self.system_uuid, swapped(self.system_uuid)}
+        return {uuid.lower() for uuid in found if uuid}
+
+
+@dataclass(frozen=True, slots=True)
+class VmIdentity:
+    moid: str
+    name: str
+    uuid: str
 
 
 def swapped(uuid: str) -> str:
@@ -24,22 +34,51 @@ def swapped(uuid: str) -> str:
     return "-".join([*turned, *parts[3:]])
 
 
-def match(vms: Mapping[str, str], nodes: Iterable[NodeIdentity]) -> dict[str, str]:
-    """VM name → node name, from VM name → BIOS uuid. Two nodes that claim one VM are refused, never guessed."""
-    by_uuid: dict[str, set[str]] = {}
-    names: set[str] = set()
-    for node in nodes:
-        names.add(node.name)
-        for uuid in filter(None, {node.provider_uuid, node.system_uuid, swapped(node.system_uuid)}):
-            by_uuid.setdefault(uuid.lower(), set()).add(node.name)
-    found: dict[str, str] = {}
-    for vm, uuid in vms.items():
-        candidates = by_uuid.get(uuid.lower(), set()) or ({vm} & names)
-        if len(candidates) > 1:
-            raise RefusedError(
-                f"The nodes {' and '.join(sorted(candidates))} both claim to be VM {vm}.",
-                hint="Correct their spec.providerID, or delete the node that is stale.",
-            )
-        if candidates:
-            found[vm] = candidates.pop()
-    return found
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The node inside a VM, or why that cannot be told."""
+
+    node: str | None = None
+    doubt: str = ""
+
+
+class NodeIndex:
+    """All nodes, found by what tells which VM they are."""
+
+    def __init__(self, nodes: Iterable[NodeIdentity]) -> None:
+        self._names: set[str] = set()
+        self._by_uuid: dict[str, set[str]] = {}
+        for node in nodes:
+            self._names.add(node.name)
+            for uuid in node.uuids:
+                self._by_uuid.setdefault(uuid, set()).add(node.name)
+
+    def claiming(self, uuid: str) -> set[str]:
+        """The nodes that say they are the VM with this uuid."""
+        return self._by_uuid.get(uuid.lower(), set()) if uuid else set()
+
+    def candidates(self, vm: VmIdentity) -> set[str]:
+        return self.claiming(vm.uuid) or {vm.name} & self._names
+
+
+def match(vms: Iterable[VmIdentity], nodes: NodeIndex) -> dict[str, Inside]:
+    """VM id → the node inside. Two nodes that claim one VM, or two VMs for one node, are a doubt, never a guess."""
+    known = list(vms)
+    by_uuid = {vm.moid: nodes.claiming(vm.uuid) for vm in known}
+    taken = set().union(*by_uuid.values())
+    found = {vm.moid: by_uuid[vm.moid] or nodes.candidates(vm) - taken for vm in known}
+    owners: dict[str, list[str]] = {}
+    for vm in known:
+        for node in found[vm.moid]:
+            owners.setdefault(node, []).append(vm.name)
+    return {vm.moid: _inside(vm, found[vm.moid], owners) for vm in known}
+
+
+def _inside(vm: VmIdentity, candidates: set[str], owners: dict[str, list[str]]) -> Inside:
+    if len(candidates) > 1:
+        return Inside(doubt=f"the nodes {' and '.join(sorted(candidates))} both claim to be VM {vm.name}")
+    for node in candidates:
+        if len(owners[node]) > 1:
+            return Inside(doubt=f"node {node} may be in any of the VMs {' and '.join(sorted(owners[node]))}")
+        return Inside(node)
+    return Inside()

@@ -1,15 +1,18 @@
-"""Profiles, and which worker should carry which: the content of profiles.yaml."""
+"""Profiles, and which VMs should carry which: the content of profiles.yaml."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from vgpuctl.model.names import Names
 
 DEFAULT_LABEL = "vgpu.type"
 
 _SIZE = re.compile(r"-(?:\d+-)?(\d+)[a-z]+$")
-_RANGE = re.compile(r"\[(\d+)-(\d+)\]")
 
 
 def frame_gib(vgpu: str) -> int | None:
@@ -26,35 +29,101 @@ class Profile:
     vgpus: tuple[str, ...]
 
 
+#: The profile of a worker of ours that shall carry no vGPU.
+NONE = Profile("none", ())
+
+
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A VM as far as it matters for being chosen. `folder` is its inventory path, such as /dc-1/vm/gpu."""
+
+    name: str
+    folder: str = ""
+    cluster: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One entry of `workers`: VMs that meet all its conditions carry this profile. `where`: its place in the file."""
+
+    profile: str
+    names: Names | None = None
+    folder: str = ""
+    cluster: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    where: str = ""
+
+    def takes(self, vm: Candidate) -> bool:
+        return (
+            (self.names is None or vm.name in self.names)
+            and (not self.folder or _inside(vm.folder, self.folder))
+            and (not self.cluster or fnmatchcase(vm.cluster, self.cluster))
+            and all(vm.labels.get(key) == value for key, value in self.labels.items())
+        )
+
+    @property
+    def by_name_alone(self) -> bool:
+        return self.names is not None and not (self.folder or self.cluster or self.labels)
+
+
+def _inside(folder: str, wanted: str) -> bool:
+    """In this folder or below it; a `*` stands for any one part of the path."""
+    have, want = folder.strip("/").split("/"), wanted.strip("/").split("/")
+    return len(have) >= len(want) and all(fnmatchcase(part, pattern) for part, pattern in zip(have, want, strict=False))
+
+
+@dataclass(frozen=True)
 class Catalogue:
-    """All profiles, and the profile of each worker that our files name."""
+    """All profiles, and who carries which. A VM that no choice takes is never touched."""
 
     profiles: Mapping[str, Profile]
-    workers: Mapping[str, str]
+    choices: tuple[Choice, ...] = ()
     label: str = DEFAULT_LABEL
-    _by_vgpus: dict[tuple[str, ...], str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._by_vgpus.update({tuple(sorted(p.vgpus)): p.name for p in self.profiles.values()})
+    @cached_property
+    def _by_vgpus(self) -> Mapping[tuple[str, ...], str]:
+        return {tuple(sorted(profile.vgpus)): profile.name for profile in self.profiles.values()}
 
-    def wanted(self, worker: str) -> Profile:
-        return self.profiles[self.workers[worker]]
+    def profile(self, name: str) -> Profile:
+        return NONE if name == NONE.name else self.profiles[name]
 
     def carried(self, vgpus: tuple[str, ...]) -> str | None:
         """The profile that these devices amount to; None for no devices, or for devices that are no profile of ours."""
         return self._by_vgpus.get(tuple(sorted(vgpus)))
 
-    def workers_with(self, profile: str) -> tuple[str, ...]:
-        return tuple(worker for worker, name in self.workers.items() if name == profile)
+    @cached_property
+    def named(self) -> Mapping[str, str]:
+        """The workers that are written out by name alone, each with its profile: these are known without vCenter."""
+        return {name: choice.profile for name, choice in self._plainly.items()}
 
+    def may_name(self, name: str) -> bool:
+        """Could a VM of this name be a worker?"""
+        return name in self.named or any(choice.names is None or name in choice.names for choice in self.choices)
 
-def expand(pattern: str) -> list[str]:
-    """`worker-[1-4]` → worker-1 … worker-4; a plain name stands for itself."""
-    match = _RANGE.search(pattern)
-    if match is None:
-        return [pattern]
-    first, last = match.groups()
-    width = len(first) if first.startswith("0") else 0
-    middle = [str(n).zfill(width) for n in range(int(first), int(last) + 1)]
-    return [name for part in middle for name in expand(pattern[: match.start()] + part + pattern[match.end() :])]
+    def chosen(self, vm: Candidate) -> tuple[Choice, ...]:
+        """The choices that take it, one for each profile: several contradict each other. A name written out decides."""
+        if vm.name in self._plainly:
+            return (self._plainly[vm.name],)
+        return tuple({choice.profile: choice for choice in self.choices if choice.takes(vm)}.values())
+
+    @cached_property
+    def _plainly(self) -> Mapping[str, Choice]:
+        return {
+            name: choice
+            for choice in self.choices
+            if choice.by_name_alone and choice.names
+            for name in choice.names.plain
+        }
+
+    @property
+    def asks_folders(self) -> bool:
+        return any(choice.folder for choice in self.choices)
+
+    @property
+    def asks_clusters(self) -> bool:
+        return any(choice.cluster for choice in self.choices)
+
+    @property
+    def asks_labels(self) -> bool:
+        return any(choice.labels for choice in self.choices)

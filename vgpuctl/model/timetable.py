@@ -9,6 +9,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.names import Names
+
 
 @dataclass(frozen=True, slots=True)
 class DrainOptions:
@@ -26,7 +29,14 @@ class Shift:
 
     name: str
     starts: tuple[str, ...]
-    awake: tuple[str, ...]
+    profiles: frozenset[str] = frozenset()
+    workers: Names = field(default_factory=Names)
+
+    def names(self, worker: str, profile: str) -> bool:
+        return profile in self.profiles or worker in self.workers
+
+    def wakes(self, worker: Worker) -> bool:
+        return self.names(worker.name, worker.profile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +46,12 @@ class Timetable:
     shifts: Mapping[str, Shift]
     drain: DrainOptions = field(default_factory=DrainOptions)
 
-    @property
-    def workers(self) -> tuple[str, ...]:
-        """Everyone whom some shift names, in the order of the file, each once."""
-        return tuple(dict.fromkeys(worker for shift in self.shifts.values() for worker in shift.awake))
+    def keeps(self, worker: str, profile: str) -> bool:
+        """Is there a shift that this worker is awake in? Then this timetable decides about it."""
+        return any(shift.names(worker, profile) for shift in self.shifts.values())
+
+    def workers(self, fleet: Fleet) -> list[Worker]:
+        return [worker for worker in fleet.workers.values() if self.keeps(worker.name, worker.profile)]
 
     def shift_at(self, now: datetime) -> tuple[Shift, datetime] | None:
         """The shift whose latest start is nearest before `now`, and that start."""

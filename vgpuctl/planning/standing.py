@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,19 +25,18 @@ class Standing:
     next_start: datetime | None
     out_of_step: tuple[str, ...]
 
-    def wakes_at(self, worker: str) -> datetime | None:
-        """When the timetable next begins a shift that this worker is awake in."""
-        starts = (self.timetable.next_start_of(name, self.now) for name in self._shifts_of(worker))
-        return min((start for start in starts if start), default=None)
+    starts: Mapping[str, datetime | None]
 
-    def _shifts_of(self, worker: str) -> Iterator[str]:
-        return (name for name, shift in self.timetable.shifts.items() if worker in shift.awake)
+    def wakes_at(self, worker: Worker) -> datetime | None:
+        """When the timetable next begins a shift that this worker is awake in."""
+        shifts = (name for name, shift in self.timetable.shifts.items() if shift.wakes(worker))
+        return min((start for name in shifts if (start := self.starts[name])), default=None)
 
 
 def standing(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, now: datetime) -> Standing:
     due, following = timetable.shift_at(now), timetable.next_start(now)
-    awake = {name for name in timetable.workers if name in fleet.workers and fleet.worker(name).on}
-    matching = [name for name, shift in timetable.shifts.items() if awake == set(shift.awake) & fleet.workers.keys()]
+    workers = timetable.workers(fleet)
+    matching = [name for name, shift in timetable.shifts.items() if all(w.on is shift.wakes(w) for w in workers)]
     due_name = due[0].name if due else None
     current = due_name if due_name in matching else next(iter(matching), None)
     reference = current or due_name
@@ -49,23 +48,20 @@ def standing(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, now: date
         since=due[1] if due else None,
         next_shift=following[0].name if following else None,
         next_start=following[1] if following else None,
+        starts={name: timetable.next_start_of(name, now) for name in timetable.shifts},
         out_of_step=tuple(_out_of_step(fleet, catalogue, timetable, reference)),
     )
 
 
 def _out_of_step(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str | None) -> Iterator[str]:
-    awake = timetable.shifts[shift].awake if shift else ()
-    for name in timetable.workers:
-        if name not in fleet.workers:
-            yield f"{name} is no VM of vCenter"
-            continue
-        worker = fleet.worker(name)
-        yield from (f"{name} {what}" for what in _faults(worker, catalogue, should_be_awake=name in awake))
+    for worker in timetable.workers(fleet):
+        awake = shift is not None and timetable.shifts[shift].wakes(worker)
+        yield from (f"{worker.name} {what}" for what in _faults(worker, catalogue, should_be_awake=awake))
 
 
 def _faults(worker: Worker, catalogue: Catalogue, *, should_be_awake: bool) -> Iterator[str]:
-    if not equipped(worker, catalogue.wanted(worker.name).vgpus):
-        yield f"should carry {catalogue.workers[worker.name]} (vgpuctl provision)"
+    if not equipped(worker, catalogue.profile(worker.profile).vgpus):
+        yield f"should carry {worker.profile} (vgpuctl provision)"
     if worker.on and not should_be_awake:
         yield "is on, but should be asleep"
     if should_be_awake and not worker.on:

@@ -14,11 +14,10 @@ PROVISION = "provision"
 
 def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str) -> Wish:
     """The shift's workers awake and labelled, the timetable's others asleep."""
-    awake = set(timetable.shifts[shift].awake)
-    workers = {
-        name: WorkerWish(vgpus=catalogue.wanted(name).vgpus, awake=name in awake, label=name in awake)
-        for name in timetable.workers
-    }
+    workers = {}
+    for worker in timetable.workers(fleet):
+        awake = timetable.shifts[shift].wakes(worker)
+        workers[worker.name] = WorkerWish(vgpus=_profile_of(worker, catalogue), awake=awake, label=awake)
     wish = Wish(name=shift, catalogue=catalogue, workers=workers, drain=timetable.drain)
     return replace(wish, awake_before=_awake_before(fleet, wish))
 
@@ -26,16 +25,16 @@ def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift:
 def provision_wish(fleet: Fleet, catalogue: Catalogue, drain: DrainOptions) -> Wish:
     """Every worker with its profile's devices, and in the power state in which it was found."""
     workers = {
-        name: WorkerWish(vgpus=catalogue.wanted(name).vgpus, change=True, awake=_to_give_back(fleet.workers.get(name)))
-        for name in catalogue.workers
+        worker.name: WorkerWish(vgpus=_profile_of(worker, catalogue), change=True, awake=_to_give_back(worker))
+        for worker in fleet.workers.values()
     }
     wish = Wish(name=PROVISION, catalogue=catalogue, workers=workers, drain=drain)
     return replace(wish, awake_before=frozenset(name for name, mine in workers.items() if mine.awake))
 
 
-def label_wish(catalogue: Catalogue) -> Wish:
+def label_wish(fleet: Fleet, catalogue: Catalogue) -> Wish:
     """Every node's label true."""
-    workers = {name: WorkerWish(label=True) for name in catalogue.workers}
+    workers = {name: WorkerWish(label=True) for name in fleet.workers}
     return Wish(name="label-nodes", catalogue=catalogue, workers=workers)
 
 
@@ -48,10 +47,12 @@ def former_wish(wish: Wish) -> Wish:
     return replace(wish, name=f"back from {wish.name}", workers=workers)
 
 
-def _to_give_back(worker: Worker | None) -> bool | None:
+def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
+    return catalogue.profile(worker.profile).vgpus
+
+
+def _to_give_back(worker: Worker) -> bool | None:
     """On now, or on before an earlier provision was cut short."""
-    if worker is None:
-        return None
     record = worker.node.record if worker.node else None
     cut_short = record is not None and record.wish == PROVISION and worker.name in record.awake_before
     changing = worker.on or cut_short

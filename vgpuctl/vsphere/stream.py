@@ -8,22 +8,29 @@ from typing import Any
 
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Host, Task
-from vgpuctl.vsphere import views
+from vgpuctl.vsphere import asking
+from vgpuctl.vsphere.asking import Depth
 from vgpuctl.vsphere.faults import translated
 from vgpuctl.vsphere.session import Session
+from vgpuctl.vsphere.shelves import Shelves
+from vgpuctl.vsphere.views import Outline, Vm
 
 WAIT_S = 60
 AGAIN_AFTER_S = 1.0
+OBJECTS_A_PAGE = 1000
+
+Chooser = Callable[[list[Outline]], Iterable[Outline]]
 
 
 class VcenterStream:
-    """The workers' VMs, their hosts and tasks. One thread writes; readers take copies under the lock."""
+    """The VMs that matter, all hosts, and tasks. One thread writes; readers take copies under the lock."""
 
-    def __init__(self, session: Session, workers: Iterable[str], on_change: Callable[[], None]) -> None:
-        self._session, self._workers, self._on_change = session, set(workers), on_change
-        self._objects: dict[str, dict[str, dict[str, Any]]] = {"VirtualMachine": {}, "HostSystem": {}, "Task": {}}
-        self._names: dict[str, str] = {}
+    def __init__(self, session: Session, choose: Chooser, depth: Depth, on_change: Callable[[], None]) -> None:
+        self._session, self._choose, self._depth, self._on_change = session, choose, depth, on_change
+        self._shelves = Shelves()
         self._lock = threading.Lock()
+        self._followed: set[str] = set()
+        self._near: set[str] = set()
         self._collector: Any = None
         self._version = ""
         self._closed = threading.Event()
@@ -31,15 +38,17 @@ class VcenterStream:
 
     def fill(self) -> None:
         """The first picture, whole; raises where vCenter cannot be asked."""
+        content = self._session.content
         with translated(self._session.settings.server):
-            chosen = self._choose()
             with self._lock:
-                for objects in self._objects.values():
-                    objects.clear()
-            self._collector = self._session.content.propertyCollector.CreatePropertyCollector()
-            self._collector.CreateFilter(_filter(chosen), False)
-            self._version = ""
+                self._shelves, self._version = Shelves(), ""
+                self._followed, self._near = set(), set()
+            self._collector = content.propertyCollector.CreatePropertyCollector()
+            everything = asking.outlines(content.rootFolder, content.viewManager, self._depth)
+            self._collector.CreateFilter(everything, False)
             self._next(wait_s=0)
+            if self._ask_for_more():
+                self._next(wait_s=0)
         self.heard = True
 
     def follow(self) -> None:
@@ -49,36 +58,43 @@ class VcenterStream:
     def close(self) -> None:
         self._closed.set()
 
-    def vms(self) -> dict[str, dict[str, Any]]:
+    def vms(self) -> dict[str, Vm]:
         with self._lock:
-            return {
-                moid: dict(vm) for moid, vm in self._objects["VirtualMachine"].items() if "runtime.powerState" in vm
-            }
+            return self._shelves.vms()
 
     def hosts(self) -> dict[str, Host]:
         with self._lock:
-            return {moid: views.host(host, self._names) for moid, host in self._objects["HostSystem"].items()}
+            return self._shelves.hosts()
 
-    def tasks(self) -> list[tuple[str, Task]]:
-        """Each task with the id of its VM."""
+    def tasks(self) -> dict[str, tuple[Task, ...]]:
         with self._lock:
-            known = [t for t in self._objects["Task"].values() if t.get("info.entity") is not None and "info.key" in t]
-            return [(t["info.entity"]._moId, views.task(t)) for t in known]
+            return self._shelves.tasks()
 
-    def _choose(self) -> list[Any]:
-        """Names of all, devices of few: the VMs that our files name, those that sit on cards, and all hosts."""
-        from pyVmomi import vim  # noqa: PLC0415
+    def _ask_for_more(self) -> bool:
+        """Follow those VMs that have come to matter; a filter for all of them together."""
+        with self._lock:
+            if not (self._shelves.moved or self._depth.uuids):
+                return False
+            self._shelves.moved = False
+            full, near = self._mattering()
+            ours, others = ([self._shelves.reference(moid) for moid in sorted(ids)] for ids in (full, near))
+        if ours:
+            self._collector.CreateFilter(asking.details(ours, self._depth), False)
+        if others:
+            self._collector.CreateFilter(asking.neighbours(others), False)
+        self._followed |= full
+        self._near |= near
+        return bool(ours or others)
 
-        content = self._session.content
-        kinds = {vim.VirtualMachine: ["name"], vim.HostSystem: ["name", "config.graphicsInfo"]}
-        view = content.viewManager.CreateContainerView(content.rootFolder, list(kinds), True)
-        found = _retrieve(content.propertyCollector, view, kinds)
-        view.DestroyView()
-        self._names = {o.obj._moId: _value(o, "name") for o in found if isinstance(o.obj, vim.VirtualMachine)}
-        hosts = [o for o in found if isinstance(o.obj, vim.HostSystem)]
-        seated = {vm._moId for o in hosts for card in _value(o, "config.graphicsInfo") or () for vm in card.vm or ()}
-        vms = [o.obj for o in found if self._names.get(o.obj._moId) in self._workers or o.obj._moId in seated]
-        return [*vms, *(o.obj for o in hosts)]
+    def _mattering(self) -> tuple[set[str], set[str]]:
+        """The VMs that matter and are not followed yet: for their own sake, and for the memory that they take."""
+        outlines = self._shelves.outlines()
+        known = {outline.moid for outline in outlines}
+        wanted = {outline.moid for outline in self._choose(outlines)}
+        full = (wanted | self._shelves.seated()) & known
+        hosts = {outline.host for outline in outlines if outline.moid in wanted}
+        near = {outline.moid for outline in outlines if outline.host in hosts} if self._depth.neighbours else set()
+        return full - self._followed, near - full - self._near
 
     def _listen(self) -> None:
         while not self._closed.is_set():
@@ -88,7 +104,7 @@ class VcenterStream:
                     self.fill()
                 else:
                     with translated(self._session.settings.server):
-                        self._next(wait_s=WAIT_S)
+                        self._next(wait_s=0 if self._ask_for_more() else WAIT_S)
             except VgpuctlError:
                 self.heard = False
                 self._on_change()
@@ -98,7 +114,7 @@ class VcenterStream:
     def _next(self, wait_s: int) -> None:
         from pyVmomi import vmodl  # noqa: PLC0415
 
-        options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=wait_s)
+        options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=wait_s, maxObjectUpdates=OBJECTS_A_PAGE)
         truncated = True
         while truncated:
             update = self._collector.WaitForUpdatesEx(self._version, options)
@@ -107,53 +123,4 @@ class VcenterStream:
             self._version, truncated = update.version, bool(update.truncated)
             with self._lock:
                 for change in (change for part in update.filterSet for change in part.objectSet):
-                    self._take(change)
-
-    def _take(self, update: Any) -> None:
-        objects = self._objects[type(update.obj).__name__.rsplit(".", 1)[-1]]
-        if update.kind == "leave":
-            objects.pop(update.obj._moId, None)
-            return
-        known = objects.setdefault(update.obj._moId, {"moid": update.obj._moId})
-        known.update({change.name: change.val for change in update.changeSet or ()})
-
-
-def _value(found: Any, path: str) -> Any:
-    return next((prop.val for prop in found.propSet or () if prop.name == path), None)
-
-
-def _retrieve(collector: Any, view: Any, kinds: dict[Any, list[str]]) -> list[Any]:
-    """Every page of one RetrievePropertiesEx over a view."""
-    from pyVmomi import vmodl  # noqa: PLC0415
-
-    spec = vmodl.query.PropertyCollector
-    through = spec.TraversalSpec(name="view", type=type(view), path="view", skip=False)
-    filter_spec = spec.FilterSpec(
-        objectSet=[spec.ObjectSpec(obj=view, skip=True, selectSet=[through])],
-        propSet=[spec.PropertySpec(type=kind, pathSet=paths) for kind, paths in kinds.items()],
-    )
-    page = collector.RetrievePropertiesEx([filter_spec], spec.RetrieveOptions())
-    found: list[Any] = []
-    while page is not None:
-        found += page.objects
-        page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
-    return found
-
-
-def _filter(chosen: list[Any]) -> Any:
-    """Leaf paths only; a VM's recent tasks come along."""
-    from pyVmomi import vim, vmodl  # noqa: PLC0415
-
-    spec = vmodl.query.PropertyCollector
-    tasks = spec.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
-    specs = [
-        spec.ObjectSpec(obj=obj, selectSet=[tasks] if isinstance(obj, vim.VirtualMachine) else []) for obj in chosen
-    ]
-    properties = {
-        vim.VirtualMachine: views.VM_PROPERTIES,
-        vim.HostSystem: views.HOST_PROPERTIES,
-        vim.Task: views.TASK_PROPERTIES,
-    }
-    return spec.FilterSpec(
-        objectSet=specs, propSet=[spec.PropertySpec(type=kind, pathSet=paths) for kind, paths in properties.items()]
-    )
+                    self._shelves.take(change)

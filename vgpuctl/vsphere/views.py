@@ -1,27 +1,69 @@
-"""What vCenter says of VMs and hosts, as plain data: one class for each, one function for each property."""
+"""What vCenter says of VMs, hosts and tasks, as our own frozen data: one function for each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from vgpuctl.model.fleet import Card, Host, Power, Task
+from vgpuctl.model.fleet import Card, CardMode, Host, Mmio, Policy, Power, Task
 from vgpuctl.vsphere.faults import explain
-
-VM_PROPERTIES = [
-    "name",
-    "runtime.powerState",
-    "runtime.host",
-    "config.uuid",
-    "config.hardware.device",
-    "config.memoryReservationLockedToMax",
-]
-HOST_PROPERTIES = ["name", "config.graphicsInfo", "config.sharedPassthruGpuTypes"]
-TASK_PROPERTIES = ["info.key", "info.state", "info.descriptionId", "info.entity", "info.error"]
 
 SHARED = "sharedDirect"
 
 Properties = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """A VM from afar: enough to tell whether it matters to us."""
+
+    moid: str
+    name: str
+    host: str = ""
+    folder: str = ""
+    cluster: str = ""
+    uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vm:
+    """A VM that matters."""
+
+    outline: Outline
+    power: Power
+    uuid: str = ""
+    vgpus: tuple[str, ...] = ()
+    memory_mib: int = 0
+    memory_locked: bool = False
+    reserved_mib: int = 0
+    mmio: Mmio | None = None
+    fixed_devices: tuple[str, ...] = ()
+    managed_by: str = ""
+    question: str = ""
+
+
+def moid_of(reference: Any) -> str:
+    return str(reference._moId) if reference is not None else ""
+
+
+def vm(properties: Properties, outline: Outline) -> Vm:
+    memory = int(properties.get("config.hardware.memoryMB") or 0)
+    locked = bool(properties.get("config.memoryReservationLockedToMax"))
+    managed, question = properties.get("config.managedBy"), properties.get("runtime.question")
+    return Vm(
+        outline=outline,
+        power=Power(str(properties["runtime.powerState"])),
+        uuid=str(properties.get("config.uuid") or ""),
+        vgpus=tuple(device.backing.vgpu for device in vgpu_devices(properties.get("config.hardware.device"))),
+        memory_mib=memory,
+        memory_locked=locked,
+        reserved_mib=memory if locked else int(properties.get("summary.config.memoryReservation") or 0),
+        mmio=_mmio(properties),
+        fixed_devices=tuple(_fixed_devices(properties.get("config.hardware.device"))),
+        managed_by=str(managed.extensionKey) if managed is not None else "",
+        question=str(question.text) if question is not None else "",
+    )
 
 
 def vgpu_devices(devices: Any) -> list[Any]:
@@ -33,12 +75,31 @@ def vgpu_devices(devices: Any) -> list[Any]:
     return [device for device in passthrough if isinstance(device.backing, backing)]
 
 
-def power(vm: Properties) -> Power:
-    return Power(str(vm["runtime.powerState"]))
+def _fixed_devices(devices: Any) -> Iterator[str]:
+    """Devices with which a VM cannot be suspended."""
+    from pyVmomi import vim  # noqa: PLC0415
+
+    backings = vim.vm.device.VirtualPCIPassthrough
+    for device in devices or ():
+        if isinstance(device, vim.vm.device.VirtualSriovEthernetCard):
+            yield "an SR-IOV network card"
+        elif isinstance(device, backings) and isinstance(
+            device.backing, backings.DeviceBackingInfo | backings.DynamicBackingInfo
+        ):
+            yield "a DirectPath I/O device"
 
 
-def vgpus(vm: Properties) -> tuple[str, ...]:
-    return tuple(device.backing.vgpu for device in vgpu_devices(vm.get("config.hardware.device")))
+def _mmio(properties: Properties) -> Mmio | None:
+    """None where nobody asked."""
+    if "config.firmware" not in properties and "config.extraConfig" not in properties:
+        return None
+    said = {option.key.lower(): str(option.value) for option in properties.get("config.extraConfig") or ()}
+    size = said.get("pcipassthru.64bitmmiosizegb", "")
+    return Mmio(
+        efi=str(properties.get("config.firmware")) == "efi",
+        use_64bit=said.get("pcipassthru.use64bitmmio", "").lower() == "true",
+        size_gib=int(size) if size.isdecimal() else 0,
+    )
 
 
 def task(properties: Properties) -> Task:
@@ -55,24 +116,42 @@ def task(properties: Properties) -> Task:
     )
 
 
-def host(properties: Properties, names: Mapping[str, str]) -> Host:
-    """`names`: the name of each VM, by its id."""
-    cards = tuple(_card(info, names) for info in properties.get("config.graphicsInfo") or ())
+def host(properties: Properties, cluster: str) -> Host:
+    """Its cards hold VMs by their ids here."""
+    cards = tuple(map(_card, properties.get("config.graphicsInfo") or ()))
+    graphics = properties.get("config.graphicsConfig")
     return Host(
         name=properties["name"],
         cards=tuple(card for card in cards if card.shared),
+        unshared=tuple(card for card in cards if not card.shared),
         offers=tuple(properties.get("config.sharedPassthruGpuTypes") or ()),
+        not_suspendable=frozenset(
+            str(capability.vgpu)
+            for capability in properties.get("config.sharedGpuCapabilities") or ()
+            if not capability.suspendSupported
+        ),
+        policy=_either(Policy, getattr(graphics, "sharedPassthruAssignmentPolicy", None), Policy.PERFORMANCE),
+        cluster=cluster,
+        memory_mib=int(properties.get("hardware.memorySize") or 0) >> 20,
+        maintenance=bool(properties.get("runtime.inMaintenanceMode")),
+        connected=str(properties.get("runtime.connectionState") or "connected") == "connected",
     )
 
 
-def _card(info: Any, names: Mapping[str, str]) -> Card:
+def _card(info: Any) -> Card:
     return Card(
         pci_id=info.pciId,
         model=_model(info.deviceName, info.memorySizeInKB // 1024),
         frame_mib=info.memorySizeInKB // 1024,
-        holds=tuple(names.get(vm._moId, vm._moId) for vm in info.vm or ()),
+        holds=tuple(map(moid_of, info.vm or ())),
         shared=str(info.graphicsType) == SHARED,
+        mode=_either(CardMode, getattr(info, "vgpuMode", None), CardMode.SAME_SIZE),
     )
+
+
+def _either(kind: Any, said: Any, otherwise: Any) -> Any:
+    """A word of vSphere's; one that we do not know counts as the usual one."""
+    return kind(str(said)) if str(said) in set(kind) else otherwise
 
 
 def _model(device_name: str, frame_mib: int) -> str:

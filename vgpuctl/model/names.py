@@ -1,0 +1,59 @@
+"""Patterns of VM names: plain names, ranges such as `worker-[1-4]`, and globs such as `gpu-*`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import cached_property
+
+RANGE = re.compile(r"\[(\d+)-(\d+)\]")
+
+
+def expand(pattern: str) -> list[str]:
+    """`worker-[1-4]` → worker-1 … worker-4; a plain name stands for itself."""
+    match = RANGE.search(pattern)
+    if match is None:
+        return [pattern]
+    first, last = match.groups()
+    width = len(first) if first.startswith("0") else 0
+    middle = [str(n).zfill(width) for n in range(int(first), int(last) + 1)]
+    return [name for part in middle for name in expand(pattern[: match.start()] + part + pattern[match.end() :])]
+
+
+def is_glob(name: str) -> bool:
+    return "*" in name or "?" in name
+
+
+@dataclass(frozen=True)
+class Names:
+    """Which names some patterns mean. Globs know no more than `*` and `?`: brackets are ranges."""
+
+    patterns: tuple[str, ...] = ()
+
+    @cached_property
+    def plain(self) -> tuple[str, ...]:
+        """The names that are written out, ranges unfolded, each once."""
+        return tuple(dict.fromkeys(name for name in self._expanded if not is_glob(name)))
+
+    @cached_property
+    def _expanded(self) -> tuple[str, ...]:
+        return tuple(name for pattern in self.patterns for name in expand(pattern))
+
+    @cached_property
+    def _set(self) -> frozenset[str]:
+        return frozenset(self.plain)
+
+    @cached_property
+    def _globs(self) -> re.Pattern[str] | None:
+        globs = list(dict.fromkeys(filter(is_glob, self._expanded)))
+        return re.compile("|".join(map(translate, globs))) if globs else None
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        return name in self._set or bool(self._globs and self._globs.match(name))
+
+    def of(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name in self]

@@ -1,0 +1,97 @@
+"""What vCenter is asked for: little of all, much of few. Each is one filter, however many objects it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+#: Of VMs that matter; leaf paths only.
+VM_PATHS = [
+    "runtime.powerState",
+    "runtime.question",
+    "config.uuid",
+    "config.hardware.device",
+    "config.hardware.memoryMB",
+    "config.memoryReservationLockedToMax",
+    "config.managedBy",
+]
+#: What only a change of devices, or a check of them, needs to know.
+VM_MMIO_PATHS = ["config.firmware", "config.extraConfig"]
+#: Of VMs that matter only by the memory that they take on our hosts.
+NEIGHBOUR_PATHS = ["runtime.powerState", "summary.config.memoryReservation"]
+HOST_PATHS = [
+    "name",
+    "parent",
+    "hardware.memorySize",
+    "runtime.inMaintenanceMode",
+    "runtime.connectionState",
+    "config.graphicsInfo",
+    "config.graphicsConfig",
+    "config.sharedPassthruGpuTypes",
+    "config.sharedGpuCapabilities",
+]
+TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "info.error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How much a command needs to know. `uuids`: of all VMs, because nodes' labels choose; `mmio`, `neighbours`: for
+    those who change devices or start VMs."""
+
+    folders: bool = False
+    uuids: bool = False
+    mmio: bool = False
+    neighbours: bool = False
+
+
+def outlines(root: Any, view_manager: Any, depth: Depth) -> Any:
+    """A filter over everything below `root` that changes with it: VMs come and go. One call makes the view."""
+    from pyVmomi import vim, vmodl  # noqa: PLC0415
+
+    kinds: dict[Any, list[str]] = {
+        vim.VirtualMachine: ["name", "runtime.host"],
+        vim.HostSystem: HOST_PATHS,
+        vim.ComputeResource: ["name"],
+    }
+    if depth.uuids:
+        kinds[vim.VirtualMachine].append("config.uuid")
+    if depth.folders:
+        kinds[vim.VirtualMachine].append("parent")
+        kinds |= {vim.Folder: ["name", "parent"], vim.Datacenter: ["name", "parent"]}
+    view = view_manager.CreateContainerView(root, list(kinds), True)
+    spec = vmodl.query.PropertyCollector
+    through = spec.TraversalSpec(name="view", type=type(view), path="view", skip=False)
+    return spec.FilterSpec(
+        objectSet=[spec.ObjectSpec(obj=view, skip=True, selectSet=[through])], propSet=_properties(kinds)
+    )
+
+
+def details(vms: Iterable[Any], depth: Depth) -> Any:
+    """A filter over the VMs that matter; their recent tasks come along."""
+    from pyVmomi import vim, vmodl  # noqa: PLC0415
+
+    spec = vmodl.query.PropertyCollector
+    tasks = spec.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
+    paths = VM_PATHS + (VM_MMIO_PATHS if depth.mmio else [])
+    return spec.FilterSpec(
+        objectSet=[spec.ObjectSpec(obj=vm, selectSet=[tasks]) for vm in vms],
+        propSet=_properties({vim.VirtualMachine: paths, vim.Task: TASK_PATHS}),
+    )
+
+
+def neighbours(vms: Iterable[Any]) -> Any:
+    """A filter over VMs of others that take memory where ours want some."""
+    from pyVmomi import vim, vmodl  # noqa: PLC0415
+
+    spec = vmodl.query.PropertyCollector
+    return spec.FilterSpec(
+        objectSet=[spec.ObjectSpec(obj=vm) for vm in vms],
+        propSet=_properties({vim.VirtualMachine: NEIGHBOUR_PATHS}),
+    )
+
+
+def _properties(kinds: dict[Any, list[str]]) -> list[Any]:
+    from pyVmomi import vmodl  # noqa: PLC0415
+
+    return [vmodl.query.PropertyCollector.PropertySpec(type=kind, pathSet=paths) for kind, paths in kinds.items()]

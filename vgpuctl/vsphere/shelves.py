@@ -1,0 +1,120 @@
+"""What vCenter has told so far, and the views of it. Not safe for several threads: the stream guards it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.model.fleet import Host, Task
+from vgpuctl.vsphere import views
+from vgpuctl.vsphere.views import Outline, Vm, moid_of
+
+_KINDS = {"ClusterComputeResource": "ComputeResource"}
+_OF_THE_OUTLINE = {"name", "parent", "runtime.host", "config.uuid"}
+
+
+class Shelves:
+    """Raw properties by kind and id. A view is made once and kept until its object changes: same object, same view.
+
+    `moved`: since it was last set to False, something changed that tells which VMs matter.
+    """
+
+    def __init__(self) -> None:
+        self.moved = True
+        self._raw: dict[str, dict[str, dict[str, Any]]] = {}
+        self._references: dict[str, Any] = {}
+        self._outlines: dict[str, Outline] = {}
+        self._vms: dict[str, Vm] = {}
+        self._hosts: dict[str, Host] = {}
+        self._tasks: dict[str, tuple[str, Task]] = {}
+
+    def take(self, update: Any) -> None:
+        """One object's news."""
+        kind = type(update.obj).__name__.rsplit(".", 1)[-1]
+        objects, moid = self._raw.setdefault(_KINDS.get(kind, kind), {}), update.obj._moId
+        if update.kind == "leave":
+            objects.pop(moid, None)
+            self._references.pop(moid, None)
+        else:
+            objects.setdefault(moid, {}).update({change.name: change.val for change in update.changeSet or ()})
+            if kind == "VirtualMachine":
+                self._references[moid] = update.obj
+        self._forget(kind, moid, {change.name for change in update.changeSet or ()})
+
+    def _forget(self, kind: str, moid: str, changed: set[str]) -> None:
+        """A change of a VM or task concerns its own view; one of folders and clusters may concern every path."""
+        if kind == "Task":
+            self._tasks.pop(moid, None)
+            return
+        self._vms.pop(moid, None)
+        self._hosts.pop(moid, None)
+        if kind == "VirtualMachine" and changed and not changed & _OF_THE_OUTLINE:
+            return
+        self.moved = True
+        self._outlines.pop(moid, None)
+        if kind not in {"VirtualMachine", "HostSystem"}:
+            self._outlines.clear()
+            self._hosts.clear()
+            self._vms.clear()
+
+    def reference(self, moid: str) -> Any:
+        return self._references[moid]
+
+    def outlines(self) -> list[Outline]:
+        """All VMs from afar."""
+        for moid, raw in self._of("VirtualMachine").items():
+            if moid not in self._outlines and "name" in raw:
+                self._outlines[moid] = self._outline(moid, raw)
+        return list(self._outlines.values())
+
+    def _outline(self, moid: str, raw: dict[str, Any]) -> Outline:
+        host = moid_of(raw.get("runtime.host"))
+        return Outline(
+            moid=moid,
+            name=raw["name"],
+            host=host,
+            folder=self._path(moid_of(raw.get("parent"))),
+            cluster=self._cluster(host),
+            uuid=str(raw.get("config.uuid") or ""),
+        )
+
+    def _path(self, moid: str) -> str:
+        """`/dc-1/vm/gpu`; the root folder has no name of its own."""
+        raw = self._of("Folder").get(moid) or self._of("Datacenter").get(moid)
+        if raw is None or raw.get("parent") is None:
+            return ""
+        return f"{self._path(moid_of(raw['parent']))}/{raw.get('name', '')}"
+
+    def _cluster(self, host: str) -> str:
+        raw = self._of("HostSystem").get(host, {})
+        return str(self._of("ComputeResource").get(moid_of(raw.get("parent")), {}).get("name", ""))
+
+    def vms(self) -> dict[str, Vm]:
+        """Those whose details are known."""
+        self.outlines()
+        for moid, raw in self._of("VirtualMachine").items():
+            if moid not in self._vms and moid in self._outlines and "runtime.powerState" in raw:
+                self._vms[moid] = views.vm(raw, self._outlines[moid])
+        return dict(self._vms)
+
+    def hosts(self) -> dict[str, Host]:
+        for moid, raw in self._of("HostSystem").items():
+            if moid not in self._hosts and "name" in raw:
+                self._hosts[moid] = views.host(raw, self._cluster(moid))
+        return dict(self._hosts)
+
+    def tasks(self) -> dict[str, tuple[Task, ...]]:
+        """The tasks of each VM."""
+        for moid, raw in self._of("Task").items():
+            if moid not in self._tasks and raw.get("info.entity") is not None and "info.key" in raw:
+                self._tasks[moid] = (raw["info.entity"]._moId, views.task(raw))
+        found: dict[str, tuple[Task, ...]] = {}
+        for vm, task in self._tasks.values():
+            found[vm] = (*found.get(vm, ()), task)
+        return found
+
+    def seated(self) -> set[str]:
+        """The ids of all VMs that sit on cards."""
+        return {vm for host in self.hosts().values() for card in host.cards for vm in card.holds}
+
+    def _of(self, kind: str) -> dict[str, dict[str, Any]]:
+        return self._raw.get(kind, {})
