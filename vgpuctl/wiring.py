@@ -43,8 +43,8 @@ class SystemClock:
 class Connection:
     """Both servers, looked at through their streams and asked through their actions."""
 
-    def __init__(self, settings: Settings, catalogue: Catalogue, *, mmio: bool = False) -> None:
-        """`mmio`: also learn what only a change of devices needs to know."""
+    def __init__(self, settings: Settings, catalogue: Catalogue, depth: Depth | None = None) -> None:
+        """`depth`: what a command must know beyond what the catalogue asks for."""
         self._settings = settings
         self._painter = Painter(catalogue)
         self._listeners: list[Callable[[], None]] = []
@@ -52,7 +52,12 @@ class Connection:
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         self._kubernetes = KubernetesStream(self._client, self._changed)
-        depth = Depth(folders=catalogue.asks_folders, uuids=catalogue.asks_labels, mmio=mmio, neighbours=True)
+        depth = replace(
+            depth or Depth(),
+            folders=catalogue.asks_folders,
+            clusters=catalogue.asks_clusters,
+            uuids=catalogue.asks_labels,
+        )
         self._vcenter = VcenterStream(self._session, self._interesting, depth, self._changed)
 
     def open(self) -> Connection:

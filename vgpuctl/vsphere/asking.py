@@ -9,6 +9,7 @@ from typing import Any
 #: Of VMs that matter; leaf paths only.
 VM_PATHS = [
     "runtime.powerState",
+    "runtime.host",
     "runtime.question",
     "config.uuid",
     "config.hardware.device",
@@ -36,10 +37,11 @@ TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How much a command needs to know. `uuids`: of all VMs, because nodes' labels choose; `mmio`, `neighbours`: for
-    those who change devices or start VMs."""
+    """How much must be known. `folders`, `clusters`, `uuids`: of all VMs, because workers are chosen by them; `mmio`,
+    `neighbours`: by commands that change devices or start VMs."""
 
     folders: bool = False
+    clusters: bool = False
     uuids: bool = False
     mmio: bool = False
     neighbours: bool = False
@@ -50,10 +52,12 @@ def outlines(root: Any, view_manager: Any, depth: Depth) -> Any:
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     kinds: dict[Any, list[str]] = {
-        vim.VirtualMachine: ["name", "runtime.host"],
+        vim.VirtualMachine: ["name"],
         vim.HostSystem: HOST_PATHS,
         vim.ComputeResource: ["name"],
     }
+    if depth.clusters or depth.neighbours:
+        kinds[vim.VirtualMachine].append("runtime.host")
     if depth.uuids:
         kinds[vim.VirtualMachine].append("config.uuid")
     if depth.folders:
