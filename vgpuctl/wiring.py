@@ -15,7 +15,7 @@ from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.requests import Evict, PatchNode, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere.asking import Depth
@@ -102,7 +102,7 @@ class Connection:
                 return patch_node(self._client, request)
             case Evict():
                 return evict(self._client, request)
-            case SuspendVm(first=first) | ShutDownGuest(first=first) if first is not None:
+            case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 confirm(self._client, first)
         return vsphere_actions.send(self._session, request)
 

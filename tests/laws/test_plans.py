@@ -147,7 +147,7 @@ def test_every_sleeper_is_marked_and_every_waker_released(case: Case) -> None:
         node = after.worker(name).node
         assert node is not None
         if mine.awake:
-            assert Uncordon(name, "", None).done_in(after)
+            assert Uncordon(name, ()).done_in(after)
         else:
             assert MarkAsleep(name, wish.name).done_in(after)
             assert node.unschedulable

@@ -19,11 +19,10 @@ from tests.support.fleets import (
 )
 from vgpuctl.model.fleet import Power
 from vgpuctl.model.record import ASLEEP, Record
-from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Attach, Cordon, Label, missing_signs
-from vgpuctl.planning.wishes import label_wish, provision_wish, switch_wish
+from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
 
 SLEPT = Record(wish="night", state=ASLEEP, since="", cordoned=True, lease="L1", heartbeat="H1")
 
@@ -104,7 +103,11 @@ def test_a_node_is_truly_back_only_with_every_sign(inside: dict[str, object], mi
 def test_labels_tell_what_the_vm_carries_not_what_it_should() -> None:
     some = fleet(worker("a", HALF, on=False), worker("b", QUARTER, on=False), worker("c", on=False, vgpus=()))
     some = some.with_node("c", labels={LABEL: "v100-4q-4GB"})
-    labels = {step.worker: step.value for step in plan(some, label_wish(some, CATALOGUE)) if isinstance(step, Label)}
+    labels = {
+        step.worker: dict(step.labels)[LABEL]
+        for step in plan(some, label_wish(some, CATALOGUE))
+        if isinstance(step, Label)
+    }
     assert labels == {"a": "v100-8q-8GB", "b": "v100-4q-4GB", "c": None}
 
 
@@ -113,7 +116,7 @@ def test_provision_leaves_power_as_it_was() -> None:
         worker("off", HALF, on=False, profile=SMALL), worker("on", HALF, profile=SMALL), worker("right", QUARTER)
     )
     steps = {
-        name: [type(step).__name__ for step in plan(some, provision_wish(some, CATALOGUE, DrainOptions())).of(name)]
+        name: [type(step).__name__ for step in plan(some, provision_wish(some, CATALOGUE, Provisioning())).of(name)]
         for name in some.workers
     }
     assert steps["off"] == ["Attach"]
@@ -123,5 +126,5 @@ def test_provision_leaves_power_as_it_was() -> None:
 
 def test_a_vm_whose_memory_is_not_reserved_is_not_equipped() -> None:
     some = fleet(worker("a", on=False, memory_locked=False))
-    wish = provision_wish(some, CATALOGUE, DrainOptions())
+    wish = provision_wish(some, CATALOGUE, Provisioning())
     assert [type(step) for step in plan(some, wish)] == [Attach]

@@ -21,7 +21,7 @@ from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.refusals import refusals
-from vgpuctl.planning.wishes import provision_wish, switch_wish
+from vgpuctl.planning.wishes import Provisioning, provision_wish, switch_wish
 
 
 def test_the_missions_night_is_not_refused() -> None:
@@ -70,7 +70,7 @@ def test_a_running_vm_without_a_node_is_not_suspended() -> None:
 
 def test_a_suspended_vm_keeps_its_devices() -> None:
     some = fleet(worker("worker-1", HALF, power=Power.SUSPENDED, profile="v100-4q-4GB"))
-    wish = provision_wish(some, CATALOGUE, DrainOptions())
+    wish = provision_wish(some, CATALOGUE, Provisioning())
     (refusal,) = refusals(some, wish)
     assert "suspended" in refusal.message
 

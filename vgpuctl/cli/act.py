@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vgpuctl.files import Files
     from vgpuctl.operations import MakeFormer, MakeWish, Operation, Prospect
     from vgpuctl.settings import Flags
+    from vgpuctl.vsphere.asking import Depth
     from vgpuctl.wiring import Connection
 
 
@@ -41,14 +42,16 @@ class Order:
     former: MakeFormer | None
     nothing: Callable[[Prospect], str]
     done: Callable[[Prospect, Report], str]
+    depth: Depth | None = None
 
 
 def act(manner: Manner, order: Callable[[Files], Order]) -> None:
     """Ends the process with the code that tells how it went."""
     with explained(debug=manner.debug):
         files = read(manner.flags)
-        with connected(manner.flags, files) as connection:
-            code = _act(manner, order(files), connection)
+        found = order(files)
+        with connected(manner.flags, files, found.depth) as connection:
+            code = _act(manner, found, connection)
         raise typer.Exit(int(code))
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vgpuctl.cli.paper import Paper
     from vgpuctl.files import Files
     from vgpuctl.settings import Flags
+    from vgpuctl.vsphere.asking import Depth
     from vgpuctl.wiring import Connection
 
 
@@ -67,13 +68,13 @@ def read(flags: Flags) -> Files:
 
 
 @contextmanager
-def connected(flags: Flags, files: Files) -> Iterator[Connection]:
+def connected(flags: Flags, files: Files, depth: Depth | None = None) -> Iterator[Connection]:
     """Both servers, first looked at. A server that does not answer is given a little time, visibly."""
     from vgpuctl.settings import settings  # noqa: PLC0415
     from vgpuctl.wiring import Connection  # noqa: PLC0415
 
     found = settings(flags)
-    connection = Connection(found, files.catalogue)
+    connection = Connection(found, files.catalogue, depth)
     _open(connection, found.connect_s)
     try:
         yield connection

@@ -11,6 +11,7 @@ from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
 from vgpuctl.planning.steps import Cordon, Drain, Label, MarkAsleep, PowerOn, Suspend, Uncordon
+from vgpuctl.planning.steps.labels import wrong as wrong_labels
 
 PODS_SHOWN = 3
 
@@ -70,8 +71,13 @@ def _words(prospect: Prospect, step: Step) -> str:
             return f"drain {count(len(pods), 'pod')} ({names})"
         case PowerOn():
             return f"{_needs(prospect, step)}{step.describe()}"
-        case Uncordon(value=value) if value:
-            return f"label {value} → uncordon"
+        case Uncordon(labels=labels):
+            profile = dict(labels).get(prospect.wish.catalogue.label)
+            return f"label {profile} → uncordon" if profile else "uncordon"
+        case Label(labels=labels):
+            node = prospect.fleet.worker(step.worker).node
+            wrong = wrong_labels(node, labels) if node else {}
+            return ", ".join(f"{key}={value}" if value else f"remove {key}" for key, value in wrong.items())
         case _:
             return step.describe()
 

@@ -54,6 +54,7 @@ def command(
 
 def order_of(files: Files, shift: str, name: str | None) -> Order:
     from vgpuctl.planning.wishes import former_wish, switch_wish  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
 
     timetable = files.timetable_of(shift, name)
 
@@ -65,4 +66,5 @@ def order_of(files: Files, shift: str, name: str | None) -> Order:
         former=former_wish,
         nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,
+        depth=Depth(neighbours=True),
     )

@@ -9,7 +9,7 @@ STEP_WORDS = {
     "Drain": ("draining", "drained"),
     "Suspend": ("suspending", "suspended"),
     "ShutDown": ("shutting down", "shut down"),
-    "Attach": ("attaching", "attached"),
+    "Attach": ("changing its vGPUs", "changed"),
     "PowerOn": ("starting", "started"),
     "WaitBack": ("coming back", "ready"),
     "Label": ("labelling", "labelled"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.model.fleet import Budget, Fleet, Task, Worker
 from vgpuctl.model.plan import Step
-from vgpuctl.model.requests import Evict, Request
+from vgpuctl.model.requests import Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import asks_budgets
 from vgpuctl.planning.laws import broken_by
@@ -67,7 +67,8 @@ class Look:
         self.waits[step.name] = why_not or step.waits_for(self.fleet)
         if why_not:
             return
-        for request in step.requests(self.fleet, self.moment.utc):
+        due_for_s = self.moment.now_s - self.memory.due_since.get(step.name, self.moment.now_s)
+        for request in step.overdue(self.fleet, due_for_s) or step.requests(self.fleet, self.moment.utc):
             self._consider(step, request)
 
     def _why_not(self, step: Step, worker: Worker) -> str:
@@ -97,7 +98,7 @@ class Look:
         return attempt is not None and not failed(attempt, worker)
 
     def _consider(self, step: Step, request: Request) -> None:
-        key = f"{step.name}/{request.pod.uid if isinstance(request, Evict) else ''}"
+        key = f"{step.name}/{_part(request)}"
         if not self._may_send(key, step) or not self._budget_allows(request):
             return
         if why := broken_by(request, self.fleet):
@@ -136,6 +137,16 @@ def task_of(attempt: Attempt, worker: Worker) -> Task | None:
 def failed(attempt: Attempt, worker: Worker) -> bool:
     task = task_of(attempt, worker)
     return bool(attempt.error) or (task is not None and task.fault is not None)
+
+
+def _part(request: Request) -> str:
+    """What tells the requests of one step apart."""
+    match request:
+        case Evict(pod=pod):
+            return pod.uid
+        case PowerOffVm():
+            return "power-off"
+    return ""
 
 
 def _budget_key(budget: Budget) -> tuple[str, str]:

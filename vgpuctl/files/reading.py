@@ -84,26 +84,31 @@ class Reading:
     def seconds(self, value: Any, key: str, default: float) -> float:
         if value is None:
             return default
-        match = _DURATION.fullmatch(str(value))
-        if match is None:
+        seconds = seconds_of(str(value))
+        if seconds is None:
             self.wrong(key, f"{value!r} is no duration, such as 90s, 10m or 1h")
-            return default
-        return float(match.group(1)) * _UNITS[match.group(2)]
+        return default if seconds is None else seconds
 
     def names(self, patterns: tuple[str, ...], key: str) -> Names:
         """Names, ranges and globs; those that are none of these are told and left out."""
-        good = tuple(pattern for pattern in patterns if 0 < _size(pattern) <= MAX_WORKERS)
+        good = tuple(pattern for pattern in patterns if size_of(pattern))
         for pattern in set(patterns) - set(good):
             self.wrong(key, f"{pattern!r} is no VM name such as worker-1, range such as worker-[1-4] or glob as gpu-*")
         return Names(good)
 
 
-def _size(pattern: str) -> int:
-    """How many names a pattern stands for; 0 where it is none."""
+def seconds_of(text: str) -> float | None:
+    """`90s`, `10m`, `1h`; a plain number is seconds."""
+    match = _DURATION.fullmatch(text)
+    return float(match.group(1)) * _UNITS[match.group(2)] if match else None
+
+
+def size_of(pattern: str) -> int:
+    """How many names a pattern stands for; 0 where it is none, or too many."""
     size = int(bool(_NAME_CHARACTERS.fullmatch(RANGE.sub("0", pattern))))
     for first, last in RANGE.findall(pattern):
         size *= max(0, int(last) - int(first) + 1) if len(first) < 10 and len(last) < 10 else 0
-    return size
+    return size if size <= MAX_WORKERS else 0
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

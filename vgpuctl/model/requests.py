@@ -49,6 +49,16 @@ class SuspendVm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShutDownGuest:
+    """`or_power_off`: where no tools answer in the guest, power the VM off."""
+
+    worker: str
+    vm: str
+    first: Confirm | None = None
+    or_power_off: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOffVm:
     worker: str
     vm: str
     first: Confirm | None = None
@@ -62,11 +72,15 @@ class PowerOnVm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachVgpus:
-    """Replace all vGPUs of a powered-off VM by these, in one reconfigure, with all its memory reserved."""
+    """Replace all vGPUs of a powered-off VM by these, in one reconfigure, with all its memory reserved.
+
+    `mmio_gib`: the address space that their cards need; 0 leaves the VM's settings alone.
+    """
 
     worker: str
     vm: str
     vgpus: tuple[str, ...]
+    mmio_gib: int = 0
 
 
-Request = PatchNode | Evict | SuspendVm | ShutDownGuest | PowerOnVm | AttachVgpus
+Request = PatchNode | Evict | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus

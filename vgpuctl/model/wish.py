@@ -21,11 +21,16 @@ class WorkerWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
+    """`max_unavailable`: how many workers may be out at once; None: as many as there are. `power_off_after_s`: how long
+    a guest may take to shut down before its VM is powered off; None: it is never powered off."""
+
     name: str
     catalogue: Catalogue
     workers: Mapping[str, WorkerWish]
     awake_before: frozenset[str] = frozenset()
     drain: DrainOptions = field(default_factory=DrainOptions)
+    max_unavailable: int | None = None
+    power_off_after_s: float | None = None
 
     def only(self, workers: Iterable[str]) -> Wish:
         """The same wish for some of the workers."""

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 from vgpuctl.model.fleet import Fleet, Host
-from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import (
+    AttachVgpus,
+    Evict,
+    PatchNode,
+    PowerOffVm,
+    PowerOnVm,
+    Request,
+    ShutDownGuest,
+    SuspendVm,
+)
 from vgpuctl.planning.cards import card_gib, most, size_of
 from vgpuctl.planning.drain import asks_budgets, pods_to_move
 from vgpuctl.planning.placement import loads_without, may_choose
@@ -14,7 +23,7 @@ from vgpuctl.planning.placement import loads_without, may_choose
 def broken_by(request: Request, fleet: Fleet) -> str:
     """The law that this write would break in this world; "" when it breaks none."""
     match request:
-        case SuspendVm() | ShutDownGuest():
+        case SuspendVm() | ShutDownGuest() | PowerOffVm():
             return _law_1(fleet, request.worker)
         case PowerOnVm():
             return _law_2(fleet, request.worker)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.planning.labels import labels_of
 from vgpuctl.planning.releases import releases
 from vgpuctl.planning.steps import (
     Attach,
@@ -22,28 +23,34 @@ from vgpuctl.planning.steps import (
     WaitBack,
     equipped,
 )
+from vgpuctl.planning.waves import in_order, in_waves, units
 
 
 def plan(fleet: Fleet, wish: Wish) -> Plan:
     """The steps that are still missing between the fleet and the wish."""
-    steps: list[Step] = []
+    ladders: dict[str, list[Step]] = {}
     needs: dict[str, frozenset[str]] = {}
     for host, names in _by_host(fleet, wish).items():
-        ladders = {name: ladder(fleet, wish, fleet.workers[name]) for name in names}
-        for rungs in ladders.values():
+        mine = {name: ladder(fleet, wish, fleet.worker(name)) for name in names}
+        for rungs in mine.values():
             _climb(rungs, needs)
-        for waker, stops in releases(fleet, host, ladders).items():
+        for waker, stops in releases(fleet, host, mine).items():
             needs[f"PowerOn/{waker}"] |= stops
-        steps += _from_the_top(ladders.values())
+        ladders |= mine
+    waves = units(fleet, ladders, needs) if wish.max_unavailable else []
+    if wish.max_unavailable:
+        in_waves(waves, ladders, needs, wish.max_unavailable)
+    steps = tuple(in_order(waves, ladders))
     _all_cordons_before_any_drain(steps, needs)
-    return Plan(tuple(sorted(steps, key=lambda step: not isinstance(step, Cordon))), needs)
+    return Plan(steps, needs)
 
 
-def _all_cordons_before_any_drain(steps: list[Step], needs: dict[str, frozenset[str]]) -> None:
-    """Else a pod that leaves one worker could land on another that is about to leave, and would be evicted again."""
-    cordons = frozenset(step.name for step in steps if isinstance(step, Cordon))
+def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[str, frozenset[str]]) -> None:
+    """Else a pod that leaves one worker could land on another that is about to leave, and would be evicted again.
+    A later wave's cordons come when it is its turn."""
+    cordons = frozenset(step.name for step in steps if isinstance(step, Cordon) and not needs[step.name])
     for step in steps:
-        if isinstance(step, Drain):
+        if isinstance(step, Drain) and needs[step.name] <= cordons:
             needs[step.name] = cordons
 
 
@@ -62,17 +69,6 @@ def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
         below = frozenset({step.name})
 
 
-def _from_the_top(ladders: Iterable[list[Step]]) -> list[Step]:
-    """An order in which the steps may be done one by one: all that leads up to a power-on, then the rest."""
-    first: list[Step] = []
-    second: list[Step] = []
-    for rungs in ladders:
-        start = next((i for i, step in enumerate(rungs) if isinstance(step, PowerOn)), len(rungs))
-        first += rungs[:start]
-        second += rungs[start:]
-    return first + second
-
-
 def ladder(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
     """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do."""
     missing: list[Step] = []
@@ -85,12 +81,12 @@ def ladder(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
 
 
 def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
-    name, mine, key = worker.name, wish.workers[worker.name], wish.catalogue.label
+    name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, _former(fleet, wish, worker))
         yield Drain(name, wish.drain)
-        yield ShutDown(name) if wrong else Suspend(name)
+        yield ShutDown(name, wish.power_off_after_s) if wrong else Suspend(name)
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:
@@ -98,9 +94,9 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     if mine.awake:
         yield PowerOn(name, resume=worker.power is Power.SUSPENDED)
         yield WaitBack(name)
-        yield Uncordon(name, key, _label_value(wish, worker, mine))
+        yield Uncordon(name, _labels(fleet, wish, worker, mine))
     if mine.label:
-        yield Label(name, key, _label_value(wish, worker, mine))
+        yield Label(name, _labels(fleet, wish, worker, mine))
 
 
 def _former(fleet: Fleet, wish: Wish, worker: Worker) -> tuple[str, ...]:
@@ -108,7 +104,7 @@ def _former(fleet: Fleet, wish: Wish, worker: Worker) -> tuple[str, ...]:
     return tuple(sorted(w.name for w in fleet.on_host(worker.host) if w.name in wish.awake_before))
 
 
-def _label_value(wish: Wish, worker: Worker, mine: WorkerWish) -> str | None:
+def _labels(fleet: Fleet, wish: Wish, worker: Worker, mine: WorkerWish) -> tuple[tuple[str, str | None], ...]:
     """Labels tell what the VM carries, or will carry once it has been changed."""
     carries = mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus
-    return wish.catalogue.carried(carries)
+    return tuple(labels_of(fleet, wish.catalogue, worker, carries).items())

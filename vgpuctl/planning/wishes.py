@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import DrainOptions, Timetable
 from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.planning.steps import equipped
 
 PROVISION = "provision"
 
@@ -22,14 +24,37 @@ def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift:
     return replace(wish, awake_before=_awake_before(fleet, wish))
 
 
-def provision_wish(fleet: Fleet, catalogue: Catalogue, drain: DrainOptions) -> Wish:
-    """Every worker with its profile's devices, and in the power state in which it was found."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provisioning:
+    """How provisioning goes about it. `profile`: one for all that are selected, instead of the files' word."""
+
+    only: Names | None = None
+    profile: str | None = None
+    drain: DrainOptions = field(default_factory=DrainOptions)
+    max_unavailable: int | None = None
+    power_off_after_s: float | None = None
+
+
+def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wish:
+    """Every selected worker with its profile's devices, and in the power state in which it was found."""
     workers = {
-        worker.name: WorkerWish(vgpus=_profile_of(worker, catalogue), change=True, awake=_to_give_back(worker))
+        worker.name: WorkerWish(
+            vgpus=(vgpus := catalogue.profile(how.profile or worker.profile).vgpus),
+            change=True,
+            awake=_to_give_back(worker, vgpus),
+        )
         for worker in fleet.workers.values()
+        if how.only is None or worker.name in how.only
     }
-    wish = Wish(name=PROVISION, catalogue=catalogue, workers=workers, drain=drain)
-    return replace(wish, awake_before=frozenset(name for name, mine in workers.items() if mine.awake))
+    return Wish(
+        name=PROVISION,
+        catalogue=catalogue,
+        workers=workers,
+        awake_before=frozenset(name for name, mine in workers.items() if mine.awake),
+        drain=how.drain,
+        max_unavailable=how.max_unavailable,
+        power_off_after_s=how.power_off_after_s,
+    )
 
 
 def label_wish(fleet: Fleet, catalogue: Catalogue) -> Wish:
@@ -51,12 +76,12 @@ def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
     return catalogue.profile(worker.profile).vgpus
 
 
-def _to_give_back(worker: Worker) -> bool | None:
-    """On now, or on before an earlier provision was cut short."""
+def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
+    """On now and about to be stopped, or on before an earlier provision was cut short. Others' power is left alone."""
     record = worker.node.record if worker.node else None
     cut_short = record is not None and record.wish == PROVISION and worker.name in record.awake_before
-    changing = worker.on or cut_short
-    return True if changing else None
+    stopping = worker.on and not equipped(worker, vgpus)
+    return True if stopping or cut_short else None
 
 
 def _awake_before(fleet: Fleet, wish: Wish) -> frozenset[str]:

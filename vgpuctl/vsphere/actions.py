@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from vgpuctl.engine.ports import Answer
-from vgpuctl.model.requests import AttachVgpus, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import AttachVgpus, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.vsphere.faults import translated
 from vgpuctl.vsphere.session import Session
 from vgpuctl.vsphere.views import vgpu_devices
 
-VmRequest = SuspendVm | PowerOnVm | ShutDownGuest | AttachVgpus
+VmRequest = SuspendVm | PowerOnVm | ShutDownGuest | PowerOffVm | AttachVgpus
 
 
 def send(session: Session, request: VmRequest) -> Answer:
@@ -23,18 +23,33 @@ def send(session: Session, request: VmRequest) -> Answer:
             case PowerOnVm():
                 task = vm.PowerOnVM_Task()
             case AttachVgpus():
-                task = vm.ReconfigVM_Task(_devices(vm, request.vgpus))
+                task = vm.ReconfigVM_Task(_equipment(vm, request))
+            case PowerOffVm():
+                task = vm.PowerOffVM_Task()
             case ShutDownGuest():
-                vm.ShutdownGuest()
-                return Answer()
-    return Answer(task=task._moId)
+                task = _shut_down(vm, or_power_off=request.or_power_off)
+    return Answer(task=task._moId if task is not None else None)
 
 
-def _devices(vm: Any, wanted: tuple[str, ...]) -> Any:
+def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
+    """The guest is asked; that it heard is all that is answered. Where nobody is there to hear, power may be cut."""
+    try:
+        vm.ShutdownGuest()
+    except _types().fault.ToolsUnavailable:
+        if or_power_off:
+            return vm.PowerOffVM_Task()
+        raise
+    return None
+
+
+def _equipment(vm: Any, request: AttachVgpus) -> Any:
     """Wrong vGPUs out and the wanted ones in, in one change. Memory must be reserved for a vGPU to start."""
-    vim = _types()
+    vim, wanted = _types(), request.vgpus
     present = vgpu_devices(vm.config.hardware.device)
     spec = vim.vm.ConfigSpec(memoryReservationLockedToMax=True if wanted else None)
+    if request.mmio_gib:
+        said = {"pciPassthru.use64bitMMIO": "TRUE", "pciPassthru.64bitMMIOSizeGB": str(request.mmio_gib)}
+        spec.extraConfig = [vim.option.OptionValue(key=key, value=value) for key, value in said.items()]
     if sorted(device.backing.vgpu for device in present) != sorted(wanted):
         change = vim.vm.device.VirtualDeviceSpec
         spec.deviceChange = [

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.fleet import Fleet, Mmio, Worker
 from vgpuctl.model.requests import AttachVgpus, Request
+from vgpuctl.planning.mmio import mmio_needed
 from vgpuctl.planning.steps.rung import Rung
 
 
 @dataclass(frozen=True, slots=True)
 class Attach(Rung):
-    """Give a powered-off VM these vGPUs instead of those it has."""
+    """Give a powered-off VM these vGPUs instead of those it has, and all that they need of it."""
 
     vgpus: tuple[str, ...]
     verb: ClassVar[str] = "attach"
@@ -25,12 +26,24 @@ class Attach(Rung):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
-        return (AttachVgpus(worker=worker.name, vm=worker.vm, vgpus=self.vgpus),)
+        wider = 0 if _addressable(worker.mmio, self.vgpus) else mmio_needed(self.vgpus)
+        return (AttachVgpus(worker=worker.name, vm=worker.vm, vgpus=self.vgpus, mmio_gib=wider),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_worker(self.worker, vgpus=self.vgpus, memory_locked=True)
+        known = fleet.worker(self.worker).mmio
+        if known is not None and not _addressable(known, self.vgpus):
+            known = Mmio(efi=known.efi, use_64bit=True, size_gib=mmio_needed(self.vgpus))
+        return fleet.with_worker(self.worker, vgpus=self.vgpus, memory_locked=True, mmio=known)
 
 
 def equipped(worker: Worker, vgpus: tuple[str, ...]) -> bool:
-    """Does the VM carry exactly these vGPUs, with all its memory reserved as they need it?"""
-    return sorted(worker.vgpus) == sorted(vgpus) and (worker.memory_locked or not vgpus)
+    """Does the VM carry exactly these vGPUs, with all that they need of it?"""
+    if sorted(worker.vgpus) != sorted(vgpus):
+        return False
+    return not vgpus or (worker.memory_locked and _addressable(worker.mmio, vgpus))
+
+
+def _addressable(mmio: Mmio | None, vgpus: tuple[str, ...]) -> bool:
+    """Are its address settings wide enough? Where nobody asked for them, they are taken to be."""
+    needed = mmio_needed(vgpus)
+    return mmio is None or not needed or (mmio.use_64bit and mmio.size_gib >= needed)

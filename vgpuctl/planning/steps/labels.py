@@ -1,46 +1,50 @@
-"""The last rung: the label is made true, and what is ours is taken off the node."""
+"""The last rung: the labels are made true, and what is ours is taken off the node."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.requests import PatchNode, Request
 from vgpuctl.planning.steps.rung import Rung, node_of
 
 
 @dataclass(frozen=True, slots=True)
 class Label(Rung):
-    """Say which profile the VM really carries; an empty value takes the label off."""
+    """Say what the VM really carries; None takes a label off."""
 
-    key: str
-    value: str | None
+    labels: tuple[tuple[str, str | None], ...]
 
     def describe(self) -> str:
-        return f"label {self.key}={self.value}" if self.value else f"remove label {self.key}"
+        return ", ".join(f"label {key}={value}" if value else f"remove label {key}" for key, value in self.labels)
 
     def done_in(self, fleet: Fleet) -> bool:
         node = fleet.worker(self.worker).node
-        return node is None or node.labels.get(self.key) == self.value
+        return node is None or not wrong(node, self.labels)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        return (PatchNode(node=node_of(fleet, self.worker).name, labels={self.key: self.value}),)
+        node = node_of(fleet, self.worker)
+        return (PatchNode(node=node.name, labels=wrong(node, self.labels)),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         node = fleet.worker(self.worker).node
         if node is None:
             return fleet
-        others = {key: value for key, value in node.labels.items() if key != self.key}
-        return fleet.with_node(self.worker, labels=others if self.value is None else others | {self.key: self.value})
+        said = {**node.labels, **dict(self.labels)}
+        return fleet.with_node(self.worker, labels={key: value for key, value in said.items() if value is not None})
+
+
+def wrong(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[str, str | None]:
+    """Those that the node does not bear so."""
+    return {key: value for key, value in labels if node.labels.get(key) != value}
 
 
 @dataclass(frozen=True, slots=True)
 class Uncordon(Rung):
-    """Take our record off, and our cordon with it; the label is made true in the same patch. Another's cordon stays."""
+    """Take our record off, and our cordon with it; in the same patch the labels are made true. Others' cordons stay."""
 
-    key: str
-    value: str | None
+    labels: tuple[tuple[str, str | None], ...]
     verb: ClassVar[str] = "uncordon"
 
     def done_in(self, fleet: Fleet) -> bool:
@@ -50,7 +54,7 @@ class Uncordon(Rung):
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
         ours = node.record is not None and node.record.cordoned
-        labels = {self.key: self.value}
+        labels = wrong(node, self.labels)
         patch = PatchNode.recording(
             node.name, None, labels=labels, unschedulable=False if ours else None, version=node.version
         )
@@ -61,5 +65,5 @@ class Uncordon(Rung):
         if node is None:
             return fleet
         ours = node.record is not None and node.record.cordoned
-        fleet = Label(self.worker, self.key, self.value).applied_to(fleet)
+        fleet = Label(self.worker, self.labels).applied_to(fleet)
         return fleet.with_node(self.worker, record=None, unschedulable=node.unschedulable and not ours)

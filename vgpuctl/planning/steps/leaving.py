@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.record import ASLEEP, LEAVING, Record
-from vgpuctl.model.requests import Confirm, Evict, PatchNode, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import Confirm, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.planning.drain import asks_budgets, must_leave, objection, pods_to_move
 from vgpuctl.planning.steps.rung import Rung, node_of
@@ -95,18 +95,37 @@ class Suspend(Rung):
 
 @dataclass(frozen=True, slots=True)
 class ShutDown(Rung):
-    """Ask the guest to shut down; its devices may be changed afterwards."""
+    """Ask the guest to shut down; its devices may be changed afterwards. Where it is allowed, a guest that takes longer
+    than `power_off_after_s`, or cannot be asked, is powered off."""
 
+    power_off_after_s: float | None = None
     verb: ClassVar[str] = "shut down"
-    deadline_s: ClassVar[float] = 600.0
     effect_s: ClassVar[float] = 600.0
+
+    @property
+    def deadline_s(self) -> float:  # type: ignore[override]
+        return 600.0 + (self.power_off_after_s or 0.0)
+
+    def describe(self) -> str:
+        after = self.power_off_after_s
+        return "shut down" if after is None else f"shut down (power off after {after:.0f} s)"
+
+    def waits_for(self, fleet: Fleet) -> str:
+        return "its guest shuts down"
 
     def done_in(self, fleet: Fleet) -> bool:
         return not fleet.worker(self.worker).on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
-        return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=_confirm(worker)),)
+        may_power_off = self.power_off_after_s is not None
+        return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=_confirm(worker), or_power_off=may_power_off),)
+
+    def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
+        if self.power_off_after_s is None or due_for_s < self.power_off_after_s:
+            return ()
+        worker = fleet.worker(self.worker)
+        return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker)),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         return fleet.with_worker(self.worker, power=Power.OFF)

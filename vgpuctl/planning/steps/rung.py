@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vgpuctl.model.fleet import Fleet, Node
+from vgpuctl.model.requests import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class Rung:
 
     def waits_for(self, fleet: Fleet) -> str:
         return ""
+
+    def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
+        """What is asked besides once a step has been due for so long; most steps know nothing more to ask."""
+        return ()
 
 
 def node_of(fleet: Fleet, worker: str) -> Node:

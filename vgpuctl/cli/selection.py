@@ -1,0 +1,60 @@
+"""What people say on the command line about workers, numbers and times, understood or told plainly."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from vgpuctl.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from vgpuctl.model.fleet import Fleet
+    from vgpuctl.model.names import Names
+
+
+def names(patterns: list[str] | None) -> Names | None:
+    """Names, ranges and globs; None where nobody was named, which means everybody."""
+    from vgpuctl.files.reading import size_of  # noqa: PLC0415
+    from vgpuctl.model.names import Names  # noqa: PLC0415
+
+    for pattern in patterns or ():
+        if not size_of(pattern):
+            raise UsageError(f"{pattern!r} is no worker's name, range such as worker-[1-4], or glob such as 'gpu-*'.")
+    return Names(tuple(patterns)) if patterns else None
+
+
+def known_workers(fleet: Fleet, wanted: Names | None) -> None:
+    """Every name that is written out must be a worker, and every glob must mean somebody."""
+    from vgpuctl.files.reading import nearest  # noqa: PLC0415
+
+    if wanted is None:
+        return
+    for name in wanted.plain:
+        if name in fleet.missing:
+            raise UsageError(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
+        if name not in fleet.workers:
+            raise UsageError(
+                f"There is no worker {name}{nearest(name, fleet.workers) or '.'}",
+                hint="Workers are the VMs that profiles.yaml names. See: vgpuctl status",
+            )
+    if not wanted.of(fleet.workers):
+        raise UsageError(f"No worker is called {' or '.join(wanted.patterns)}.", hint="See: vgpuctl status")
+
+
+def at_most(text: str, of: int) -> int:
+    """`2`, or `25%` of so many, at least one."""
+    match = re.fullmatch(r"(\d{1,6})(%?)", text.strip())
+    if match is None or int(match.group(1)) == 0 or (match.group(2) and int(match.group(1)) > 100):
+        raise UsageError(f"--max-unavailable {text} is neither a number from 1 nor a share such as 25%.")
+    number = int(match.group(1))
+    return max(1, math.floor(of * number / 100)) if match.group(2) else number
+
+
+def duration_s(text: str, option: str) -> float:
+    from vgpuctl.files.reading import seconds_of  # noqa: PLC0415
+
+    found = seconds_of(text)
+    if found is None:
+        raise UsageError(f"{option} {text} is no duration, such as 90s, 10m or 1h.")
+    return found

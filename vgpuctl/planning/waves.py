@@ -1,0 +1,85 @@
+"""Waves: no more than so many workers are out at once. Workers that need each other's cards go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.plan import Step
+from vgpuctl.planning.steps import Cordon, PowerOn, ShutDown, Suspend, Uncordon
+
+Ladders = Mapping[str, list[Step]]
+Needs = dict[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Workers that must be out together, because some of them start on cards that others leave."""
+
+    workers: tuple[str, ...]
+    begun: bool
+
+
+def goes_out(rungs: Iterable[Step]) -> bool:
+    """Is this a worker that pods could use, but for us?"""
+    return any(isinstance(step, Cordon | Suspend | ShutDown | Uncordon) for step in rungs)
+
+
+def units(fleet: Fleet, ladders: Ladders, needs: Mapping[str, frozenset[str]]) -> list[Unit]:
+    """Those that have begun come first, so that a repeated plan goes on where it was."""
+    leader = {name: name for name, rungs in ladders.items() if goes_out(rungs)}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            name = leader[name]
+        return name
+
+    for name in leader:
+        for stop in needs.get(f"PowerOn/{name}", ()):
+            other = stop.rpartition("/")[2]
+            if other in leader:
+                leader[find(name)] = find(other)
+    groups: dict[str, list[str]] = {}
+    for name in leader:
+        groups.setdefault(find(name), []).append(name)
+    found = [Unit(tuple(group), any(_begun(fleet.worker(name)) for name in group)) for group in groups.values()]
+    return sorted(found, key=lambda unit: not unit.begun)
+
+
+def _begun(worker: Worker) -> bool:
+    return worker.node is not None and worker.node.record is not None
+
+
+def in_waves(found: list[Unit], ladders: Ladders, needs: Needs, at_most: int) -> None:
+    """Each unit takes as many lanes as it has workers, and waits for those who were in these lanes before."""
+    lanes: list[Unit | None] = [None] * at_most
+    place = 0
+    for unit in found:
+        taken = {(place + n) % at_most for n in range(min(len(unit.workers), at_most))}
+        place = (place + len(taken)) % at_most
+        before = {name for lane in taken if (earlier := lanes[lane]) for name in earlier.workers}
+        for lane in taken:
+            lanes[lane] = unit
+        if not unit.begun:
+            ends = frozenset(ladders[name][-1].name for name in before)
+            for name in unit.workers:
+                needs[ladders[name][0].name] |= ends
+
+
+def in_order(found: list[Unit], ladders: Ladders) -> Iterator[Step]:
+    """Steps one by one: who goes out nowhere, then unit after unit."""
+    out = {name for unit in found for name in unit.workers}
+    yield from from_the_top(rungs for name, rungs in ladders.items() if name not in out)
+    for unit in found:
+        yield from from_the_top(ladders[name] for name in unit.workers)
+
+
+def from_the_top(ladders: Iterable[list[Step]]) -> list[Step]:
+    """First all cordons, then what leads up to the power-ons, then the rest."""
+    parts: tuple[list[Step], list[Step], list[Step]] = ([], [], [])
+    for rungs in ladders:
+        start = next((i for i, step in enumerate(rungs) if isinstance(step, PowerOn)), len(rungs))
+        for number, step in enumerate(rungs):
+            parts[0 if isinstance(step, Cordon) else 1 if number < start else 2].append(step)
+    return [*parts[0], *parts[1], *parts[2]]
