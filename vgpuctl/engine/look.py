@@ -74,6 +74,8 @@ class Look:
     def _why_not(self, step: Step, worker: Worker) -> str:
         if self.fleet.stale:
             return f"{' and '.join(self.fleet.stale)} cannot be heard"
+        if worker.doubts:
+            return worker.doubts[0]
         if worker.busy_with is not None:
             return f"vCenter is at work on it ({worker.busy_with.kind})"
         if self._asked_otherwise(step):

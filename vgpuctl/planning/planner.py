@@ -31,18 +31,25 @@ def plan(fleet: Fleet, wish: Wish) -> Plan:
     ladders: dict[str, list[Step]] = {}
     needs: dict[str, frozenset[str]] = {}
     for host, names in _by_host(fleet, wish).items():
-        mine = {name: ladder(fleet, wish, fleet.worker(name)) for name in names}
-        for rungs in mine.values():
-            _climb(rungs, needs)
-        for waker, stops in releases(fleet, host, mine).items():
-            needs[f"PowerOn/{waker}"] |= stops
-        ladders |= mine
+        ladders |= climb(fleet, wish, host, names, needs)
     waves = units(fleet, ladders, needs) if wish.max_unavailable else []
     if wish.max_unavailable:
         in_waves(waves, ladders, needs, wish.max_unavailable)
     steps = tuple(in_order(waves, ladders))
     _all_cordons_before_any_drain(steps, needs)
     return Plan(steps, needs)
+
+
+def climb(
+    fleet: Fleet, wish: Wish, host: str, names: Iterable[str], needs: dict[str, frozenset[str]]
+) -> dict[str, list[Step]]:
+    """The ladders of one host's workers; what each rung needs first goes into `needs`."""
+    ladders = {name: ladder(fleet, wish, fleet.worker(name)) for name in names}
+    for rungs in ladders.values():
+        _climb(rungs, needs)
+    for waker, stops in releases(fleet, host, ladders).items():
+        needs[f"PowerOn/{waker}"] |= stops
+    return ladders
 
 
 def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[str, frozenset[str]]) -> None:

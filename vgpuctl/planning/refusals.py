@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vgpuctl.model.fleet import Fleet, Host, Power, Worker
-from vgpuctl.model.plan import Refusal
+from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import leaving_pods, objection
+from vgpuctl.planning.fitness import unfit
 from vgpuctl.planning.placement import can_be_started, loads_without, needs_of
+from vgpuctl.planning.planner import climb, ladder
 from vgpuctl.planning.steps import equipped
+from vgpuctl.planning.waves import units
 
 
 def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
@@ -24,12 +27,47 @@ def _hosts(fleet: Fleet, wish: Wish) -> list[str]:
 def _against(fleet: Fleet, wish: Wish, host: str) -> Iterator[Refusal]:
     workers = [w for w in fleet.on_host(host) if w.name in wish.workers]
     for worker in workers:
+        yield from unfit(worker, fleet.hosts.get(host), _rungs_of_suspects(fleet, wish, worker))
         yield from _devices(wish, worker)
         if _stops(wish, worker):
             yield from _drain(wish, worker)
     if host in fleet.hosts:
         yield from _types(wish, fleet.hosts[host], workers)
         yield from _room(fleet, wish, fleet.hosts[host], workers)
+        yield from _together(fleet, wish, host, workers)
+
+
+def _together(fleet: Fleet, wish: Wish, host: str, workers: list[Worker]) -> Iterator[Refusal]:
+    """Workers that start on each other's cards are out at the same time, or none of them ever comes back."""
+    if not wish.max_unavailable:
+        return
+    needs: dict[str, frozenset[str]] = {}
+    ladders = climb(fleet, wish, host, [worker.name for worker in workers], needs)
+    for unit in units(fleet, ladders, needs):
+        if len(unit.workers) > wish.max_unavailable:
+            yield Refusal(
+                host,
+                f"{' '.join(unit.workers)} swap cards, so all {len(unit.workers)} must be out at once.",
+                hint=f"Allow it with --max-unavailable {len(unit.workers)}",
+            )
+
+
+def _rungs_of_suspects(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
+    """What would be done to a worker that something may speak against: to look twice at all of them would be dear."""
+    host = fleet.hosts.get(worker.host)
+    suspect = (
+        worker.doubts
+        or worker.managed_by
+        or worker.question
+        or worker.fixed_devices
+        or _bios(worker)
+        or (host and (host.maintenance or not host.connected or host.not_suspendable))
+    )
+    return ladder(fleet, wish, worker) if suspect else []
+
+
+def _bios(worker: Worker) -> bool:
+    return worker.mmio is not None and not worker.mmio.efi
 
 
 def _wrong(wish: Wish, worker: Worker) -> bool:
