@@ -13,7 +13,8 @@ from vgpuctl.model.plan import Plan
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
-from vgpuctl.planning.planner import may_start, plan
+from vgpuctl.planning.planner import plan
+from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import MarkAsleep, PowerOn, Uncordon
 from vgpuctl.planning.wishes import former_wish
 

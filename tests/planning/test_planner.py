@@ -22,7 +22,8 @@ from vgpuctl.model.fleet import Power
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.planning.planner import may_start, plan
+from vgpuctl.planning.planner import plan
+from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Attach, Cordon, Label, missing_signs
 from vgpuctl.planning.wishes import label_wish, provision_wish, switch_wish
 

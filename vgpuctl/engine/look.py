@@ -12,7 +12,7 @@ from vgpuctl.model.requests import Evict, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import asks_budgets
 from vgpuctl.planning.laws import broken_by
-from vgpuctl.planning.planner import may_start
+from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import PowerOn
 
 #: How long a budget may take to show an eviction that it allowed.
