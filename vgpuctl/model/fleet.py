@@ -247,6 +247,16 @@ class Fleet:
     def on_host(self, host: str) -> tuple[Worker, ...]:
         return self._by_host.get(host, ())
 
+    @cached_property
+    def _strangers_by_host(self) -> Mapping[str, tuple[Stranger, ...]]:
+        found: dict[str, list[Stranger]] = {}
+        for stranger in self.strangers.values():
+            found.setdefault(stranger.host, []).append(stranger)
+        return {host: tuple(strangers) for host, strangers in found.items()}
+
+    def strangers_on(self, host: str) -> tuple[Stranger, ...]:
+        return self._strangers_by_host.get(host, ())
+
     def only_on(self, host: str) -> Fleet:
         """The same picture of one host alone."""
         return replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 
 from vgpuctl.model.fleet import Fleet, Host
 from vgpuctl.model.requests import (
@@ -15,9 +15,9 @@ from vgpuctl.model.requests import (
     ShutDownGuest,
     SuspendVm,
 )
-from vgpuctl.planning.cards import card_gib, most, size_of
 from vgpuctl.planning.drain import asks_budgets, pods_to_move
-from vgpuctl.planning.placement import loads_without, may_choose
+from vgpuctl.planning.placement import fits, needs_of
+from vgpuctl.planning.seating import Sitter, booked, likely, sitters, standing
 
 
 def broken_by(request: Request, fleet: Fleet) -> str:
@@ -42,11 +42,15 @@ def _law_1(fleet: Fleet, worker: str) -> str:
 
 
 def _law_2(fleet: Fleet, name: str) -> str:
+    """Only what is certain: in no way in which the others may sit is there any way to seat this VM."""
     worker = fleet.worker(name)
     host = fleet.hosts.get(worker.host)
-    loads = loads_without(fleet, host) if host else ()
-    blocked = [vgpu for vgpu in worker.vgpus if host and not may_choose(loads, vgpu)]
-    return f"law 2: no card of {worker.host} can hold {blocked[0]} for {name}" if blocked else ""
+    if host is None or not worker.vgpus:
+        return ""
+    ways = standing(host, sitters(fleet, host), [worker.vgpus]).ways
+    if any(fits(loads, needs_of([worker.vgpus])) for loads in ways):
+        return ""
+    return f"law 2: no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}"
 
 
 def _law_3(fleet: Fleet, patch: PatchNode) -> str:
@@ -69,12 +73,8 @@ def overfull(fleet: Fleet) -> list[str]:
     return [fault for host in fleet.hosts.values() for fault in _overfull_cards(fleet, host)]
 
 
-def _overfull_cards(fleet: Fleet, host: Host) -> list[str]:
-    faults = []
-    for card in host.cards:
-        vgpus = [v for name in card.holds if name in fleet.workers for v in fleet.worker(name).vgpus]
-        counts = Counter(size_of(vgpu, card) for vgpu in vgpus)
-        if len(counts) > 1:
-            faults.append(f"{card.pci_id} holds two sizes")
-        faults += [f"{card.pci_id} is overfull" for size, n in counts.items() if n > most(card_gib(card), size)]
-    return faults
+def _overfull_cards(fleet: Fleet, host: Host) -> Iterator[str]:
+    seated = [Sitter(name, vgpus, cards) for name, cards in booked(host).items() if (vgpus := fleet.vgpus_of(name))]
+    for card, load in zip(host.cards, likely(host, seated).loads, strict=True):
+        if not load.lawful():
+            yield f"{card.pci_id} holds more than it can: {' '.join(card.holds)}"

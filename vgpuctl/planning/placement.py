@@ -1,148 +1,149 @@
-"""Which cards have room, now and once the sleepers are gone. The card is vCenter's choice, so every choice counts."""
+"""What can be started on a host's cards. The card is vCenter's choice, so every choice it may make counts.
+
+It is a game: we choose who starts next, vCenter chooses the card. A wish is sound where we can win whatever it does.
+That the host's policy prefers one card to another is not built upon: the order of starts is nearly always enough.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from vgpuctl.model.fleet import Fleet, Host
-from vgpuctl.model.profiles import frame_gib
-from vgpuctl.planning.cards import card_gib, most, size_of
+from vgpuctl.planning.boards import type_of
+from vgpuctl.planning.cards import Load
 
-Needs = tuple[tuple[int, int], ...]
-"""(size in GiB, how many), largest first."""
+Vgpus = tuple[str, ...]
+"""What one VM carries."""
 
-_UNKNOWN = 1 << 20
+Needs = tuple[Vgpus, ...]
+"""VMs that have yet to start, the largest first."""
 
+Loads = tuple[Load, ...]
 
-@dataclass(frozen=True, slots=True, order=True)
-class Load:
-    """A card of `gib` with `count` vGPUs of `size` on it; an empty one has no size yet."""
+#: How many standings of the game are looked at before it counts as lost: rather refused than guessed.
+STANDINGS = 5000
 
-    gib: int
-    size: int = 0
-    count: int = 0
-
-    def room_for(self, size: int) -> int:
-        if self.count and self.size != size:
-            return 0
-        return max(0, most(self.gib, size) - self.count)
-
-    def with_one(self, size: int) -> Load:
-        return Load(self.gib, size, self.count + 1)
+_LARGE = 1 << 20
 
 
-def seats(fleet: Fleet, host: Host) -> Mapping[str, int]:
-    """Who sits on which card: power states count, the host's own books only say where."""
-    places = {name: index for index, card in enumerate(host.cards) for name in card.holds}
-    running = {w.name: w.vgpus for w in fleet.on_host(host.name) if w.on and w.vgpus}
-    seated = {name: places[name] for name in running if name in places}
-    loads = _loads(fleet, host, seated)
-    for name in sorted(running.keys() - seated.keys()):
-        # Lately started, and the host does not say where yet: assume the fullest card that takes it.
-        choices = may_choose(loads, running[name][0])
-        index = max(choices, key=lambda i: loads[i].count, default=0)
-        if host.cards:
-            seated[name] = index
-            loads = _loads(fleet, host, seated)
-    return seated
+def needs_of(vms: Iterable[Vgpus]) -> Needs:
+    return tuple(sorted((_largest_first(vgpus) for vgpus in vms if vgpus), key=_size, reverse=True))
 
 
-def loads_without(fleet: Fleet, host: Host, leaving: Iterable[str] = ()) -> tuple[Load, ...]:
-    """What the cards hold once `leaving` are gone."""
-    gone = set(leaving)
-    return _loads(fleet, host, {name: index for name, index in seats(fleet, host).items() if name not in gone})
+def _largest_first(vgpus: Iterable[str]) -> Vgpus:
+    return tuple(sorted(vgpus, key=lambda vgpu: _size((vgpu,)), reverse=True))
 
 
-def _loads(fleet: Fleet, host: Host, seated: Mapping[str, int]) -> tuple[Load, ...]:
-    loads = [Load(card_gib(card)) for card in host.cards]
-    strangers = [
-        (index, vgpu)
-        for index, card in enumerate(host.cards)
-        for name in card.holds
-        if name in fleet.strangers
-        for vgpu in fleet.strangers[name].vgpus
-    ]
-    ours = [(index, vgpu) for name, index in seated.items() for vgpu in fleet.workers[name].vgpus]
-    for index, vgpu in strangers + ours:
-        loads[index] = loads[index].with_one(size_of(vgpu, host.cards[index]))
-    return tuple(loads)
+def _size(vgpus: Vgpus) -> tuple[int, Vgpus]:
+    return sum(type_of(vgpu).gib or _LARGE for vgpu in vgpus), vgpus
 
 
-def needs_of(vgpus: Iterable[str]) -> Needs:
-    counts: dict[int, int] = {}
-    for vgpu in vgpus:
-        size = _size(vgpu)
-        counts[size] = counts.get(size, 0) + 1
-    return tuple(sorted(counts.items(), reverse=True))
-
-
-def _size(vgpu: str) -> int:
-    """A vGPU whose name says no size fits on no card that we know of: better refused than guessed."""
-    return frame_gib(vgpu) or _UNKNOWN
-
-
-def may_choose(loads: tuple[Load, ...], vgpu: str) -> list[int]:
+def may_choose(loads: Loads, vgpu: str) -> list[int]:
     """The cards on which vCenter may put this vGPU now."""
-    size = _size(vgpu)
-    return [index for index, load in enumerate(loads) if load.room_for(size) > 0]
+    return [index for index, load in enumerate(loads) if load.may_take(vgpu)]
 
 
-def fits(loads: Iterable[Load], needs: Needs) -> bool:
-    """Is there any way to seat all of `needs`? Cards already begun are filled first: that is never worse."""
-    left: list[tuple[int, int]] = []
-    empty = tuple(sorted(load for load in loads if not load.count))
-    begun = [load for load in loads if load.count]
-    for size, count in needs:
-        rest = count - sum(load.room_for(size) for load in begun)
-        if rest > 0:
-            left.append((size, rest))
-    return _fits_empty(empty, tuple(left))
+def seated(loads: Loads, index: int, vgpu: str) -> Loads:
+    return (*loads[:index], loads[index].with_one(vgpu), *loads[index + 1 :])
 
 
-@lru_cache(maxsize=4096)
-def _fits_empty(empty: tuple[Load, ...], needs: Needs) -> bool:
-    if not needs:
-        return True
-    (size, count), rest = needs[0], needs[1:]
-    for load in dict.fromkeys(empty):
-        if room := load.room_for(size):
-            index = empty.index(load)
-            remaining = ((size, count - room), *rest) if count > room else rest
-            if _fits_empty(empty[:index] + empty[index + 1 :], remaining):
-                return True
-    return False
+def alike(needs: Iterable[Vgpus]) -> bool:
+    """Are all vGPUs of one type? Then each takes one seat from the sum of seats, on whatever card it comes to sit."""
+    return len({vgpu for vgpus in needs for vgpu in vgpus}) <= 1
 
 
-def safe_to_start(now: tuple[Load, ...], later: tuple[Load, ...], vgpu: str, rest: Needs) -> bool:
-    """May a VM with this vGPU start now? There must be room, and whichever card vCenter takes, the rest still fits."""
-    choices = may_choose(now, vgpu)
-    size = _size(vgpu)
-    return bool(choices) and all(fits(_placed(later, index, size), rest) for index in choices)
+def seats_left(loads: Loads, vgpu: str) -> int:
+    return sum(load.room(vgpu) for load in loads)
 
 
-def _placed(loads: tuple[Load, ...], index: int, size: int) -> tuple[Load, ...]:
-    return (*loads[:index], loads[index].with_one(size), *loads[index + 1 :])
-
-
-def can_be_started(loads: Iterable[Load], needs: Needs) -> bool:
-    """Is there an order of starts that ends well whatever cards vCenter chooses on the way?"""
-    if len(needs) <= 1:
-        return fits(loads, needs)
-    return _can_be_started(tuple(sorted(loads)), needs)
+def fits(loads: Loads, needs: Needs) -> bool:
+    """Is there any way at all to seat `needs`, were the cards ours to choose?"""
+    return _fits(tuple(sorted(loads)), tuple(vgpu for vgpus in needs for vgpu in vgpus))
 
 
 @lru_cache(maxsize=65536)
-def _can_be_started(loads: tuple[Load, ...], needs: Needs) -> bool:
-    if not needs:
+def _fits(loads: Loads, vgpus: Vgpus) -> bool:
+    if not vgpus:
         return True
-    if not fits(loads, needs):
-        return False
-    for position, (size, count) in enumerate(needs):
-        fewer = ((size, count - 1),) if count > 1 else ()
-        rest = needs[:position] + fewer + needs[position + 1 :]
-        choices = [index for index, load in enumerate(loads) if load.room_for(size) > 0]
-        if choices and all(_can_be_started(tuple(sorted(_placed(loads, i, size))), rest) for i in choices):
-            return True
-    return False
+    choices = _different(loads, may_choose(loads, vgpus[0]))
+    if len(set(vgpus)) == 1:
+        choices = choices[-1:]
+    return any(_fits(_sorted(seated(loads, index, vgpus[0])), vgpus[1:]) for index in reversed(choices))
+
+
+def _different(loads: Loads, choices: Iterable[int]) -> list[int]:
+    """One of each where several cards are alike."""
+    return list({loads[index]: index for index in choices}.values())
+
+
+def _sorted(loads: Loads) -> Loads:
+    return tuple(sorted(loads))
+
+
+def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
+    """All that may come of starting this VM, whichever cards vCenter chooses; none where it may find no room."""
+    standings = {(_sorted(loads), vgpus)}
+    for _ in vgpus:
+        after: set[tuple[Loads, Vgpus]] = set()
+        for cards, left in standings:
+            for vgpu in set(left):
+                choices = _choices(cards, vgpu)
+                if not choices:
+                    return frozenset()
+                after |= {(_sorted(seated(cards, index, vgpu)), _less(left, vgpu)) for index in choices}
+        standings = after
+    return frozenset(cards for cards, _ in standings)
+
+
+def _choices(loads: Loads, vgpu: str) -> list[int]:
+    """Empty where no card is sure to have room."""
+    return _different(loads, may_choose(loads, vgpu)) if seats_left(loads, vgpu) else []
+
+
+def _less(vgpus: Vgpus, vgpu: str) -> Vgpus:
+    index = vgpus.index(vgpu)
+    return vgpus[:index] + vgpus[index + 1 :]
+
+
+def can_be_started(loads: Loads, needs: Needs) -> bool:
+    """Is there an order of starts that ends well whatever cards vCenter chooses on the way?"""
+    return _can_be_started(_sorted(loads), needs)
+
+
+@lru_cache(maxsize=16384)
+def _can_be_started(loads: Loads, needs: Needs) -> bool:
+    return _Game().won(loads, needs)
+
+
+class _Game:
+    """Remembers the standings it has seen."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Loads, Needs], bool] = {}
+
+    def won(self, loads: Loads, needs: Needs) -> bool:
+        if alike(needs):
+            return not needs or seats_left(loads, needs[0][0]) >= sum(map(len, needs))
+        if (loads, needs) not in self._known:
+            self._known[loads, needs] = len(self._known) < STANDINGS and self._search(loads, needs)
+        return self._known[loads, needs]
+
+    def _search(self, loads: Loads, needs: Needs) -> bool:
+        return fits(loads, needs) and any(self._ends_well(loads, vm, rest) for vm, rest in _starts(needs))
+
+    def _ends_well(self, loads: Loads, vm: Vgpus, rest: Needs) -> bool:
+        found = outcomes(loads, vm)
+        return bool(found) and all(self.won(after, rest) for after in found)
+
+
+def _starts(needs: Needs) -> Iterator[tuple[Vgpus, Needs]]:
+    """Who may be the next, and who is left then."""
+    for vm in dict.fromkeys(needs):
+        index = needs.index(vm)
+        yield vm, needs[:index] + needs[index + 1 :]
+
+
+def safe_to_start(loads: Loads, vm: Vgpus, rest: Needs) -> bool:
+    """May this VM start now? There must be room, and whichever cards vCenter takes, the rest can still be started."""
+    found = outcomes(loads, _largest_first(vm))
+    return bool(found) and all(can_be_started(tuple(load.later() for load in after), rest) for after in found)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vgpuctl.model.fleet import Fleet, Host, Power, Worker
+from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import leaving_pods, objection
 from vgpuctl.planning.fitness import unfit
-from vgpuctl.planning.placement import can_be_started, loads_without, needs_of
 from vgpuctl.planning.planner import climb, ladder
+from vgpuctl.planning.releases import stops
+from vgpuctl.planning.room import against_room, against_types
 from vgpuctl.planning.steps import equipped
 from vgpuctl.planning.waves import units
 
@@ -29,11 +30,11 @@ def _against(fleet: Fleet, wish: Wish, host: str) -> Iterator[Refusal]:
     for worker in workers:
         yield from unfit(worker, fleet.hosts.get(host), _rungs_of_suspects(fleet, wish, worker))
         yield from _devices(wish, worker)
-        if _stops(wish, worker):
+        if stops(wish, worker):
             yield from _drain(wish, worker)
     if host in fleet.hosts:
-        yield from _types(wish, fleet.hosts[host], workers)
-        yield from _room(fleet, wish, fleet.hosts[host], workers)
+        yield from against_types(wish, fleet.hosts[host], workers)
+        yield from against_room(fleet, wish, fleet.hosts[host], workers)
         yield from _together(fleet, wish, host, workers)
 
 
@@ -73,11 +74,6 @@ def _bios(worker: Worker) -> bool:
 def _wrong(wish: Wish, worker: Worker) -> bool:
     mine = wish.workers[worker.name]
     return mine.vgpus is not None and not equipped(worker, mine.vgpus)
-
-
-def _stops(wish: Wish, worker: Worker) -> bool:
-    mine = wish.workers[worker.name]
-    return worker.on and (mine.awake is False or (mine.change and _wrong(wish, worker)))
 
 
 def _devices(wish: Wish, worker: Worker) -> Iterator[Refusal]:
@@ -120,42 +116,3 @@ def _drain(wish: Wish, worker: Worker) -> Iterator[Refusal]:
             details=tuple(found),
             hint="Remove these pods, or allow it in the timetable's drain settings.",
         )
-
-
-def _types(wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Refusal]:
-    for worker in workers:
-        mine = wish.workers[worker.name]
-        unknown = [vgpu for vgpu in mine.vgpus or () if host.offers and vgpu not in host.offers]
-        if mine.change and unknown and _wrong(wish, worker):
-            yield Refusal(
-                host.name,
-                f"{host.name} offers no vGPU type {unknown[0]}, which {worker.name} should carry.",
-                hint=f"It offers: {' '.join(host.offers)}",
-            )
-
-
-def _room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Refusal]:
-    """Once all who leave are gone, can all who shall run be started, whatever card vCenter chooses?"""
-    leaving = [w.name for w in workers if _stops(wish, w)]
-    starting = [w for w in workers if wish.workers[w.name].awake and (not w.on or w.name in leaving)]
-    vgpus = [vgpu for w in starting for vgpu in wish.workers[w.name].vgpus or w.vgpus]
-    loads = loads_without(fleet, host, leaving)
-    if not vgpus or can_be_started(loads, needs_of(vgpus)):
-        return
-    names = " ".join(w.name for w in starting)
-    yield Refusal(
-        host.name,
-        f"{wish.name} cannot begin on {host.name}: no card will have room for {names}.",
-        details=tuple(_holders(fleet, host, set(leaving))),
-        hint="Take a worker off the shift, move it to another host, or give it a smaller profile.",
-    )
-
-
-def _holders(fleet: Fleet, host: Host, leaving: set[str]) -> Iterator[str]:
-    for card in host.cards:
-        for name in card.holds:
-            if name in leaving or (name in fleet.workers and not fleet.worker(name).on):
-                continue
-            yield f"{card.pci_id} keeps {name} ({' '.join(fleet.vgpus_of(name)) or 'unknown vGPU'})"
-    if not host.cards:
-        yield f"{host.name} has no card that is shared for vGPUs"

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from vgpuctl.model.fleet import Fleet, Power, Worker
+from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.placement import loads_without, may_choose, needs_of, safe_to_start, seats
-from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend
+from vgpuctl.planning.placement import Loads, Vgpus, may_choose, needs_of, outcomes, safe_to_start, seated
+from vgpuctl.planning.seating import likely, sitters, standing
+from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend, equipped
 
 
 def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict[str, frozenset[str]]:
-    """For each worker that starts: the steps that must empty its card first. Cards that are soonest free go first."""
-    if host not in fleet.hosts:
-        return {}
-    seated = seats(fleet, fleet.hosts[host])
+    """For each worker that starts: the steps that must empty its cards first. Cards that are soonest free go first."""
     every = [step for rungs in ladders.values() for step in rungs]
-    stops = {step.worker: step.name for step in every if isinstance(step, Suspend | ShutDown)}
     starts = [step.worker for step in every if isinstance(step, PowerOn)]
-    loads = list(loads_without(fleet, fleet.hosts[host], leaving=stops))
-    leavers = [frozenset(stops[n] for n, i in seated.items() if i == card and n in stops) for card in range(len(loads))]
-    found: dict[str, frozenset[str]] = {}
+    if host not in fleet.hosts or not starts:
+        return {}
+    stops = {step.worker: step.name for step in every if isinstance(step, Suspend | ShutDown)}
+    seating = likely(fleet.hosts[host], sitters(fleet, fleet.hosts[host], leaving=stops))
+    leavers: list[set[str]] = [set() for _ in seating.loads]
+    for name in stops.keys() & seating.cards_of.keys():
+        for card in seating.cards_of[name]:
+            leavers[card].add(stops[name])
+    return dict(_cards_for(fleet, ladders, starts, tuple(load.later() for load in seating.loads), leavers))
+
+
+def _cards_for(
+    fleet: Fleet, ladders: Mapping[str, list[Step]], starts: list[str], loads: Loads, leavers: list[set[str]]
+) -> Iterable[tuple[str, frozenset[str]]]:
     for name in starts:
-        needed: frozenset[str] = frozenset()
-        for vgpu in _vgpus_at_start(fleet, ladders, name):
-            choices = may_choose(tuple(loads), vgpu)
+        needed: set[str] = set()
+        wanted = _vgpus_at_start(fleet, ladders, name)
+        if fleet.worker(name).on and sorted(wanted) == sorted(fleet.worker(name).vgpus):
+            # It comes back onto the very place that it leaves.
+            yield name, frozenset()
+            continue
+        for vgpu in wanted:
+            choices = may_choose(loads, vgpu)
             if choices:
-                card = min(choices, key=lambda i: (len(leavers[i]), -loads[i].count, i))
-                loads[card] = loads[card].with_one(needs_of([vgpu])[0][0])
+                card = min(choices, key=lambda i: (len(leavers[i]), -len(loads[i].held), i))
+                loads = seated(loads, card, vgpu)
                 needed |= leavers[card]
-        found[name] = needed - {stops.get(name, "")}
-    return found
+        yield name, frozenset(step for step in needed if not step.endswith(f"/{name}"))
 
 
 def _vgpus_at_start(fleet: Fleet, ladders: Mapping[str, list[Step]], name: str) -> tuple[str, ...]:
@@ -44,15 +56,26 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
         return ""
-    neighbours = [w for w in fleet.on_host(host.name) if w.name in wish.workers and w.name != worker.name]
-    begun = [w for w in neighbours if w.name in starting and not w.on]
-    rest = [v for w in neighbours if wish.workers[w.name].awake and not w.on and w not in begun for v in w.vgpus]
-    if begun and len(needs_of([*worker.vgpus, *rest, *(v for w in begun for v in w.vgpus)])) > 1:
-        return "waits until the last start shows its card"
-    for other in begun:
-        fleet = fleet.with_worker(other.name, power=Power.ON)
-    now = loads_without(fleet, host)
-    later = loads_without(fleet, host, [w.name for w in neighbours if wish.workers[w.name].awake is False])
-    if all(safe_to_start(now, later, vgpu, needs_of(rest)) for vgpu in worker.vgpus):
+    others = [w for w in fleet.on_host(host.name) if w.name in wish.workers and w.name != worker.name]
+    leaving = {w.name for w in others if stops(wish, w)}
+    rest = [w for w in others if wish.workers[w.name].awake and (w.name in leaving or not w.on)]
+    needs = needs_of(vgpus_wished(wish, w) for w in rest if w.name not in starting)
+    now = standing(host, sitters(fleet, host, leaving, starting), [worker.vgpus, *needs])
+    if now.complete and all(safe_to_start(loads, worker.vgpus, needs) for loads in now.ways):
         return ""
-    return "waits for the card"
+    if now.exact or not any(outcomes(loads, worker.vgpus) for loads in now.ways):
+        return "waits for the card"
+    return "waits until the last start shows its card"
+
+
+def stops(wish: Wish, worker: Worker) -> bool:
+    """Will this worker, which runs, be stopped: to sleep, or to have its devices changed?"""
+    mine = wish.workers[worker.name]
+    wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
+    return worker.on and (mine.awake is False or wrong)
+
+
+def vgpus_wished(wish: Wish, worker: Worker) -> Vgpus:
+    """What it will carry when it starts."""
+    mine = wish.workers[worker.name]
+    return mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus

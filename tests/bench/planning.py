@@ -1,0 +1,98 @@
+"""How planning bears a large estate: `python -m tests.bench.planning` prints times and how they grow.
+
+From data, in one process: hosts with four cards and sixteen workers by day, four by night. It asserts nothing, for
+seconds depend on the machine.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.support.fleets import QUARTER, WHOLE, card, catalogue, node, pod, timetable, worker
+from vgpuctl.engine.look import Moment
+from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.reactor import Goal, decide
+from vgpuctl.model.fleet import Fleet, Host, Power, Stranger
+from vgpuctl.model.wish import Wish
+from vgpuctl.operations import look_ahead
+from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.planner import plan
+from vgpuctl.planning.refusals import refusals
+from vgpuctl.planning.wishes import switch_wish
+
+SIZES = (2500, 5000, 10_000)
+CARDS = 4
+ROUNDS = 3
+
+
+def estate(workers: int) -> tuple[Fleet, Wish]:
+    """As many workers on a fourth of that many cards: on each host sixteen run by day, and the night has four."""
+    found, cards, strangers = [], {}, {}
+    day: list[str] = []
+    night: list[str] = []
+    for number in range(workers // 16):
+        host = f"esx-{number}"
+        small = [f"{host}-day-{n}" for n in range(12)]
+        whole = [f"{host}-night-{n}" for n in range(4)]
+        found += [worker(n, QUARTER, host=host, node=node(n, pods=(pod(f"pod-{n}", n),))) for n in small]
+        found += [worker(n, WHOLE, host=host, power=Power.SUSPENDED, on=False) for n in whole]
+        cards[host] = [card(index, *small[index * 3 : index * 3 + 3]) for index in range(CARDS)]
+        strangers[f"{host}-other"] = Stranger(name=f"{host}-other", host=host)
+        day, night = day + small, night + whole
+    hosts = {host: Host(name=host, cards=tuple(some), memory_mib=1 << 20) for host, some in cards.items()}
+    some = Fleet(hosts=hosts, workers={w.name: w for w in found}, strangers=strangers)
+    return some, switch_wish(some, catalogue(some), timetable(day=tuple(day), night=tuple(night)), "night")
+
+
+def after_the_stops(some: Fleet, wish: Wish) -> Fleet:
+    todo = plan(some, wish)
+    workers = dict(some.workers)
+    for step in todo:
+        if step.name.startswith(("Cordon/", "Drain/", "Suspend/", "MarkAsleep/")):
+            alone = step.applied_to(Fleet(workers={step.worker: workers[step.worker]}))
+            workers[step.worker] = alone.worker(step.worker)
+    return Fleet(hosts=some.hosts, workers=workers, strangers=some.strangers)
+
+
+def a_look(some: Fleet, wish: Wish) -> Any:
+    return decide(Goal(wish=wish), some, Memory(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
+
+
+def laws(some: Fleet, wish: Wish) -> Any:
+    steps = (step for step in plan(some, wish).ready())
+    return [broken_by(request, some) for step in steps for request in step.requests(some, "")]
+
+
+def main() -> None:
+    before = {size: estate(size) for size in SIZES}
+    later = {size: (after_the_stops(*case), case[1]) for size, case in before.items()}
+    print(f"{'':34}" + "".join(f"{size:>12}" for size in SIZES) + f"{'exponent':>12}")
+    show("plan, the night to come", plan, before)
+    show("refusals", refusals, before)
+    show("look_ahead", look_ahead, before)
+    show("one look, the night to come", a_look, before)
+    show("one look, all asleep: the starts", a_look, later)
+    show("the laws at each write then", laws, later)
+    show("overfull", lambda some, _: overfull(some), before)
+
+
+def show(what: str, do: Callable[[Fleet, Wish], Any], cases: dict[int, tuple[Fleet, Wish]]) -> None:
+    times = [statistics.median(timed(do, *cases[size]) for _ in range(ROUNDS)) for size in SIZES]
+    exponent = math.log(times[-1] / times[0]) / math.log(SIZES[-1] / SIZES[0])
+    print(f"{what:34}" + "".join(f"{seconds:10.3f} s" for seconds in times) + f"{exponent:12.2f}")
+
+
+def timed(do: Callable[[Fleet, Wish], Any], some: Fleet, wish: Wish) -> float:
+    gc.collect()
+    began = time.perf_counter()
+    do(some, wish)
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()

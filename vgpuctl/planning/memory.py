@@ -1,0 +1,37 @@
+"""Does a host's memory hold those who shall start? All memory of a VM with vGPUs is reserved.
+
+What ESXi keeps for itself is not known: only what is certainly too much is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from vgpuctl.model.fleet import Fleet, Host, Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """In MiB: what those who start need together, what is free for them, and what others keep."""
+
+    needed: int
+    free: int
+    of_workers: int
+    of_strangers: int
+
+
+def shortage(fleet: Fleet, host: Host, leaving: Collection[str], starting: Iterable[Worker]) -> Shortage | None:
+    """None where they fit once `leaving` are gone, or where the host's memory is not known."""
+    staying = (w for w in fleet.on_host(host.name) if w.on and w.memory_locked and w.name not in leaving)
+    workers = sum(worker.memory_mib for worker in staying)
+    strangers = sum(stranger.reserved_mib for stranger in fleet.strangers_on(host.name) if stranger.on)
+    needed = sum(worker.memory_mib for worker in starting)
+    free = max(0, host.memory_mib - workers - strangers)
+    if not host.memory_mib or needed <= free:
+        return None
+    return Shortage(needed, free, workers, strangers)
+
+
+def in_gb(mib: int) -> str:
+    return f"{mib / 1024:.4g} GB"

@@ -1,0 +1,136 @@
+"""Who sits on which card of a host: power states count, the host's own books only say where."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from vgpuctl.model.fleet import Fleet, Host
+from vgpuctl.planning.cards import Load, kind_of
+from vgpuctl.planning.placement import Loads, Vgpus, alike
+
+#: How many ways to sit are looked at where the books do not say where.
+WAYS = 256
+
+UNKNOWN = ("unknown-vgpu",)
+"""What a VM on a card carries of which nobody knows anything: it may take the whole card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sitter:
+    """A VM that runs, or is about to. `cards`: where the books see it; none where they do not say yet."""
+
+    name: str
+    vgpus: Vgpus
+    cards: tuple[int, ...] = ()
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """One way in which all may sit, cards in the host's order. `cards_of`: the cards of each VM."""
+
+    loads: Loads
+    cards_of: dict[str, tuple[int, ...]] = field(compare=False, default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All ways in which a host's VMs may sit. `exact`: the books know it; `complete`: no way was left out."""
+
+    ways: tuple[Loads, ...]
+    exact: bool
+    complete: bool
+
+
+def booked(host: Host) -> dict[str, tuple[int, ...]]:
+    """For each VM in the host's books the cards on which they see it."""
+    cards: dict[str, tuple[int, ...]] = {}
+    for index, card in enumerate(host.cards):
+        for name in card.holds:
+            cards[name] = (*cards.get(name, ()), index)
+    return cards
+
+
+def sitters(
+    fleet: Fleet, host: Host, leaving: Collection[str] = (), starting: Collection[str] = (), *, gone: bool = False
+) -> list[Sitter]:
+    """Those who run, and those of `starting` who are not seen to run yet; without `leaving` once these are `gone`."""
+    cards = booked(host)
+    running = [w for w in fleet.on_host(host.name) if w.vgpus and (w.on or w.name in starting)]
+    ours = [Sitter(w.name, w.vgpus, cards.get(w.name, ()) if w.on else (), w.name in leaving) for w in running]
+    return [*(sitter for sitter in ours if not (gone and sitter.leaves)), *_strangers(fleet, host, cards)]
+
+
+def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> Iterator[Sitter]:
+    for name, seats in cards.items():
+        if name in fleet.workers:
+            continue
+        stranger = fleet.strangers.get(name)
+        if stranger is None or stranger.on:
+            yield Sitter(name, (stranger.vgpus if stranger else ()) or UNKNOWN, seats)
+    for stranger in fleet.strangers_on(host.name):
+        if stranger.on and stranger.vgpus and stranger.name not in cards:
+            yield Sitter(stranger.name, stranger.vgpus)
+
+
+def standing(host: Host, sitting: Iterable[Sitter], needs: Iterable[Vgpus] = ()) -> Standing:
+    """All ways in which these may sit. Where they and all who will start are alike, one way is as good as another."""
+    sitting = list(sitting)
+    unseated = [sitter for sitter in sitting if not sitter.cards]
+    one = alike([*(sitter.vgpus for sitter in unseated), *needs])
+    ways, complete = _ways(host, sitting, most=1 if one else WAYS)
+    return Standing(tuple(way.loads for way in ways), exact=not unseated, complete=complete or one)
+
+
+def likely(host: Host, sitting: Iterable[Sitter]) -> Seating:
+    """The likeliest way: who is in no books yet sits on the fullest card that takes it."""
+    return _ways(host, list(sitting), most=1)[0][0]
+
+
+def _ways(host: Host, sitting: list[Sitter], most: int) -> tuple[list[Seating], bool]:
+    ways = [Seating(tuple(Load(kind_of(card)) for card in host.cards))]
+    if not host.cards:
+        return ways, True
+    complete = True
+    for sitter in sorted(sitting, key=lambda each: not each.cards):
+        found = list(dict.fromkeys(after for way in ways for after in _seatings(way, sitter)))
+        complete = complete and len(found) <= most
+        ways = found[:most]
+    return ways, complete
+
+
+def _seatings(way: Seating, sitter: Sitter) -> Iterator[Seating]:
+    """Those that are lawful, where any is: one VM's vGPUs may have changed cards with each other, as far as we know."""
+    found = [Seating(loads, {**way.cards_of, sitter.name: cards}) for loads, cards in _one_by_one(way.loads, sitter)]
+    if len(found) > 1:
+        lawful = [each for each in found if all(each.loads[i].lawful() for i in each.cards_of[sitter.name])]
+        found = lawful or found
+    yield from found
+
+
+def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int, ...]]]:
+    """Each of the cards on which the books see a VM holds at least one of its vGPUs."""
+    begun: dict[tuple[Loads, frozenset[int]], tuple[int, ...]] = {(loads, frozenset()): ()}
+    for left in reversed(range(len(sitter.vgpus))):
+        vgpu = sitter.vgpus[len(sitter.vgpus) - 1 - left]
+        after: dict[tuple[Loads, frozenset[int]], tuple[int, ...]] = {}
+        for (now, seen), cards in begun.items():
+            for index in sitter.cards or _anywhere(now, vgpu):
+                if index not in seen or len(sitter.cards) - len(seen) <= left:
+                    key = (_with(now, index, vgpu, sitter.leaves), seen | {index})
+                    after.setdefault(key, (*cards, index))
+        begun = dict(islice(after.items(), WAYS))
+    for (now, _), cards in begun.items():
+        yield now, cards
+
+
+def _anywhere(loads: Loads, vgpu: str) -> list[int]:
+    """Where this vGPU may sit, or may come to sit once others leave; the fullest first."""
+    choices = [index for index, load in enumerate(loads) if load.later().may_take(vgpu)] or range(len(loads))
+    return sorted(choices, key=lambda index: -len(loads[index].held) - len(loads[index].leaving))
+
+
+def _with(loads: Loads, index: int, vgpu: str, leaves: bool) -> Loads:
+    return (*loads[:index], loads[index].with_one(vgpu, leaves=leaves), *loads[index + 1 :])
