@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.ports import HostReport, Report, World
 from vgpuctl.engine.reactor import Goal
@@ -46,7 +46,8 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
 
 def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
     """A host where nothing is to be done has nothing to refuse."""
-    return bool(plan(fleet, wish.only(worker.name for worker in fleet.on_host(host))))
+    mine = replace(wish.only(worker.name for worker in fleet.on_host(host)), prune=False)
+    return bool(plan(fleet, mine))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Budget, Fleet, Host, Node, Pod, Power, Stranger, Task, Worker
 from vgpuctl.model.identity import NodeIndex, VmIdentity, match
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
+from vgpuctl.model.record import FACTS
 from vgpuctl.vsphere.views import Outline, Vm
 
 
@@ -108,6 +109,7 @@ class Painter:
             budgets=tuple(kubernetes.budgets()),
             waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
             strangers={stranger.name: stranger for stranger in strangers.values()},
+            strays={stray.name: stray for stray in _strays(nodes.values(), workers)},
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
 
@@ -174,6 +176,15 @@ def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[st
         on = vm.power is Power.ON
         found[outline.moid] = Stranger(name=name, host=host, vgpus=vm.vgpus, on=on, reserved_mib=vm.reserved_mib)
     return found
+
+
+def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterable[Worker]:
+    """A node that bears our facts was ours, whoever wrote its other labels."""
+    inside = {worker.node.name for worker in workers.values() if worker.node}
+    for seen in nodes:
+        name = seen.node.name
+        if name not in inside and name not in workers and any(fact in seen.node.labels for fact in FACTS):
+            yield Worker(name=name, vm="", host="", power=Power.OFF, node=seen.node)
 
 
 def _with_names(host: Host, names: Mapping[str, str]) -> Host:

@@ -17,9 +17,12 @@ from tests.support.fleets import (
     timetable,
     worker,
 )
-from vgpuctl.model.fleet import Power
-from vgpuctl.model.record import ASLEEP, Record
+from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, VGPU, Record
+from vgpuctl.model.requests import PatchNode
+from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
+from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Attach, Cordon, Label, missing_signs
 from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
@@ -82,6 +85,7 @@ def test_somebody_who_woke_a_sleeper_and_stopped_it_again_left_an_old_mark() -> 
 
 
 SMALL = "v100-4q-4GB"
+LABELLED = {LABEL: SMALL, VGPU: QUARTER, FRAME: "4096", CARD: "V100-16", HOST: "esx-1"}
 
 
 @pytest.mark.parametrize(
@@ -128,3 +132,71 @@ def test_a_vm_whose_memory_is_not_reserved_is_not_equipped() -> None:
     some = fleet(worker("a", on=False, memory_locked=False))
     wish = provision_wish(some, CATALOGUE, Provisioning())
     assert [type(step) for step in plan(some, wish)] == [Attach]
+
+
+def test_facts_that_people_select_by_are_labels_too() -> None:
+    some = fleet(worker("a"), worker("b", WHOLE, on=False), worker("c", on=False, vgpus=(QUARTER, QUARTER)))
+    labels = {step.worker: dict(step.labels) for step in plan(some, label_wish(some, CATALOGUE)).steps}
+    common = {CARD: "V100-16", HOST: "esx-1"}
+    assert labels["a"] == {LABEL: SMALL, VGPU: QUARTER, FRAME: "4096", **common}
+    assert labels["b"] == {LABEL: "v100-16q-16GB", VGPU: WHOLE, FRAME: "16384", **common}
+    assert labels["c"] == {LABEL: None, VGPU: QUARTER, FRAME: "4096", **common}
+
+
+def test_only_what_is_wrong_is_written_and_others_labels_stay() -> None:
+    said = {LABEL: SMALL, VGPU: QUARTER, FRAME: "4096", CARD: "V100-16", HOST: "esx-9", "team": "vision"}
+    some = fleet(worker("a", node=node("a", labels=said)))
+    (step,) = plan(some, label_wish(some, CATALOGUE))
+    assert step.requests(some, "") == (PatchNode(node="a", labels={HOST: "esx-1"}),)
+    after = step.applied_to(some)
+    assert not plan(after, label_wish(after, CATALOGUE))
+    assert after.worker("a").node.labels["team"] == "vision"
+
+
+def test_labels_are_pruned_only_from_nodes_that_bear_our_facts_and_only_when_asked() -> None:
+    stray = worker("gone", vgpus=(), node=node("gone", labels={LABEL: SMALL, VGPU: QUARTER, "team": "vision"}))
+    some = fleet(worker("a", node=node("a", labels=LABELLED)), strays={"gone": stray})
+    assert not plan(some, label_wish(some, CATALOGUE))
+    (step,) = plan(some, label_wish(some, CATALOGUE, prune=True))
+    (patch,) = step.requests(some, "")
+    assert patch == PatchNode(node="gone", labels={LABEL: None, VGPU: None})
+    assert broken_by(patch, some) == ""
+    assert broken_by(PatchNode(node="gone", labels={LABEL: SMALL}), some)
+    assert broken_by(PatchNode(node="else", labels={LABEL: None}), some)
+    after = step.applied_to(some)
+    assert after.worker("gone").node.labels == {"team": "vision"}
+    assert not plan(after, label_wish(after, CATALOGUE, prune=True))
+
+
+WAVE = tuple(f"w{n}" for n in range(5))
+
+
+def restarts(some: Fleet, at_most: int) -> list[list[str]]:
+    """Carry a provision out wave by wave; who was out together each time."""
+    waves = []
+    while todo := plan(some, provision_wish(some, CATALOGUE, Provisioning(max_unavailable=at_most))):
+        out = {step.worker for step in todo.ready()}
+        out |= {name for name in some.workers if some.worker(name).node.unschedulable}
+        waves.append(sorted(out))
+        some = todo.applied_to(some, [todo.of(name)[0].name for name in out])
+    return waves
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 3, 5])
+def test_no_more_than_so_many_workers_are_out_at_once(at_most: int) -> None:
+    some = fleet(*(worker(name, memory_locked=False) for name in WAVE[:4]))
+    waves = restarts(some, at_most)
+    assert max(map(len, waves)) == min(at_most, 4)
+    assert {name for wave in waves for name in wave} == set(WAVE[:4])
+
+
+def test_workers_that_swap_cards_go_together_or_not_at_all() -> None:
+    """Four quarters become two halves and two without: nobody can come back before all four are gone."""
+    wanted = ("v100-8q-8GB", "v100-8q-8GB", "none", "none")
+    some = fleet(*(worker(name, profile=profile) for name, profile in zip(WAVE, wanted, strict=False)))
+    few, enough = (provision_wish(some, CATALOGUE, Provisioning(max_unavailable=n)) for n in (3, 4))
+    (refusal,) = refusals(some, few)
+    assert "all 4 must be out at once" in refusal.message
+    assert "--max-unavailable 4" in refusal.hint
+    assert refusals(some, enough) == ()
+    assert restarts(some, 4)[0] == list(WAVE[:4])

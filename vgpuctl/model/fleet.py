@@ -223,6 +223,7 @@ class Fleet:
     """Everything that decisions are made on.
 
     `strangers`: VMs that no file names, on our cards or hosts. `missing`: workers that vCenter does not know.
+    `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
     `stale`: the streams that are not heard at this moment.
     """
 
@@ -231,11 +232,12 @@ class Fleet:
     budgets: tuple[Budget, ...] = ()
     waiting: tuple[Pod, ...] = ()
     strangers: Mapping[str, Stranger] = field(default_factory=dict)
+    strays: Mapping[str, Worker] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
     def worker(self, name: str) -> Worker:
-        return self.workers[name]
+        return self.workers[name] if name in self.workers else self.strays[name]
 
     @cached_property
     def _by_host(self) -> Mapping[str, tuple[Worker, ...]]:
@@ -243,6 +245,13 @@ class Fleet:
         for worker in self.workers.values():
             found.setdefault(worker.host, []).append(worker)
         return {host: tuple(workers) for host, workers in found.items()}
+
+    @cached_property
+    def _by_node(self) -> Mapping[str, Worker]:
+        return {worker.node.name: worker for worker in self.workers.values() if worker.node}
+
+    def with_this_node(self, node: str) -> Worker | None:
+        return self._by_node.get(node)
 
     def on_host(self, host: str) -> tuple[Worker, ...]:
         return self._by_host.get(host, ())
@@ -272,10 +281,12 @@ class Fleet:
         return self.strangers[vm].vgpus if vm in self.strangers else ()
 
     def with_worker(self, name: str, **changes: Any) -> Fleet:
+        if name in self.strays:
+            return replace(self, strays={**self.strays, name: replace(self.strays[name], **changes)})
         return replace(self, workers={**self.workers, name: replace(self.workers[name], **changes)})
 
     def with_node(self, name: str, **changes: Any) -> Fleet:
-        node = self.workers[name].node
+        node = self.worker(name).node
         return self if node is None else self.with_worker(name, node=replace(node, **changes))
 
     def budgets_over(self, pod: Pod) -> Iterable[Budget]:

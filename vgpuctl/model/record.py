@@ -8,6 +8,13 @@ from dataclasses import dataclass, replace
 PREFIX = "vgpuctl.io/"
 STATE_LABEL = PREFIX + "state"
 
+#: Labels that tell what a node's VM carries, for people to select by.
+CARD = PREFIX + "card"
+FRAME = PREFIX + "frame-mib"
+HOST = PREFIX + "host"
+VGPU = PREFIX + "vgpu"
+FACTS = (CARD, FRAME, HOST, VGPU)
+
 LEAVING = "leaving"
 ASLEEP = "asleep"
 

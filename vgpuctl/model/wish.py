@@ -21,8 +21,11 @@ class WorkerWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """`max_unavailable`: how many workers may be out at once; None: as many as there are. `power_off_after_s`: how long
-    a guest may take to shut down before its VM is powered off; None: it is never powered off."""
+    """`max_unavailable`: how many workers may be out at once; None: as many as there are.
+
+    `power_off_after_s`: how long a guest may take to shut down before its VM is powered off; None: it never is.
+    `prune`: take our labels off nodes that are no workers of ours any more.
+    """
 
     name: str
     catalogue: Catalogue
@@ -31,6 +34,7 @@ class Wish:
     drain: DrainOptions = field(default_factory=DrainOptions)
     max_unavailable: int | None = None
     power_off_after_s: float | None = None
+    prune: bool = False
 
     def only(self, workers: Iterable[str]) -> Wish:
         """The same wish for some of the workers."""

@@ -7,13 +7,7 @@ from collections.abc import Mapping
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.profiles import Catalogue, frame_gib
-from vgpuctl.model.record import PREFIX
-
-CARD = PREFIX + "card"
-FRAME = PREFIX + "frame-mib"
-HOST = PREFIX + "host"
-VGPU = PREFIX + "vgpu"
-FACTS = (CARD, FRAME, HOST, VGPU)
+from vgpuctl.model.record import CARD, FACTS, FRAME, HOST, VGPU
 
 #: Labels by their keys; None: the label is to be taken off. Keys that are left out are not known now and stay.
 Labels = Mapping[str, str | None]
@@ -34,6 +28,11 @@ def labels_of(fleet: Fleet, catalogue: Catalogue, worker: Worker, vgpus: tuple[s
     if not vgpus or len(models) == 1:
         labels[CARD] = _value(next(iter(models), "").replace(" ", "-"))
     return labels
+
+
+def taken_off(catalogue: Catalogue) -> Labels:
+    """For a node that is no worker of ours any more."""
+    return dict.fromkeys((catalogue.label, *FACTS))
 
 
 def _models(fleet: Fleet, worker: Worker) -> set[str]:

@@ -54,10 +54,12 @@ def _law_2(fleet: Fleet, name: str) -> str:
 
 
 def _law_3(fleet: Fleet, patch: PatchNode) -> str:
-    node = next((w.node for w in fleet.workers.values() if w.node and w.node.name == patch.node), None)
-    if node is None:
-        return f"law 3: {patch.node} is no worker of ours"
-    if patch.unschedulable is False and not (node.record and node.record.cordoned):
+    worker = fleet.with_this_node(patch.node)
+    if worker is None or worker.node is None:
+        pruned = patch.node in fleet.strays and not patch.annotations and patch.unschedulable is None
+        only_off = pruned and not any(patch.labels.values())
+        return "" if only_off else f"law 3: {patch.node} is no worker of ours"
+    if patch.unschedulable is False and not (worker.node.record and worker.node.record.cordoned):
         return f"law 3: the cordon of {patch.node} is not ours"
     return ""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish, WorkerWish
-from vgpuctl.planning.labels import labels_of
+from vgpuctl.planning.labels import labels_of, taken_off
 from vgpuctl.planning.releases import releases
 from vgpuctl.planning.steps import (
     Attach,
@@ -32,12 +32,21 @@ def plan(fleet: Fleet, wish: Wish) -> Plan:
     needs: dict[str, frozenset[str]] = {}
     for host, names in _by_host(fleet, wish).items():
         ladders |= climb(fleet, wish, host, names, needs)
+    if wish.prune:
+        ladders |= _pruned(fleet, wish, needs)
     waves = units(fleet, ladders, needs) if wish.max_unavailable else []
     if wish.max_unavailable:
         in_waves(waves, ladders, needs, wish.max_unavailable)
     steps = tuple(in_order(waves, ladders))
     _all_cordons_before_any_drain(steps, needs)
     return Plan(steps, needs)
+
+
+def _pruned(fleet: Fleet, wish: Wish, needs: dict[str, frozenset[str]]) -> dict[str, list[Step]]:
+    steps = (Label(name, tuple(taken_off(wish.catalogue).items())) for name in fleet.strays)
+    found: dict[str, list[Step]] = {step.worker: [step] for step in steps if not step.done_in(fleet)}
+    needs |= {rungs[0].name: frozenset() for rungs in found.values()}
+    return found
 
 
 def climb(

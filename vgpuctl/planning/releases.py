@@ -24,7 +24,7 @@ def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict
     for name in stops.keys() & seating.cards_of.keys():
         for card in seating.cards_of[name]:
             leavers[card].add(stops[name])
-    return dict(_cards_for(fleet, ladders, starts, tuple(load.later() for load in seating.loads), leavers))
+    return dict(_cards_for(fleet, ladders, starts, seating.loads, leavers))
 
 
 def _cards_for(
@@ -35,15 +35,21 @@ def _cards_for(
         wanted = _vgpus_at_start(fleet, ladders, name)
         if fleet.worker(name).on and sorted(wanted) == sorted(fleet.worker(name).vgpus):
             # It comes back onto the very place that it leaves.
-            yield name, frozenset()
-            continue
+            wanted = ()
         for vgpu in wanted:
-            choices = may_choose(loads, vgpu)
-            if choices:
-                card = min(choices, key=lambda i: (len(leavers[i]), -len(loads[i].held), i))
+            card, free = _card_for(loads, vgpu, leavers)
+            if card is not None:
                 loads = seated(loads, card, vgpu)
-                needed |= leavers[card]
+                needed |= set() if free else leavers[card]
         yield name, frozenset(step for step in needed if not step.endswith(f"/{name}"))
+
+
+def _card_for(loads: Loads, vgpu: str, leavers: list[set[str]]) -> tuple[int | None, bool]:
+    """A card for it, and whether that has room already; the fullest of those, else the one that is soonest free."""
+    if choices := may_choose(loads, vgpu):
+        return max(choices, key=lambda i: len(loads[i].held)), True
+    later = may_choose(tuple(load.later() for load in loads), vgpu)
+    return min(later, key=lambda i: (len(leavers[i]), -len(loads[i].held), i), default=None), False
 
 
 def _vgpus_at_start(fleet: Fleet, ladders: Mapping[str, list[Step]], name: str) -> tuple[str, ...]:

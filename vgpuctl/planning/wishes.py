@@ -57,10 +57,10 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
     )
 
 
-def label_wish(fleet: Fleet, catalogue: Catalogue) -> Wish:
-    """Every node's label true."""
+def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wish:
+    """Every node's labels true."""
     workers = {name: WorkerWish(label=True) for name in fleet.workers}
-    return Wish(name="label-nodes", catalogue=catalogue, workers=workers)
+    return Wish(name="label-nodes", catalogue=catalogue, workers=workers, prune=prune)
 
 
 def former_wish(wish: Wish) -> Wish:
