@@ -56,7 +56,7 @@ def _order(files: Files, *, prune: bool) -> Order:
     return Order(
         wish=lambda fleet: label_wish(fleet, files.catalogue, prune=prune),
         former=None,
-        nothing=lambda prospect: f"Every node's label is true. Nothing to do.{_unregistered(prospect)}",
+        nothing=lambda prospect: f"Every node's labels are true. Nothing to do.{_unregistered(prospect)}",
         done=lambda prospect, _report: f"{count(len(prospect.plan.steps), 'node')} labelled.{_unregistered(prospect)}",
     )
 

@@ -6,12 +6,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from vgpuctl.cli.paper import Paper
-from vgpuctl.cli.words import count
+from vgpuctl.cli.words import count, seconds
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
-from vgpuctl.planning.steps import Cordon, Drain, Label, MarkAsleep, PowerOn, Suspend, Uncordon
-from vgpuctl.planning.steps.labels import wrong as wrong_labels
+from vgpuctl.planning.forecast import expected_s, longest_way_s
+from vgpuctl.planning.steps import (
+    Attach,
+    Cordon,
+    Drain,
+    Label,
+    MarkAsleep,
+    PowerOn,
+    ShutDown,
+    Suspend,
+    Uncordon,
+)
+from vgpuctl.planning.steps.labels import wrong
 
 PODS_SHOWN = 3
 
@@ -20,9 +31,11 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
     """Host by host, worker by worker, in the order of the ladder."""
     if prospect.plan:
         out.print(_headline(prospect), style="bold")
-    for host in dict.fromkeys(prospect.fleet.worker(step.worker).host for step in prospect.plan):
-        out.print(f"\n{host}")
-        workers = dict.fromkeys(s.worker for s in prospect.plan if prospect.fleet.worker(s.worker).host == host)
+    by_host: dict[str, list[str]] = {}
+    for worker in dict.fromkeys(step.worker for step in prospect.plan):
+        by_host.setdefault(prospect.fleet.host_of(worker), []).append(worker)
+    for host, workers in by_host.items():
+        out.print(f"\n{host or 'No workers any more'}")
         width = max(len(name) for name in workers)
         for worker in workers:
             out.print(f"  {worker:<{width}}  {_line(prospect, worker)}")
@@ -40,27 +53,35 @@ def show_refusal(out: Paper, refusal: Refusal) -> None:
 
 
 def _headline(prospect: Prospect) -> str:
-    fleet, steps = prospect.fleet, prospect.plan
-    sleepers = sum(isinstance(step, Suspend) for step in steps)
-    wakers = sum(isinstance(step, PowerOn) for step in steps)
-    pods = sum(len(pods_to_move(fleet.worker(step.worker))) for step in steps if isinstance(step, Drain))
-    labels = sum(isinstance(step, Label) for step in steps)
-    attached = sum(step.name.startswith("Attach/") for step in steps)
+    steps, wish = prospect.plan, prospect.wish
+    changed = {step.worker for step in steps if isinstance(step, Attach)}
+    stopped = {step.worker for step in steps if isinstance(step, ShutDown)}
+    sleepers = {step.worker for step in steps if isinstance(step, Suspend)}
+    woken = {step.worker for step in steps if isinstance(step, PowerOn)} - stopped
+    pods = sum(len(pods_to_move(prospect.fleet.worker(step.worker))) for step in steps if isinstance(step, Drain))
+    labelled = {step.worker for step in steps if isinstance(step, Label)}
     parts = [
-        f"{count(attached, 'worker')} {'gets' if attached == 1 else 'get'} vGPUs" if attached else "",
-        f"{count(sleepers, 'worker')} {'goes' if sleepers == 1 else 'go'} to sleep" if sleepers else "",
-        f"{count(wakers, 'worker')} {'wakes' if wakers == 1 else 'wake'}" if wakers else "",
-        f"{count(pods, 'pod')} {'leaves' if pods == 1 else 'leave'}" if pods else "",
-        f"{count(labels, 'label')} {'is' if labels == 1 else 'are'} set" if labels else "",
+        _told(len(changed), "worker", "gets other vGPUs", "get other vGPUs"),
+        _told(len(stopped), "worker", "is out meanwhile", "are out meanwhile")
+        + (f", {wish.max_unavailable} at once" if wish.max_unavailable and len(stopped) > wish.max_unavailable else ""),
+        _told(len(sleepers), "worker", "goes to sleep", "go to sleep"),
+        _told(len(woken), "worker", "wakes", "wake"),
+        _told(pods, "pod", "leaves", "leave"),
+        _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
     ]
     told = "; ".join(part for part in parts if part) or "only marks on nodes change"
-    return f"{prospect.wish.name}: {told}"
+    whole = longest_way_s(steps, prospect.fleet)
+    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} (estimated)" if whole > 1 else "")
+
+
+def _told(number: int, noun: str, one: str, many: str) -> str:
+    return f"{count(number, noun)} {one if number == 1 else many}" if number else ""
 
 
 def _line(prospect: Prospect, worker: str) -> str:
     shown = [step for step in prospect.plan.of(worker) if not isinstance(step, Cordon | MarkAsleep)]
     words = [_words(prospect, step) for step in shown or prospect.plan.of(worker)]
-    return " → ".join(words)
+    return f"{_after(prospect, worker)}{' → '.join(words)}"
 
 
 def _words(prospect: Prospect, step: Step) -> str:
@@ -69,24 +90,45 @@ def _words(prospect: Prospect, step: Step) -> str:
             pods = pods_to_move(prospect.fleet.worker(step.worker))
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
             return f"drain {count(len(pods), 'pod')} ({names})"
-        case PowerOn():
-            return f"{_needs(prospect, step)}{step.describe()}"
+        case Attach():
+            return f"{step.describe()} ({why(prospect, step)})"
         case Uncordon(labels=labels):
             profile = dict(labels).get(prospect.wish.catalogue.label)
             return f"label {profile} → uncordon" if profile else "uncordon"
         case Label(labels=labels):
             node = prospect.fleet.worker(step.worker).node
-            wrong = wrong_labels(node, labels) if node else {}
-            return ", ".join(f"{key}={value}" if value else f"remove {key}" for key, value in wrong.items())
+            changes = wrong(node, labels) if node else {}
+            return ", ".join(f"{key}={value}" if value else f"{key} off" for key, value in changes.items())
         case _:
             return step.describe()
 
 
-def _needs(prospect: Prospect, step: Step) -> str:
-    """Whose place it takes."""
-    others = [n.split("/") for n in sorted(prospect.plan.needs[step.name]) if n.split("/")[1] != step.worker]
-    leaving = [worker for kind, worker in others if kind in {"Suspend", "ShutDown"}]
+def _after(prospect: Prospect, worker: str) -> str:
+    """Whose place it takes, or after whom it is its turn."""
+    others = {
+        name.split("/")[1]: name.split("/")[0]
+        for step in prospect.plan.of(worker)
+        if isinstance(step, PowerOn | Cordon)
+        for name in sorted(prospect.plan.needs[step.name])
+    }
+    leaving = [name for name, kind in others.items() if name != worker and kind in {"Suspend", "ShutDown", "Uncordon"}]
     return f"after {', '.join(leaving)}: " if leaving else ""
+
+
+def why(prospect: Prospect, step: Step) -> str:
+    """What makes this step necessary."""
+    worker = prospect.fleet.worker(step.worker)
+    match step:
+        case Attach(vgpus=vgpus):
+            if sorted(worker.vgpus) != sorted(vgpus):
+                return f"it carries {' '.join(worker.vgpus) or 'none'}"
+            return "its memory is not fully reserved" if not worker.memory_locked else "its address space is too small"
+        case Cordon() | Drain() | ShutDown() | Suspend():
+            asleep = prospect.wish.workers[step.worker].awake is False
+            return f"asleep in {prospect.wish.name}" if asleep else "its vGPUs can be changed only while it is off"
+        case Label():
+            return "the node's labels are not true"
+    return f"awake in {prospect.wish.name}" if worker.vm else "no worker any more"
 
 
 def plan_document(prospect: Prospect) -> dict[str, Any]:
@@ -94,6 +136,7 @@ def plan_document(prospect: Prospect) -> dict[str, Any]:
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Plan",
         "wish": prospect.wish.name,
+        "expectedSeconds": round(longest_way_s(prospect.plan, prospect.fleet), 1),
         "steps": list(_steps(prospect)),
         "refusals": [
             {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint}
@@ -108,7 +151,9 @@ def _steps(prospect: Prospect) -> Iterator[dict[str, Any]]:
         yield {
             "name": step.name,
             "worker": step.worker,
-            "host": prospect.fleet.worker(step.worker).host,
+            "host": prospect.fleet.host_of(step.worker),
             "what": step.describe(),
+            "why": why(prospect, step),
+            "expectedSeconds": round(expected_s(step, prospect.fleet), 1),
             "needs": sorted(prospect.plan.needs[step.name]),
         }

@@ -112,14 +112,14 @@ class LiveScreen:
     def _picture(self, progress: Progress) -> Group:
         workers = dict.fromkeys(step.worker for step in (*progress.first, *progress.decision.plan))
         parts: list[Text | Table] = []
-        for host in dict.fromkeys(progress.fleet.worker(name).host for name in workers):
+        for host in dict.fromkeys(progress.fleet.host_of(name) for name in workers):
             parts += [Text(_host_line(progress, host), style="bold"), self._host(progress, host, list(workers))]
         return Group(*parts, Text(_summary(progress), style="dim"))
 
     def _host(self, progress: Progress, host: str, workers: list[str]) -> Table:
         table = Table.grid(padding=(0, 3, 0, 0))
         for name in workers:
-            if progress.fleet.worker(name).host == host:
+            if progress.fleet.host_of(name) == host:
                 table.add_row(Text(f"  {name}"), self._worker(progress, name))
         return table
 

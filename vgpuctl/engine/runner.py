@@ -91,7 +91,7 @@ class Runner:
         self._begun.update({s.name: (s, due[s.name]) for s in decision.plan if s.name in due})
         missing = decision.plan.names
         for name, (step, since) in self._begun.items():
-            if name not in missing and name not in self._done and step.done_in(fleet):
+            if name not in missing and name not in self._done and fleet.knows(step.worker) and step.done_in(fleet):
                 self._done[name] = now_s - since
         shown = dict(self._done)
         elapsed = now_s - self._began_s

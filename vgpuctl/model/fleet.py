@@ -246,6 +246,13 @@ class Fleet:
             found.setdefault(worker.host, []).append(worker)
         return {host: tuple(workers) for host, workers in found.items()}
 
+    def knows(self, name: str) -> bool:
+        return name in self.workers or name in self.strays
+
+    def host_of(self, name: str) -> str:
+        """Of one that is gone from vCenter or from our files meanwhile, nothing is known."""
+        return self.worker(name).host if self.knows(name) else ""
+
     @cached_property
     def _by_node(self) -> Mapping[str, Worker]:
         return {worker.node.name: worker for worker in self.workers.values() if worker.node}

@@ -1,0 +1,53 @@
+"""How long a plan will take, as far as can be said before it begins: assumptions by kind of step, on its longest way."""
+
+from __future__ import annotations
+
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.plan import Plan, Step
+from vgpuctl.planning.drain import pods_to_move
+from vgpuctl.planning.steps import Attach, Drain, PowerOn, ShutDown, Suspend, WaitBack
+
+#: Assumed of a datastore: what a suspend writes and a resume reads.
+MIB_A_SECOND = 500
+MARK_S = 0.5
+GRACE_S = 30.0
+SHUT_DOWN_S = 30.0
+CHANGE_S = 5.0
+BOOT_S = 60.0
+STACK_S = 60.0
+
+
+def expected_s(step: Step, fleet: Fleet) -> float:
+    """How long this step may take once it is due."""
+    state_s = fleet.worker(step.worker).memory_mib / MIB_A_SECOND
+    match step:
+        case Drain():
+            return _drain_s(step, fleet)
+        case Suspend():
+            return CHANGE_S + state_s
+        case PowerOn(resume=resume):
+            return CHANGE_S + (state_s if resume else BOOT_S)
+    return _ALWAYS.get(type(step), MARK_S)
+
+
+_ALWAYS: dict[type, float] = {ShutDown: SHUT_DOWN_S, Attach: CHANGE_S, WaitBack: STACK_S}
+
+
+def _drain_s(step: Drain, fleet: Fleet) -> float:
+    """The pods' grace, as a rule; what budgets add nobody knows."""
+    if not pods_to_move(fleet.worker(step.worker)):
+        return 0.0
+    grace = step.options.grace_period_s
+    return min(step.options.timeout_s, GRACE_S if grace is None else grace)
+
+
+def longest_way_s(plan: Plan, fleet: Fleet) -> float:
+    """From the first write to the last: steps wait for those that they need, hosts for nobody."""
+    ends: dict[str, float] = {}
+    whole: dict[frozenset[str], float] = {}
+    for step in plan:
+        needs = plan.needs[step.name]
+        if needs not in whole:
+            whole[needs] = max((ends.get(name, 0.0) for name in needs), default=0.0)
+        ends[step.name] = whole[needs] + expected_s(step, fleet)
+    return max(ends.values(), default=0.0)
