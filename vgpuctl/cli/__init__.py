@@ -9,9 +9,9 @@ from vgpuctl import __version__
 
 def main() -> None:
     """The console script. Asking for the version needs nothing else of the program."""
-    if sys.argv[1:] == ["--version"]:
+    if sys.argv[1:2] == ["--version"]:
         print(f"vgpuctl {__version__}")
         return
-    from vgpuctl.cli.app import app  # noqa: PLC0415
+    from vgpuctl.cli.app import run  # noqa: PLC0415
 
-    app()
+    run()

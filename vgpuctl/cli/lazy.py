@@ -1,0 +1,92 @@
+"""Commands are loaded when they are chosen; before that a name and a line stand for each. See decision 0007."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import typer
+from typer import _completion_classes
+from typer.core import TyperArgument, TyperCommand, TyperOption
+from typer.main import get_command
+
+#: Typer takes colour tags out of what zsh and fish show, and loads rich for it. Ours has none.
+_completion_classes._sanitize_help_text = lambda text: text
+
+
+def group(**settings: Any) -> typer.Typer:
+    """Help is plain text: rich would take longer to load than all the rest."""
+    return typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
+
+
+def add_later(app: typer.Typer, commands: Mapping[str, tuple[str, str]]) -> None:
+    """Each name with its place, as `module:function` or `module:group`, and the first line of its help."""
+    for name, (place, line) in commands.items():
+        app.command(name, cls=Later, help=line)(_loader(name, place))
+
+
+def _loader(name: str, place: str) -> Callable[[], Any]:
+    def load() -> Any:
+        module, attribute = place.split(":")
+        found = getattr(importlib.import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            return built(found)
+        app = group(add_completion=False)
+        app.command(name)(found)
+        return built(app)
+
+    return load
+
+
+class Later(TyperCommand):
+    """In a list of names it is enough; chosen, it gives way to the real one."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        assert self.callback is not None
+        return self.callback().make_context(info_name, args, parent, **extra)
+
+
+def built(app: typer.Typer) -> Any:
+    """What Typer makes of it; a first line is shown whole in lists, and lines of examples are left as they are."""
+    command = get_command(app)
+    for each in (command, *getattr(command, "commands", {}).values()):
+        each.short_help = (each.help or "").partition("\n")[0]
+        each.help = re.sub(r"\n\n(?=  )", "\n\n\b\n", each.help or "")
+    return command
+
+
+class _Words:
+    """Spares typer's own converter, which loads pydantic: what was not given, and words for words, are right as is."""
+
+    def __init__(self, converter: Callable[[], Any]) -> None:
+        self._converter = converter
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None or value is param.default or ctx.resilient_parsing:
+            return value
+        kind = param.type_descriptor.annotation
+        if isinstance(value, str) and isinstance(kind, type) and issubclass(kind, str):
+            try:
+                return kind(value)
+            except ValueError:
+                pass  # Typer says which choices there are.
+        return self._converter().coerce(value, param=param, ctx=ctx)
+
+
+def _words_first(kind: Any) -> None:
+    """Where a typer has no such converter, it has no need of this either."""
+    converter = getattr(kind, "get_runtime_param", None)
+    if converter is not None:
+        kind.get_runtime_param = lambda self: _Words(lambda: converter(self))
+
+
+for _kind in (TyperOption, TyperArgument):
+    _words_first(_kind)
