@@ -6,14 +6,17 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import typer
 from typer.main import get_command
 
 from tests.support.lab import BIN
 from vgpuctl import __version__
 from vgpuctl.cli.app import app
+from vgpuctl.cli.lazy import built, group
+from vgpuctl.cli.options import Output
 
 HEAVY = {"pyVmomi", "pyVim", "kubernetes", "apscheduler", "pydantic", "rich", "yaml", "starlette", "asyncio", "ssl"}
 
@@ -103,3 +106,28 @@ def test_a_word_that_is_no_choice_is_told_with_those_that_are() -> None:
     done = subprocess.run([BIN / "vgpuctl", "status", "-o", "jsn"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "'jsn' is not one of 'table', 'json'" in done.stderr
+
+
+def test_values_are_as_typer_would_have_them() -> None:
+    """What is spared is only the detour: words, choices, numbers, lists and an option's own way to be read."""
+    got: dict[str, Any] = {}
+    tried = group(add_completion=False)
+
+    @tried.command()
+    def command(
+        names: Annotated[list[str] | None, typer.Argument()] = None,
+        word: Annotated[str, typer.Option()] = "none",
+        loud: Annotated[str, typer.Option(parser=str.upper)] = "NONE",
+        choice: Annotated[Output, typer.Option()] = Output.TABLE,
+        number: Annotated[int, typer.Option()] = 1,
+    ) -> None:
+        got.update(names=names, word=word, loud=loud, choice=choice, number=number)
+
+    built(tried)([], standalone_mode=False)
+    assert got == {"names": None, "word": "none", "loud": "NONE", "choice": Output.TABLE, "number": 1}
+    built(tried)(
+        ["a", "b", "--word", "x", "--loud", "x", "--choice", "json", "--number", "2"],
+        standalone_mode=False,
+    )
+    assert got == {"names": ["a", "b"], "word": "x", "loud": "X", "choice": Output.JSON, "number": 2}
+    assert type(got["choice"]) is Output

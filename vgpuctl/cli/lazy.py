@@ -5,15 +5,18 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import typer
-from typer import _completion_classes
 from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
-#: Typer takes colour tags out of what zsh and fish show, and loads rich for it. Ours has none.
-_completion_classes._sanitize_help_text = lambda text: text
+with suppress(ImportError):
+    from typer import _completion_classes
+
+    #: Typer takes colour tags out of what zsh and fish show, and loads rich for it. Ours has none.
+    _completion_classes._sanitize_help_text = lambda text: text
 
 
 def group(**settings: Any) -> typer.Typer:
@@ -72,13 +75,20 @@ class _Words:
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None or value is param.default or ctx.resilient_parsing:
             return value
-        kind = param.type_descriptor.annotation
-        if isinstance(value, str) and isinstance(kind, type) and issubclass(kind, str):
-            try:
+        kind = _kind_of_word(param)
+        if kind is not None and isinstance(value, str):
+            with suppress(ValueError):  # Typer says which choices there are.
                 return kind(value)
-            except ValueError:
-                pass  # Typer says which choices there are.
         return self._converter().coerce(value, param=param, ctx=ctx)
+
+
+def _kind_of_word(param: Any) -> type[str] | None:
+    """Text or a choice, unless the option says itself how it is read."""
+    described: Any = getattr(param, "type_descriptor", None)
+    kind = getattr(described, "annotation", None)
+    if isinstance(kind, type) and issubclass(kind, str) and described.parameter_info.parser is None:
+        return kind
+    return None
 
 
 def _words_first(kind: Any) -> None:
