@@ -23,7 +23,8 @@ test-peers: $(VENV)/.tests ## The same tests against the real programs, which ar
 	else echo "No Go here: the programs that are not in .peers/bin are not built, and their tests are skipped."; fi
 	@$(BIN)/pytest -m peers -rs
 
-bench: $(VENV)/.tests  ## A large estate on the simulators, in figures; beside the real API server where it is built
+bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large estate on the simulators, beside real programs
+	@$(BIN)/python -m tests.bench.startup
 	@$(BIN)/python -m tests.bench.scale
 
 lint: $(VENV)/.tests   ## ruff, mypy strict, and the one-way rule

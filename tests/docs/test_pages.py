@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -94,18 +93,6 @@ def test_keys_of_the_files_are_told() -> None:
         "workers",
     ):
         assert key in page
-
-
-def test_help_and_version_load_no_vendor() -> None:
-    """What a shell asks for at every tab must be quick."""
-    code = (
-        "import sys; sys.argv = ['vgpuctl', '--help']\n"
-        "from vgpuctl.cli import main\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "loaded = {'pyVmomi', 'kubernetes', 'apscheduler', 'starlette', 'yaml'} & sys.modules.keys()\n"
-        "assert not loaded, loaded"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=30)
 
 
 def test_no_secret_is_in_the_picture_or_the_pages() -> None:

@@ -1,4 +1,4 @@
-"""All commands together. Nothing here loads pyVmomi, kubernetes or apscheduler: a command does when it runs."""
+"""All commands together. None is loaded before it is chosen, nor pyVmomi, kubernetes or apscheduler before it runs."""
 
 from __future__ import annotations
 
@@ -7,27 +7,41 @@ from typing import Annotated
 import typer
 
 from vgpuctl import __version__
-from vgpuctl.cli import daemon, demo, label_nodes, provision, simulators, status, switch
+from vgpuctl.cli.lazy import add_later, built, group
 
-app = typer.Typer(
-    name="vgpuctl",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Try it without a vCenter: [bold]vgpuctl demo[/bold]",
-)
+#: Where each is, and the first line of its help.
 COMMANDS = {
-    "status": status.command,
-    "provision": provision.command,
-    "label-nodes": label_nodes.command,
-    "switch": switch.command,
-    "daemon": daemon.command,
-    "demo": demo.command,
+    "status": (
+        "vgpuctl.cli.status:command",
+        "Show cards, workers, who waits for which shift, and what is out of step.",
+    ),
+    "provision": (
+        "vgpuctl.cli.provision:command",
+        "Give each worker the vGPU of its profile, and leave its power as it was.",
+    ),
+    "label-nodes": (
+        "vgpuctl.cli.label_nodes:command",
+        "Label each worker's node with the profile that its VM really carries.",
+    ),
+    "switch": (
+        "vgpuctl.cli.switch:command",
+        "Put one shift's workers on the cards: the others are drained and suspended, these resumed.",
+    ),
+    "daemon": (
+        "vgpuctl.cli.daemon:command",
+        "Keep the shift of the hour, by every timetable, until it is ended.",
+    ),
+    "demo": (
+        "vgpuctl.cli.demo:command",
+        "Play the whole story, day to night and back, against a simulated vCenter and Kubernetes.",
+    ),
+    "sim": (
+        "vgpuctl.cli.simulators:app",
+        "A simulated vCenter and Kubernetes on loopback, to try things on.",
+    ),
 }
-for name, command in COMMANDS.items():
-    app.command(name)(command)
-app.add_typer(simulators.app, name="sim")
+app = group(name="vgpuctl", epilog="Try it without a vCenter: vgpuctl demo")
+add_later(app, COMMANDS)
 
 
 def _print_version(wanted: bool) -> None:
@@ -43,3 +57,7 @@ def root(
     ] = False,
 ) -> None:
     """vGPU profiles for Kubernetes workers on vSphere: attach them, label the nodes, switch them by timetable."""
+
+
+def run() -> None:
+    built(app)()

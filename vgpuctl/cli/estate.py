@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from rich.text import Text
-
-from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import count, local_time, seconds
 from vgpuctl.model.fleet import Card, Fleet, Pod, Power, Worker
 from vgpuctl.model.profiles import Catalogue, frame_gib
 from vgpuctl.planning.cards import card_gib
 from vgpuctl.planning.drain import leaving_pods
 from vgpuctl.planning.standing import Standing
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from vgpuctl.cli.paper import Paper
 
 BAR = 16
 POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
@@ -53,6 +54,9 @@ def _moment(moment: datetime, now: datetime) -> str:
 
 
 def _plain_table(*columns: str) -> Table:
+    """Rich loads here, so that a document does without it."""
+    from rich.table import Table  # noqa: PLC0415
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     for column in columns:
         table.add_column(column, no_wrap=True, overflow="ignore")
@@ -60,6 +64,8 @@ def _plain_table(*columns: str) -> Table:
 
 
 def _cards(fleet: Fleet) -> Table:
+    from rich.text import Text  # noqa: PLC0415
+
     table = _plain_table("HOST", "CARD", "FRAME")
     table.add_column("HOLDS", overflow="fold")
     for host in fleet.hosts.values():
@@ -79,6 +85,8 @@ def _used_gib(fleet: Fleet, card: Card) -> int:
 
 
 def _workers(fleet: Fleet, catalogue: Catalogue, standings: list[Standing]) -> Table:
+    from rich.text import Text  # noqa: PLC0415
+
     table = _plain_table("WORKER", "VM", "PROFILE", "NODE", "PODS", "")
     for worker in fleet.workers.values():
         task = worker.busy_with

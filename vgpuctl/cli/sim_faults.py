@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from vgpuctl.cli.common import console, print_json
+from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.sim_access import DirOption, seconds, sim_explained
 from vgpuctl.cli.words import count
 
-app = typer.Typer(no_args_is_help=True, help="Let calls go wrong on purpose.")
+app = group(add_completion=False, help="Let calls go wrong on purpose.")
 _NAMES = {"task-fails": "its task fails with", "hang": "hangs", "lose-reply": "is done, but its reply is lost"}
 _NAMES |= {"task-hangs": "its task hangs at 95 %", "cut": "the connection is cut", "fail": "fails with"}
 _NAMES |= {"end-sessions": "finds all sessions ended", "person": "finds that a person did", "down": "is down for"}

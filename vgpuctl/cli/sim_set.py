@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from vgpuctl.cli.common import console, print_json
+from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.sim_access import DirOption, seconds, sim_explained
 
-app = typer.Typer(no_args_is_help=True, help="Change the simulated world while it runs.")
+app = group(add_completion=False, help="Change the simulated world while it runs.")
 
 
 class ClockDeed(StrEnum):

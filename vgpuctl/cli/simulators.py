@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vgpuctl.cli import sim_faults, sim_set
 from vgpuctl.cli.common import console, print_json, show_error
+from vgpuctl.cli.lazy import add_later, group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.sim_access import DirOption, sim_explained
 from vgpuctl.cli.words import count
@@ -17,9 +17,7 @@ from vgpuctl.model.errors import ExitCode
 if TYPE_CHECKING:
     from vgpuctl.sim.inventory import Durations, Inventory
 
-app = typer.Typer(no_args_is_help=True, help="A simulated vCenter and Kubernetes on loopback, to try things on.")
-app.add_typer(sim_faults.app, name="fault")
-app.add_typer(sim_set.app, name="set")
+app = group(add_completion=False, help="A simulated vCenter and Kubernetes on loopback, to try things on.")
 
 
 @app.command()
@@ -157,3 +155,12 @@ def calls(
     for server, methods in found.items():
         for method, number in methods.items():
             console().print(f"{server:<12}{number:>6}  {method}")
+
+
+add_later(
+    app,
+    {
+        "fault": ("vgpuctl.cli.sim_faults:app", "Let calls go wrong on purpose."),
+        "set": ("vgpuctl.cli.sim_set:app", "Change the simulated world while it runs."),
+    },
+)

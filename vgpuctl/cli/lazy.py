@@ -1,0 +1,102 @@
+"""Commands are loaded when they are chosen; before that a name and a line stand for each. See decision 0007."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperOption
+from typer.main import get_command
+
+with suppress(ImportError):
+    from typer import _completion_classes
+
+    #: Typer takes colour tags out of what zsh and fish show, and loads rich for it. Ours has none.
+    _completion_classes._sanitize_help_text = lambda text: text
+
+
+def group(**settings: Any) -> typer.Typer:
+    """Help is plain text: rich would take longer to load than all the rest."""
+    return typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
+
+
+def add_later(app: typer.Typer, commands: Mapping[str, tuple[str, str]]) -> None:
+    """Each name with its place, as `module:function` or `module:group`, and the first line of its help."""
+    for name, (place, line) in commands.items():
+        app.command(name, cls=Later, help=line)(_loader(name, place))
+
+
+def _loader(name: str, place: str) -> Callable[[], Any]:
+    def load() -> Any:
+        module, attribute = place.split(":")
+        found = getattr(importlib.import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            return built(found)
+        app = group(add_completion=False)
+        app.command(name)(found)
+        return built(app)
+
+    return load
+
+
+class Later(TyperCommand):
+    """In a list of names it is enough; chosen, it gives way to the real one."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        assert self.callback is not None
+        return self.callback().make_context(info_name, args, parent, **extra)
+
+
+def built(app: typer.Typer) -> Any:
+    """What Typer makes of it; a first line is shown whole in lists, and lines of examples are left as they are."""
+    command = get_command(app)
+    for each in (command, *getattr(command, "commands", {}).values()):
+        each.short_help = (each.help or "").partition("\n")[0]
+        each.help = re.sub(r"\n\n(?=  )", "\n\n\b\n", each.help or "")
+    return command
+
+
+class _Words:
+    """Spares typer's own converter, which loads pydantic: what was not given, and words for words, are right as is."""
+
+    def __init__(self, converter: Callable[[], Any]) -> None:
+        self._converter = converter
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None or value is param.default or ctx.resilient_parsing:
+            return value
+        kind = _kind_of_word(param)
+        if kind is not None and isinstance(value, str):
+            with suppress(ValueError):  # Typer says which choices there are.
+                return kind(value)
+        return self._converter().coerce(value, param=param, ctx=ctx)
+
+
+def _kind_of_word(param: Any) -> type[str] | None:
+    """Text or a choice, unless the option says itself how it is read."""
+    described: Any = getattr(param, "type_descriptor", None)
+    kind = getattr(described, "annotation", None)
+    if isinstance(kind, type) and issubclass(kind, str) and described.parameter_info.parser is None:
+        return kind
+    return None
+
+
+def _words_first(kind: Any) -> None:
+    """Where a typer has no such converter, it has no need of this either."""
+    converter = getattr(kind, "get_runtime_param", None)
+    if converter is not None:
+        kind.get_runtime_param = lambda self: _Words(lambda: converter(self))
+
+
+for _kind in (TyperOption, TyperArgument):
+    _words_first(_kind)
