@@ -123,7 +123,8 @@ def _load(path: Path) -> Lined:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}.") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageError(f"{path} is no YAML{_where(error)}") from error
+        # The parser's own error quotes the line, and --debug would show it.
+        raise UsageError(f"{path} is no YAML{_where(error)}") from None
 
 
 def _where(error: Exception) -> str:

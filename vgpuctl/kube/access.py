@@ -37,6 +37,8 @@ def configuration(settings: KubernetesSettings) -> Any:
     from yaml import YAMLError  # noqa: PLC0415
 
     found = Configuration()
+    # The library's own default is http://localhost, and a token would go there in clear.
+    found.host = ""
     hint = "Is this a pod with a service account?" if settings.account else "kubectl config view shows what is in it."
     where = str(settings.account.folder) if settings.account else settings.kubeconfig
     try:
@@ -46,6 +48,8 @@ def configuration(settings: KubernetesSettings) -> Any:
         raise UnreachableError(f"{where} cannot be used: {why}.", hint=hint) from None
     except (YAMLError, TypeError, ValueError, KeyError, AttributeError) as error:
         raise UnreachableError(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
+    if not found.host:
+        raise UnreachableError(f"{where} names no server for the cluster of its context.", hint=hint)
     return found
 
 

@@ -153,4 +153,4 @@ def _unheard(places: list[Place]) -> str:
     at_hand = [place.said[name].by for place in places for name in SECRETS if name in place.said]
     if not at_hand:
         return ""
-    return f"\n{' and '.join(dict.fromkeys(at_hand))} was not used: it stands beside another vCenter or user."
+    return f"\nNot used, for it stands beside another vCenter or user: {', '.join(dict.fromkeys(at_hand))}."

@@ -19,12 +19,14 @@ def from_file(path: Path) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(f"The password file {path} cannot be read: {error.strerror}.") from None
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(handle)
         wrong = open_to_others(found, os.geteuid())
         if wrong:
             raise UsageError(f"The password file {path} {wrong}.", hint=_hint(path, found))
-        return _password(file.read(MAX_BYTES + 1), path)
+        return _password(os.read(handle, MAX_BYTES + 1), path)
+    finally:
+        os.close(handle)
 
 
 def open_to_others(file: os.stat_result, me: int) -> str | None:
