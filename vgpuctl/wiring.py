@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from vgpuctl.engine.ports import Answer, World
+from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, evict, patch_node
-from vgpuctl.kube.client import Client, KubernetesSettings
+from vgpuctl.kube.client import Client
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.fleet import Fleet

@@ -11,27 +11,54 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+
+def _option(*words: str, told: str) -> Any:
+    """Where else each may stand: docs/reference/settings.md. Here, only what is needed at the keyboard."""
+    return typer.Option(*words, help=told, show_default=False, rich_help_panel="Servers and files")
+
+
 ACCESS: dict[str, Any] = {
     "profiles": Annotated[
-        Path | None,
-        typer.Option(help="The profiles file; default $VGPUCTL_PROFILES, then ./profiles.yaml.", show_default=False),
+        Path | None, _option(told="The profiles file; default $VGPUCTL_PROFILES, then ./profiles.yaml.")
     ],
     "schedules": Annotated[
-        Path | None,
-        typer.Option(help="The timetables' folder; default $VGPUCTL_SCHEDULES, then ./schedules.", show_default=False),
+        Path | None, _option(told="The timetables' folder; default $VGPUCTL_SCHEDULES, then ./schedules.")
+    ],
+    "vcenter": Annotated[
+        str | None,
+        _option("--vcenter", told="vCenter's host, host:port or https URL; default $VGPUCTL_VCENTER, then $GOVC_URL."),
+    ],
+    "vcenter_user": Annotated[
+        str | None, _option("--vcenter-user", told="Who logs in; default $VGPUCTL_VCENTER_USER, then $GOVC_USERNAME.")
+    ],
+    "password_file": Annotated[
+        Path | None, _option("--password-file", told="A file of mode 0600 with the password; or $VGPUCTL_PASSWORD.")
+    ],
+    "keyring": Annotated[bool | None, _option("--keyring", told="Take the password from the system's keyring.")],
+    "thumbprint": Annotated[
+        str | None,
+        _option("--thumbprint", told="vCenter's certificate must be this one, by SHA-256 (or SHA-1); no CA is asked."),
+    ],
+    "ca_file": Annotated[str | None, _option("--ca-file", told="CA certificates to trust as well, in PEM.")],
+    "insecure": Annotated[
+        bool | None,
+        _option("--insecure", told="Verify no certificate of vCenter: whoever stands in between sees all."),
     ],
     "kubeconfig": Annotated[
-        str | None, typer.Option(help="The kubeconfig; default $KUBECONFIG, then ~/.kube/config.", show_default=False)
+        str | None, _option(told="The kubeconfig; default $KUBECONFIG, then ~/.kube/config, then the pod's account.")
     ],
-    "context": Annotated[str | None, typer.Option(help="The context of the kubeconfig.", show_default=False)],
+    "context": Annotated[str | None, _option(told="The context of the kubeconfig.")],
     "namespace": Annotated[
         str | None,
-        typer.Option(
+        _option(
             "--namespace",
             "-n",
-            help="Where vgpuctl keeps its Lease; default $VGPUCTL_NAMESPACE, then kube-system.",
-            show_default=False,
+            told="Where vgpuctl keeps its Lease; default $VGPUCTL_NAMESPACE, then the pod's, then kube-system.",
         ),
+    ],
+    "config": Annotated[
+        Path | None,
+        _option("--config", told="The settings file; default $VGPUCTL_CONFIG, then ~/.config/vgpuctl/config.yaml."),
     ],
 }
 

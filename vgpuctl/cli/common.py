@@ -74,6 +74,8 @@ def connected(flags: Flags, files: Files, depth: Depth | None = None) -> Iterato
     from vgpuctl.wiring import Connection  # noqa: PLC0415
 
     found = settings(flags)
+    if found.vcenter.unverified:
+        console(error=True).print(f"The certificate of vCenter {found.vcenter.server} is not verified, as you asked.")
     connection = Connection(found, files.catalogue, depth)
     _open(connection, found.connect_s)
     try:
@@ -93,7 +95,8 @@ def _open(connection: Connection, patience_s: float) -> None:
                 raise
             if not said:
                 text = error.message.rstrip(".")
-                console(error=True).print(f"{text[0].upper()}{text[1:]}. Trying again for {patience_s:.0f} s.")
+                text = text if text.startswith("vCenter") else f"{text[0].upper()}{text[1:]}"
+                console(error=True).print(f"{text}. Trying again for {patience_s:.0f} s.")
             said = True
             time.sleep(0.5)
 

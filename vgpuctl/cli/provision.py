@@ -125,7 +125,7 @@ class _Asked:
 
     def _known_profile(self, files: Files) -> str | None:
         from vgpuctl.files.catalogue import profile_name  # noqa: PLC0415
-        from vgpuctl.files.reading import nearest  # noqa: PLC0415
+        from vgpuctl.model.nearest import nearest  # noqa: PLC0415
 
         if self.profile is None:
             return None

@@ -26,7 +26,7 @@ def names(patterns: list[str] | None) -> Names | None:
 
 def known_workers(fleet: Fleet, wanted: Names | None) -> None:
     """Every name that is written out must be a worker, and every glob must mean somebody."""
-    from vgpuctl.files.reading import nearest  # noqa: PLC0415
+    from vgpuctl.model.nearest import nearest  # noqa: PLC0415
 
     if wanted is None:
         return

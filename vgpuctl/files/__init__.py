@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vgpuctl.files.catalogue import read_catalogue
-from vgpuctl.files.reading import nearest
 from vgpuctl.files.timetables import read_timetable
 from vgpuctl.model.errors import UsageError
+from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vgpuctl.files.reading import Reading, nearest
+from vgpuctl.files.reading import Reading
+from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Choice, Profile
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")

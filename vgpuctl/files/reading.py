@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 from vgpuctl.files.yaml_lines import Lined, load
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import RANGE, Names
+from vgpuctl.model.nearest import nearest
 
 VERSION = 1
 MAX_BYTES = 1 << 20
@@ -111,12 +111,6 @@ def size_of(pattern: str) -> int:
     return size if size <= MAX_WORKERS else 0
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
-    """`; did you mean …?` where one is near."""
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
 def _load(path: Path) -> Lined:
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -129,7 +123,17 @@ def _load(path: Path) -> Lined:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}.") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+        # The parser's own error quotes the line, and --debug would show it.
+        raise UsageError(f"{path} is no YAML{_where(error)}") from None
+
+
+def _where(error: Exception) -> str:
+    """Line, column and what is wrong there, but nothing that stands there: it might be a password."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return "."
+    plain = isinstance(error, yaml.parser.ParserError | yaml.scanner.ScannerError)
+    problem = f": {error.problem}" if plain else ""
+    return f": line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1}{problem}."
 
 
 def _kind(value: Any) -> str:

@@ -10,7 +10,8 @@ from zoneinfo import available_timezones
 from cronsim import CronSim, CronSimError
 
 from vgpuctl.files.catalogue import profile_name
-from vgpuctl.files.reading import Reading, nearest
+from vgpuctl.files.reading import Reading
+from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 

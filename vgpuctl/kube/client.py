@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from vgpuctl.kube.access import KubernetesSettings, configuration
 from vgpuctl.model.errors import (
     BudgetError,
     ChangedMeanwhileError,
@@ -23,15 +22,6 @@ CONNECTIONS = 40
 MERGE_PATCH = "application/merge-patch+json"
 
 Object = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubernetesSettings:
-    """Which cluster: a kubeconfig and context, in the order people expect, or the pod's own account."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
-    namespace: str = "kube-system"
 
 
 class NotFoundError(RequestFailedError):
@@ -108,34 +98,17 @@ class Client:
 
 
 def _api_client(settings: KubernetesSettings) -> Any:
-    """Flag, KUBECONFIG (a list is merged), ~/.kube/config, then the pod's own account."""
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415
-    from kubernetes.client.configuration import Configuration  # noqa: PLC0415
-    from kubernetes.config import ConfigException, load_incluster_config, load_kube_config  # noqa: PLC0415
     from urllib3 import disable_warnings  # noqa: PLC0415
     from urllib3.exceptions import InsecureRequestWarning  # noqa: PLC0415
 
-    configuration = Configuration()
-    path = settings.kubeconfig or os.environ.get("KUBECONFIG")
-    try:
-        if not path and os.environ.get("KUBERNETES_SERVICE_HOST") and not os.path.exists(_home_config()):  # noqa: PTH110
-            load_incluster_config(client_configuration=configuration)
-        else:
-            load_kube_config(path or _home_config(), settings.context, client_configuration=configuration)
-    except (ConfigException, OSError) as error:
-        raise UnreachableError(
-            f"No usable kubeconfig: {error}", hint="Set KUBECONFIG, or pass --kubeconfig FILE."
-        ) from error
-    configuration.retries = False
-    configuration.connection_pool_maxsize = CONNECTIONS
-    if not configuration.verify_ssl:
+    found = configuration(settings)
+    found.retries = False
+    found.connection_pool_maxsize = CONNECTIONS
+    if not found.verify_ssl:
         # The kubeconfig says so by name: one warning a request would say no more.
         disable_warnings(InsecureRequestWarning)
-    return ApiClient(configuration)
-
-
-def _home_config() -> str:
-    return os.path.expanduser("~/.kube/config")  # noqa: PTH111
+    return ApiClient(found)
 
 
 def _no_answer(server: str, error: Exception) -> VgpuctlError:

@@ -1,4 +1,4 @@
-"""How long a plan will take, as far as can be said before it begins: assumptions by kind of step, on its longest way."""
+"""How long a plan will take, as far as can be said before it begins: assumptions by kind of step; the longest way."""
 
 from __future__ import annotations
 

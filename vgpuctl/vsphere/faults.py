@@ -61,10 +61,6 @@ def translated(server: str) -> Iterator[None]:
         yield
     except VgpuctlError:
         raise
-    except vim.fault.InvalidLogin as fault:
-        raise UnreachableError(
-            f"vCenter {server} does not accept this user and password.", hint="Check GOVC_USERNAME and GOVC_PASSWORD."
-        ) from fault
     except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound) as fault:
         # Before NoPermission, of which vSphere makes NotAuthenticated a special case.
         raise PassingError(f"the session with vCenter {server} has ended") from fault
@@ -79,9 +75,9 @@ def translated(server: str) -> Iterator[None]:
     except ssl.SSLCertVerificationError as error:
         raise UnreachableError(
             f"The certificate of vCenter {server} is not trusted: {error.verify_message}.",
-            hint="Point GOVC_TLS_CA_CERTS at its CA.",
+            hint="Give its CA with --ca-file FILE, or pin it with --thumbprint.",
         ) from error
     except (OSError, HTTPException) as error:
         raise PassingError(
-            f"vCenter {server} does not answer: {error or type(error).__name__}.", hint="Is GOVC_URL right?"
+            f"vCenter {server} does not answer: {error or type(error).__name__}.", hint="Is this its address?"
         ) from error

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPSConnection
 from typing import Any
+from xml.etree import ElementTree
 
-from vgpuctl.model.errors import UsageError
+from vgpuctl.model.errors import UnreachableError
 from vgpuctl.vsphere.faults import translated
+from vgpuctl.vsphere.tls import Trust, context, thumbprint_of
 
+CONNECT_WITHIN_S = 10
 ANSWER_WITHIN_S = 120
+MAX_VERSIONS_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +29,25 @@ class VcenterSettings:
     path: str = "/sdk"
     user: str
     password: str = field(repr=False)
-    ca_file: str | None = None
-    verify: bool = True
+    trust: Trust = field(default_factory=Trust)
+    #: Where a person finds what was wrong: `the user comes from …, the password from …`.
+    login_said_by: str = field(default="", compare=False)
 
     @property
     def server(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def unverified(self) -> bool:
+        return not (self.trust.verify or self.trust.pin)
 
 
 class Session:
-    """pyVmomi loads here, so that `--help` stays quick."""
+    """pyVmomi loads here, so that `--help` stays quick.
+
+    A session idles out after 30 minutes without a call. Ours does not: the stream's `WaitForUpdatesEx` returns and is
+    sent again at least each minute.
+    """
 
     def __init__(self, settings: VcenterSettings) -> None:
         self.settings = settings
@@ -42,20 +57,22 @@ class Session:
 
     def open(self) -> Session:
         """Log in, anew if need be."""
-        from pyVim.connect import SmartStubAdapter  # noqa: PLC0415
         from pyVmomi import vim  # noqa: PLC0415
+        from pyVmomi.SoapAdapter import SoapStubAdapter  # noqa: PLC0415
 
         s = self.settings
-        with self._lock, translated(s.server):
-            stub = SmartStubAdapter(
+        with self._lock, translated(s.server), _distrust_explained(s):
+            tls = context(s.trust, s.server)
+            stub = SoapStubAdapter(
                 host=s.host,
                 port=s.port,
                 path=s.path,
-                sslContext=_tls(s),
+                version=_newest_version(s, tls),
+                sslContext=tls,
                 httpConnectionTimeout=ANSWER_WITHIN_S,
             )
             content: Any = vim.ServiceInstance("ServiceInstance", stub).RetrieveContent()
-            content.sessionManager.Login(s.user, s.password, None)
+            _log_in(content, s)
             self.content, self._stub = content, stub
         return self
 
@@ -73,14 +90,50 @@ class Session:
             pass
 
 
-def _tls(settings: VcenterSettings) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    for file in filter(None, (settings.ca_file or "").split(os.pathsep)):
-        try:
-            context.load_verify_locations(file)
-        except OSError as error:
-            raise UsageError(f"The CA file {file} cannot be used: {error}.", hint="See GOVC_TLS_CA_CERTS.") from error
-    if not settings.verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+def _log_in(content: Any, s: VcenterSettings) -> None:
+    from pyVmomi import vim  # noqa: PLC0415
+
+    try:
+        content.sessionManager.Login(s.user, s.password, None)
+    except vim.fault.InvalidLogin as fault:
+        raise UnreachableError(
+            f"vCenter {s.server} does not accept this user and password.", hint=s.login_said_by or None
+        ) from fault
+
+
+@contextmanager
+def _distrust_explained(s: VcenterSettings) -> Iterator[None]:
+    """A certificate that no CA vouches for: what a person needs to decide is its thumbprint."""
+    try:
+        yield
+    except ssl.SSLCertVerificationError as error:
+        found = thumbprint_of(s.host, s.port)
+        raise UnreachableError(
+            f"The certificate of vCenter {s.server} is not trusted: {error.verify_message}.",
+            hint="Give its CA with --ca-file FILE"
+            + (f", or pin it, once compared on vCenter itself:\n  --thumbprint {found}" if found else "."),
+        ) from error
+
+
+def _newest_version(s: VcenterSettings, tls: ssl.SSLContext) -> str:
+    """The newest API that both sides know. pyVim's own look-up waits for ever, and shrugs at what is no vCenter."""
+    from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap  # noqa: PLC0415
+
+    offered = _offered_versions(s, tls)
+    common = (version for version in GetServiceVersions("vim25") if versionIdMap[version] in offered)
+    found: str | None = next(common, None)
+    if found is None:
+        raise UnreachableError(f"{s.server}{s.path} answers, but not as a vCenter does.", hint="Is this its address?")
+    return found
+
+
+def _offered_versions(s: VcenterSettings, tls: ssl.SSLContext) -> set[str]:
+    connection = HTTPSConnection(s.host, s.port, timeout=CONNECT_WITHIN_S, context=tls)
+    try:
+        connection.request("GET", f"{s.path}/vimServiceVersions.xml")
+        answer = connection.getresponse().read(MAX_VERSIONS_BYTES)
+        return {version.text or "" for version in ElementTree.fromstring(answer).iter("version")}  # noqa: S314
+    except ElementTree.ParseError:
+        return set()
+    finally:
+        connection.close()

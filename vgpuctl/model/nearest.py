@@ -1,0 +1,12 @@
+"""What somebody may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """`; did you mean …?` where one is near."""
+    close = difflib.get_close_matches(word, list(words), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

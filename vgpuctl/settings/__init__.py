@@ -1,0 +1,72 @@
+"""Where the servers and files are, and how we log in: flag, our variable, what people have already, settings file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from vgpuctl.settings import environment
+from vgpuctl.settings.file import settings_file
+from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
+from vgpuctl.settings.login import Places, vcenter
+from vgpuctl.settings.said import NAMES, Said, Source, first, seconds
+from vgpuctl.wiring import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """What the command line said; None where it said nothing."""
+
+    config: Path | None = None
+    profiles: Path | None = None
+    schedules: Path | None = None
+    vcenter: str | None = None
+    vcenter_user: str | None = None
+    password_file: Path | None = None
+    keyring: bool | None = None
+    thumbprint: str | None = None
+    ca_file: str | None = None
+    insecure: bool | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str | None = None
+
+    def said(self) -> Source:
+        given = {field.name.replace("_", "-"): getattr(self, field.name) for field in fields(self)}
+        return {name: Said(str(given[name]), f"--{name}") for name in NAMES if given[name] is not None}
+
+
+def profiles_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
+    return _path("profiles", "profiles.yaml", _places(flags, env))
+
+
+def schedules_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
+    return _path("schedules", "schedules", _places(flags, env))
+
+
+def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT) -> Settings:
+    """`account`: where a pod finds its service account."""
+    places = _places(flags, env)
+    own = (places.flags, places.own, places.file)
+    return Settings(
+        vcenter=vcenter(places),
+        kubernetes=kubernetes((places.flags, places.own, environment.kubernetes(env), places.file), env, account),
+        lease_s=seconds(first(own, "lease-seconds"), 15.0),
+        connect_s=seconds(first(own, "connect-seconds"), 10.0),
+    )
+
+
+def _places(flags: Flags, env: Mapping[str, str]) -> Places:
+    return Places(
+        flags=flags.said(),
+        own=environment.own(env),
+        families=environment.families(env),
+        file=settings_file(str(flags.config) if flags.config else None, env),
+    )
+
+
+def _path(name: str, default: str, places: Places) -> Path:
+    said = first((places.flags, places.own, places.file), name)
+    return Path(said.value if said else default).expanduser()

@@ -1,0 +1,54 @@
+"""Where vCenter is, as people write it: a host, host:port, or an https URL that may hold a user and a password."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from vgpuctl.model.errors import UsageError
+from vgpuctl.settings.said import Said
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The same vCenter is the same host and port."""
+
+    host: str
+    port: int
+    path: str = field(compare=False)
+    user: str | None = field(compare=False)
+    password: str | None = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == 443 else f"{host}:{self.port}"
+
+
+def address(said: Said, *, secret: bool) -> Address:
+    """`secret`: may a password stand in it? What was written is in no message: it might hold one."""
+    try:
+        found = _address(urlsplit(said.value if "://" in said.value else f"https://{said.value}"))
+    except ValueError:
+        raise UsageError(
+            f"{said.by} is no address of a vCenter, such as vcenter.example.com or https://vcenter.example.com:8443.",
+            hint="TLS is spoken always. Characters such as / # ? @ in a user or password must be percent-encoded.",
+        ) from None
+    if found.password is not None and not secret:
+        raise UsageError(
+            f"{said.by} holds a password, which others could read there: others' ps, a shell's history, a file.",
+            hint="Take it out, and set VGPUCTL_PASSWORD, or give --password-file FILE or --keyring. "
+            "Now that it was shown, change it.",
+        )
+    return found
+
+
+def _address(url: SplitResult) -> Address:
+    if url.scheme != "https" or not url.hostname or url.query or url.fragment or " " in url.netloc:
+        raise ValueError
+    return Address(
+        host=url.hostname,
+        port=url.port or 443,
+        path=url.path.rstrip("/") or "/sdk",
+        user=unquote(url.username) if url.username else None,
+        password=unquote(url.password) if url.password else None,
+    )

@@ -1,0 +1,68 @@
+"""The environment: our own variables, and those that people have for govc, Terraform, Cluster API and Ansible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vgpuctl.settings.said import NAMES, TIMES, Said, Source, variable, yes
+
+Env = Mapping[str, str]
+
+#: A password may stand in our environment, never in a flag or the file.
+PASSWORD = "password"  # noqa: S105
+
+#: Each family is used as a whole, in this order. Of two variables with one meaning, the first that is set.
+FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "GOVC_*": {
+        "vcenter": ("GOVC_URL",),
+        "vcenter-user": ("GOVC_USERNAME",),
+        PASSWORD: ("GOVC_PASSWORD",),
+        "ca-file": ("GOVC_TLS_CA_CERTS",),
+        "known-hosts": ("GOVC_TLS_KNOWN_HOSTS",),
+        "insecure": ("GOVC_INSECURE",),
+    },
+    "VSPHERE_*": {
+        "vcenter": ("VSPHERE_SERVER",),
+        "vcenter-user": ("VSPHERE_USER", "VSPHERE_USERNAME"),
+        PASSWORD: ("VSPHERE_PASSWORD",),
+        "thumbprint": ("VSPHERE_TLS_THUMBPRINT",),
+        "insecure": ("VSPHERE_ALLOW_UNVERIFIED_SSL",),
+    },
+    "VMWARE_*": {
+        "vcenter": ("VMWARE_HOST",),
+        "port": ("VMWARE_PORT",),
+        "vcenter-user": ("VMWARE_USER",),
+        PASSWORD: ("VMWARE_PASSWORD",),
+        "verify": ("VMWARE_VALIDATE_CERTS",),
+    },
+}
+
+
+def own(env: Env) -> Source:
+    return _read(env, {name: (variable(name),) for name in (*NAMES, *TIMES, PASSWORD)})
+
+
+def kubernetes(env: Env) -> Source:
+    return _read(env, {"kubeconfig": ("KUBECONFIG",)})
+
+
+def families(env: Env) -> list[Source]:
+    """Those of which anything is set, in order."""
+    read = (_said_our_way(_read(env, names)) for names in FAMILIES.values())
+    return [source for source in read if source]
+
+
+def _read(env: Env, names: Mapping[str, tuple[str, ...]]) -> dict[str, Said]:
+    found = ((name, next((v for v in variables if env.get(v)), None)) for name, variables in names.items())
+    return {name: Said(env[variable], variable) for name, variable in found if variable}
+
+
+def _said_our_way(source: dict[str, Said]) -> Source:
+    """Ansible says the port apart, and `validate` where others say `insecure`."""
+    port, verify = source.pop("port", None), source.pop("verify", None)
+    host = source.get("vcenter")
+    if port and host:
+        source["vcenter"] = Said(f"{host.value}:{port.value}", f"{host.by} and {port.by}")
+    if verify:
+        source["insecure"] = Said("no" if yes(verify) else "yes", verify.by)
+    return source

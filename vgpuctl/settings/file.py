@@ -1,0 +1,66 @@
+"""The settings file: the same names as the flags. It says where a password is, never which."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vgpuctl.files.reading import Reading
+from vgpuctl.model.errors import UsageError
+from vgpuctl.settings.said import NAMES, TIMES, Said, Source, variable
+
+#: Relative ones are meant from the file's own folder.
+_PATHS = {"password-file", "ca-file", "kubeconfig", "profiles", "schedules"}
+_SWITCHES = {"insecure", "keyring"}
+_SECRETS = {"password", "vcenter-password"}
+
+
+def settings_file(given: str | None, env: Mapping[str, str]) -> Source:
+    """`--config`, $VGPUCTL_CONFIG, then the user's own. None in the working folder: what one has cloned must not say
+    where passwords go."""
+    named = given or env.get(variable("config"))
+    path = Path(named).expanduser() if named else _usual(env)
+    if not path.is_file():
+        if named:
+            raise UsageError(f"There is no settings file {path}.", hint="See --config and VGPUCTL_CONFIG.")
+        return {}
+    return _read(path)
+
+
+def _usual(env: Mapping[str, str]) -> Path:
+    home = Path(env["HOME"]) if env.get("HOME") else Path.home()
+    return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "vgpuctl" / "config.yaml"
+
+
+def _read(path: Path) -> Source:
+    reading = Reading(path)
+    found = reading.document(["version", *NAMES, *TIMES, *_SECRETS])
+    for name in _SECRETS & found.keys():
+        reading.wrong(name, "may not stand in a file; write password-file: FILE, or keyring: true")
+    said = {
+        name: Said(_value(reading, name, found[name]), f"{name} in {path}")
+        for name in (*NAMES, *TIMES)
+        if found.get(name) is not None
+    }
+    reading.finish()
+    return said
+
+
+def _value(reading: Reading, name: str, value: Any) -> str:
+    kinds: tuple[type, ...] = (str,)
+    if name in _SWITCHES:
+        kinds = (bool,)
+    elif name in TIMES:
+        kinds = (int, float)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and name not in _SWITCHES):
+        words = {str: "a text; put it in quotes", bool: "true or false", int: "a number of seconds"}
+        reading.wrong(name, f"must be {words[kinds[0]]}")
+        return ""
+    return _from_here(reading.path, str(value)) if name in _PATHS else str(value)
+
+
+def _from_here(file: Path, paths: str) -> str:
+    folder = file.resolve().parent
+    return os.pathsep.join(str(folder / Path(path).expanduser()) for path in paths.split(os.pathsep))

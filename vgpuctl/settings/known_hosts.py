@@ -1,0 +1,34 @@
+"""govc's file of known hosts: `host:port thumbprint`, a line each; the last line of a host counts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from vgpuctl.model.errors import UsageError
+from vgpuctl.settings.address import Address
+from vgpuctl.settings.said import Said
+
+
+def known_pin(files: Said | None, server: Address) -> Said | None:
+    """As with govc, a file that is not there knows nobody. Unlike with govc, a pin is asked even if a CA says yes."""
+    found = None
+    for file in filter(None, files.value.split(os.pathsep) if files else ()):
+        for host, _, thumbprint in (line.partition(" ") for line in _lines(Path(file).expanduser())):
+            if thumbprint and host.lower() in _names(server):
+                found = Said(thumbprint, f"{files.by if files else ''} {file}")
+    return found
+
+
+def _names(server: Address) -> set[str]:
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return {str(server), f"{host}:{server.port}"}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The file of known hosts {path} cannot be read: {type(error).__name__}.") from error

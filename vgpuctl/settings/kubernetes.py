@@ -1,0 +1,43 @@
+"""Which cluster: kubeconfig and context in the order people expect, or a pod's own account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from vgpuctl.kube.access import KubernetesSettings, ServiceAccount
+from vgpuctl.settings.said import Source, first
+
+#: Where every pod finds its account.
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path) -> KubernetesSettings:
+    """In a pod, unless a kubeconfig is there, it is the pod's account, and its namespace where none is said."""
+    kubeconfig, context, namespace = (first(sources, name) for name in ("kubeconfig", "context", "namespace"))
+    usual = _usual(env)
+    pod = None
+    if not kubeconfig and not context and not usual.exists():
+        pod = _pod(env, account)
+    return KubernetesSettings(
+        kubeconfig=kubeconfig.value if kubeconfig else str(usual),
+        context=context.value if context else None,
+        account=pod,
+        namespace=namespace.value if namespace else _pods_namespace(pod) or KubernetesSettings().namespace,
+    )
+
+
+def _usual(env: Mapping[str, str]) -> Path:
+    return (Path(env["HOME"]) if env.get("HOME") else Path.home()) / ".kube" / "config"
+
+
+def _pod(env: Mapping[str, str], folder: Path) -> ServiceAccount | None:
+    host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
+    return ServiceAccount(folder=folder, host=host, port=port) if host and port else None
+
+
+def _pods_namespace(pod: ServiceAccount | None) -> str | None:
+    try:
+        return (pod.folder / "namespace").read_text(encoding="utf-8").strip() if pod else None
+    except OSError:
+        return None

@@ -1,0 +1,81 @@
+"""Passwords that stand elsewhere: in a file that is ours alone, or in the system's keyring."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from vgpuctl.model.errors import UsageError
+
+MAX_BYTES = 4096
+ROOT = 0
+
+
+def from_file(path: Path) -> str:
+    """What is checked is the open file itself: a link is followed, and nobody can swap it in between."""
+    try:
+        # A pipe must not hold us up before it is refused.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise UsageError(f"The password file {path} cannot be read: {error.strerror}.") from None
+    try:
+        found = os.fstat(handle)
+        wrong = open_to_others(found, os.geteuid())
+        if wrong:
+            raise UsageError(f"The password file {path} {wrong}.", hint=_hint(path, found))
+        return _password(os.read(handle, MAX_BYTES + 1), path)
+    finally:
+        os.close(handle)
+
+
+def open_to_others(file: os.stat_result, me: int) -> str | None:
+    """Why a file is no place for a password; None where it is one.
+
+    Kubernetes mounts a Secret as root's and lets the pod's group read it (fsGroup gives it 0440), so the group may read
+    what root owns; all others never.
+    """
+    if not stat.S_ISREG(file.st_mode):
+        return "is no regular file"
+    if file.st_uid not in {me, ROOT}:
+        return "belongs to somebody else"
+    allowed = 0o740 if file.st_uid == ROOT else 0o700
+    mode = stat.S_IMODE(file.st_mode)
+    return f"is open to others: its mode is {mode:04o}" if mode & ~allowed else None
+
+
+def _hint(path: Path, file: os.stat_result) -> str | None:
+    if not stat.S_ISREG(file.st_mode):
+        return None
+    return f"chmod 600 {path}; for a Secret in a pod, defaultMode: 0400 and an fsGroup."
+
+
+def _password(data: bytes, path: Path) -> str:
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"The password file {path} is larger than {MAX_BYTES} bytes.")
+    try:
+        text = data.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise UsageError(f"The password file {path} is no UTF-8 text.") from None
+    if not text or "\n" in text:
+        raise UsageError(f"The password file {path} must hold one line, the password.")
+    return text
+
+
+def from_keyring(server: str, user: str) -> str:
+    """The keyring's own tool writes it: keyring set vgpuctl:SERVER USER."""
+    try:
+        import keyring  # noqa: PLC0415
+        from keyring.errors import KeyringError  # noqa: PLC0415
+    except ImportError:
+        raise UsageError(
+            "The keyring was asked for, but its library is not installed.", hint="pip install 'vgpuctl[keyring]'"
+        ) from None
+    service = f"vgpuctl:{server}"
+    try:
+        found = keyring.get_password(service, user)
+    except KeyringError as error:
+        raise UsageError(f"The keyring cannot be used: {type(error).__name__}.", hint=str(error) or None) from None
+    if not found:
+        raise UsageError(f"The keyring has no password for {user} at {server}.", hint=f"keyring set {service} {user}")
+    return found

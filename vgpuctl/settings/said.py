@@ -1,0 +1,71 @@
+"""One setting may be said in several places: the flag, our variable, a variable people already have, the file.
+
+All four use one name: `--password-file`, `VGPUCTL_PASSWORD_FILE`, `password-file:`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from vgpuctl.model.errors import UsageError
+
+#: What flags, our variables and the file may say.
+NAMES = (
+    "vcenter",
+    "vcenter-user",
+    "password-file",
+    "keyring",
+    "thumbprint",
+    "ca-file",
+    "insecure",
+    "kubeconfig",
+    "context",
+    "namespace",
+    "profiles",
+    "schedules",
+)
+#: What is no flag: variables and the file.
+TIMES = ("lease-seconds", "connect-seconds")
+
+_YES, _NO = {"1", "true", "t", "yes", "y", "on"}, {"0", "false", "f", "no", "n", "off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A value, which may be a secret, and where it stands; only the latter is ever printed."""
+
+    value: str = field(repr=False)
+    by: str
+
+
+Source = Mapping[str, Said]
+
+
+def variable(name: str) -> str:
+    return f"VGPUCTL_{name.upper().replace('-', '_')}"
+
+
+def first(sources: Iterable[Source], name: str) -> Said | None:
+    return next((source[name] for source in sources if name in source), None)
+
+
+def yes(said: Said | None) -> bool:
+    if said is None:
+        return False
+    word = said.value.lower()
+    if word not in _YES | _NO:
+        raise UsageError(f"{said.by} must be true or false.")
+    return word in _YES
+
+
+def seconds(said: Said | None, default: float) -> float:
+    if said is None:
+        return default
+    try:
+        value = float(said.value)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise UsageError(f"{said.by} must be a number of seconds.")
+    return value
