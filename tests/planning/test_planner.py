@@ -8,6 +8,7 @@ from tests.support.fleets import (
     CATALOGUE,
     HALF,
     LABEL,
+    LABELLED,
     QUARTER,
     WHOLE,
     day_and_night,
@@ -85,7 +86,6 @@ def test_somebody_who_woke_a_sleeper_and_stopped_it_again_left_an_old_mark() -> 
 
 
 SMALL = "v100-4q-4GB"
-LABELLED = {LABEL: SMALL, VGPU: QUARTER, FRAME: "4096", CARD: "V100-16", HOST: "esx-1"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from tests.support.fleets import CATALOGUE, LABEL, QUARTER, fleet, node, worker
+from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, worker
 from tests.support.lab import BIN, Lab
 from vgpuctl.daemon.keeper import Keeper
 from vgpuctl.engine.ports import World
@@ -79,7 +79,7 @@ def keeper_at(now: list[datetime], world: Broken, listener: Telling) -> Keeper:
 
 def test_a_shift_that_stands_is_left_alone() -> None:
     now, listener = [datetime(2026, 11, 18, 9, tzinfo=UTC)], Telling()
-    awake = worker("worker-1", node=node("worker-1", labels={LABEL: "v100-4q-4GB"}))
+    awake = worker("worker-1", node=node("worker-1", labels=LABELLED))
     keeper_at(now, Broken(fleet(awake)), listener).keep()
     assert listener.said == []
 

@@ -52,7 +52,16 @@ def test_what_the_nodes_say(lab: Lab) -> None:
     for name in ("worker-5", "infra-1"):
         metadata = nodes[name]["metadata"]
         assert "unschedulable" not in nodes[name]["spec"]
-        assert not [key for key in {**metadata["labels"], **metadata.get("annotations", {})} if "vgpuctl.io" in key]
+        assert "vgpuctl.io/state" not in metadata["labels"]
+        assert not [key for key in metadata.get("annotations", {}) if "vgpuctl.io" in key]
+    facts = {key: value for key, value in nodes["worker-5"]["metadata"]["labels"].items() if "vgpuctl.io" in key}
+    assert facts == {
+        "vgpuctl.io/card": "V100-16",
+        "vgpuctl.io/frame-mib": "16384",
+        "vgpuctl.io/host": "esx-1",
+        "vgpuctl.io/vgpu": "grid_v100-16q",
+    }
+    assert not [key for key in nodes["infra-1"]["metadata"]["labels"] if "vgpuctl.io" in key]
 
 
 def test_a_second_run_writes_nothing(lab: Lab) -> None:
@@ -98,13 +107,16 @@ def test_two_hosts_with_two_cards_each(make_lab: Callable[..., Lab]) -> None:
 
 
 def test_provision_changes_a_running_worker_and_gives_its_power_back(day: Lab) -> None:
-    """Drained, shut down, changed, started and uncordoned; the others are not touched."""
+    """Drained, shut down, changed, started, uncordoned. A card has one size: its four workers are out together."""
     profiles = day.folder / "profiles.yaml"
     text = profiles.read_text()
     text = text.replace("workers:", "  v100-4c-4GB:\n    vgpu: grid_v100-2q\n\nworkers:")
     profiles.write_text(text.replace("worker-[1-4]: v100-4q-4GB", "worker-[1-4]: v100-4c-4GB"))
     day.calls()
-    day.vgpuctl("provision", "--yes").ok()
+    alone = day.vgpuctl("provision", "--yes")
+    assert (alone.code, day.writes()) == (3, {})
+    assert "--max-unavailable 4" in alone.err
+    day.vgpuctl("provision", "--yes", "--max-unavailable", "4").ok()
     status = day.status()
     for name in DAY:
         assert status[name]["vgpus"] == ["grid_v100-2q"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vgpuctl.model.fleet import Budget, Card, Fleet, Host, Node, Pod, Power, Selector, Worker
 from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
-from vgpuctl.model.record import ASLEEP, LEAVING, Record
+from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, LEAVING, VGPU, Record
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.wishes import switch_wish
@@ -61,6 +61,8 @@ def fleet(*workers: Worker, cards: dict[str, list[Card]] | None = None, **more: 
 
 
 CATALOGUE = Catalogue(PROFILES)
+#: What is true of a quarter on the hosts made here.
+LABELLED = {LABEL: "v100-4q-4GB", VGPU: QUARTER, FRAME: "4096", CARD: "V100-16", HOST: "esx-1"}
 
 
 def timetable(drain: DrainOptions | None = None, **awake: tuple[str, ...]) -> Timetable:

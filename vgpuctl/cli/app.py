@@ -21,7 +21,7 @@ COMMANDS = {
     ),
     "label-nodes": (
         "vgpuctl.cli.label_nodes:command",
-        "Label each worker's node with the profile that its VM really carries.",
+        "Label each worker's node with the profile that its VM really carries, and the facts that people select by.",
     ),
     "switch": (
         "vgpuctl.cli.switch:command",
