@@ -186,3 +186,10 @@ MIG_GEOMETRY: dict[int, dict[int, Geometry]] = {
 
 MIG_WIDE_SINGLE = Geometry(2, (0, 2, 4, 6))
 """One compute slice with two memory slices, as 1g.10gb on a card of 40 GB."""
+
+#: Address space in GB that a VM's settings must have for each vGPU of these boards, by their stems.
+MMIO_GB = {
+    **dict.fromkeys(("grid_v100", "grid_v100d", "nvidia_a30"), 64),
+    "nvidia_a100": 128,
+    **dict.fromkeys(("nvidia_a100d", "nvidia_h100", "nvidia_h100l"), 256),
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from vgpuctl.sim.card_tables import MMIO_GB
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.guests import Guests
@@ -192,6 +193,7 @@ class Estate:
         vm.memory_locked, vm.tools, vm.asks = spec.memory_locked, spec.tools, spec.question
         changing.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
         vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
+        vm.extra_config = _settings_for(spec.vgpus)
         self.vms[vm.name] = vm
         host.vms.append(vm)
         self.changed(vm)
@@ -220,3 +222,9 @@ class Estate:
     def apply(self, vm: Vm, changes: Changes) -> None:
         changing.apply(vm, changes)
         vm.changed = self.clock.utc()
+
+
+def _settings_for(vgpus: tuple[str, ...]) -> dict[str, str]:
+    """Who made a VM with vGPUs gave it the address space that their cards need."""
+    needed = sum(MMIO_GB.get(vgpu.split("-")[0], 0) for vgpu in vgpus)
+    return {"pciPassthru.64bitMMIOSizeGB": str(needed), "pciPassthru.use64bitMMIO": "TRUE"} if needed else {}
