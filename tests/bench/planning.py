@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.fleets import QUARTER, WHOLE, card, catalogue, node, pod, timetable, worker
+from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, worker
 from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Goal, decide
@@ -46,7 +46,7 @@ def estate(workers: int) -> tuple[Fleet, Wish]:
         day, night = day + small, night + whole
     hosts = {host: Host(name=host, cards=tuple(some), memory_mib=1 << 20) for host, some in cards.items()}
     some = Fleet(hosts=hosts, workers={w.name: w for w in found}, strangers=strangers)
-    return some, switch_wish(some, catalogue(some), timetable(day=tuple(day), night=tuple(night)), "night")
+    return some, switch_wish(some, CATALOGUE, timetable(day=tuple(day), night=tuple(night)), "night")
 
 
 def after_the_stops(some: Fleet, wish: Wish) -> Fleet:
@@ -63,6 +63,16 @@ def a_look(some: Fleet, wish: Wish) -> Any:
     return decide(Goal(wish=wish), some, Memory(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
 
 
+GOALS: dict[int, Goal] = {}
+
+
+def another_look(some: Fleet, wish: Wish) -> Any:
+    """The hosts where nothing changed are not planned anew."""
+    goal = GOALS.setdefault(len(some.workers), Goal(wish=wish))
+    some = some.with_worker("esx-0-day-0", power=Power.OFF if len(GOALS) % 2 else Power.SUSPENDED)
+    return decide(goal, some, Memory(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
+
+
 def laws(some: Fleet, wish: Wish) -> Any:
     steps = (step for step in plan(some, wish).ready())
     return [broken_by(request, some) for step in steps for request in step.requests(some, "")]
@@ -76,6 +86,7 @@ def main() -> None:
     show("refusals", refusals, before)
     show("look_ahead", look_ahead, before)
     show("one look, the night to come", a_look, before)
+    show("one more look, one worker changed", another_look, before)
     show("one look, all asleep: the starts", a_look, later)
     show("the laws at each write then", laws, later)
     show("overfull", lambda some, _: overfull(some), before)

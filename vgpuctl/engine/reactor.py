@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vgpuctl.engine.look import Look, Moment, Send, task_of
 from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.planner import plan
+from vgpuctl.planning.planner import Memo, plan
 
 #: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
 LAG_S = 60.0
@@ -18,10 +18,14 @@ LAG_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A wish, and the wish to go back to where it fails; None: where it fails, it stops."""
+    """A wish, and the wish to go back to where it fails; None: where it fails, it stops.
+
+    `memos` spare looks the planning of hosts where nothing changed; they change no decision.
+    """
 
     wish: Wish
     former: Wish | None = None
+    memos: tuple[Memo, Memo] = field(default_factory=lambda: (Memo(), Memo()), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +93,11 @@ def _wishes(goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, Wish]:
 
 def _plan(goal: Goal, fleet: Fleet, wishes: Mapping[str, Wish]) -> Plan:
     forward = goal.wish.only(name for name, wish in wishes.items() if wish is goal.wish)
-    todo = plan(fleet, forward)
+    todo = plan(fleet, forward, goal.memos[0])
     if goal.former is None:
         return todo
-    return todo + plan(fleet, goal.former.only(name for name, wish in wishes.items() if wish is goal.former))
+    back = goal.former.only(name for name, wish in wishes.items() if wish is goal.former)
+    return todo + plan(fleet, back, goal.memos[1])
 
 
 def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -289,8 +289,19 @@ class Fleet:
 
     def with_worker(self, name: str, **changes: Any) -> Fleet:
         if name in self.strays:
-            return replace(self, strays={**self.strays, name: replace(self.strays[name], **changes)})
-        return replace(self, workers={**self.workers, name: replace(self.workers[name], **changes)})
+            return self._with(strays={**self.strays, name: replace(self.strays[name], **changes)})
+        return self._with(workers={**self.workers, name: replace(self.workers[name], **changes)})
+
+    def alone(self, worker: Worker) -> Fleet:
+        """The same picture with this worker only."""
+        return self._with(workers={worker.name: worker})
+
+    def _with(self, **changes: Any) -> Fleet:
+        """As dataclasses.replace, which would take half of the time that planning takes. Nothing cached comes along."""
+        copy = object.__new__(Fleet)
+        copy.__dict__.update({name: self.__dict__[name] for name in _FIELDS})
+        copy.__dict__.update(changes)
+        return copy
 
     def with_node(self, name: str, **changes: Any) -> Fleet:
         node = self.worker(name).node
@@ -298,3 +309,6 @@ class Fleet:
 
     def budgets_over(self, pod: Pod) -> Iterable[Budget]:
         return (b for b in self.budgets if b.namespace == pod.namespace and b.covers.matches(pod.labels))
+
+
+_FIELDS = tuple(each.name for each in fields(Fleet))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
@@ -26,12 +26,43 @@ from vgpuctl.planning.steps import (
 from vgpuctl.planning.waves import in_order, in_waves, units
 
 
-def plan(fleet: Fleet, wish: Wish) -> Plan:
+class Part(NamedTuple):
+    """One host's ladders, and what each rung needs first."""
+
+    ladders: Mapping[str, list[Step]]
+    needs: Mapping[str, frozenset[str]]
+
+
+class Memo:
+    """Each host's part of the last plan for a wish: good for as long as nothing that it was made of has changed."""
+
+    def __init__(self) -> None:
+        self._wish: Wish | None = None
+        self._parts: dict[str, tuple[object, Part]] = {}
+
+    def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
+        made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
+        known = self._parts.get(host)
+        if known is None or known[0] != made_of:
+            known = self._parts[host] = (made_of, climb(fleet, wish, host, names))
+        return known[1]
+
+    def begin(self, wish: Wish) -> None:
+        if self._wish != wish:
+            self._parts.clear()
+        self._wish = wish
+
+
+def plan(fleet: Fleet, wish: Wish, memo: Memo | None = None) -> Plan:
     """The steps that are still missing between the fleet and the wish."""
     ladders: dict[str, list[Step]] = {}
     needs: dict[str, frozenset[str]] = {}
+    memo = memo or Memo()
+    memo.begin(wish)
     for host, names in _by_host(fleet, wish).items():
-        ladders |= climb(fleet, wish, host, names, needs)
+        part = memo.part(fleet, wish, host, names)
+        ladders |= part.ladders
+        needs |= part.needs
     if wish.prune:
         ladders |= _pruned(fleet, wish, needs)
     waves = units(fleet, ladders, needs) if wish.max_unavailable else []
@@ -49,16 +80,14 @@ def _pruned(fleet: Fleet, wish: Wish, needs: dict[str, frozenset[str]]) -> dict[
     return found
 
 
-def climb(
-    fleet: Fleet, wish: Wish, host: str, names: Iterable[str], needs: dict[str, frozenset[str]]
-) -> dict[str, list[Step]]:
-    """The ladders of one host's workers; what each rung needs first goes into `needs`."""
+def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str]) -> Part:
+    needs: dict[str, frozenset[str]] = {}
     ladders = {name: ladder(fleet, wish, fleet.worker(name)) for name in names}
     for rungs in ladders.values():
         _climb(rungs, needs)
     for waker, stops in releases(fleet, host, ladders).items():
         needs[f"PowerOn/{waker}"] |= stops
-    return ladders
+    return Part(ladders, needs)
 
 
 def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[str, frozenset[str]]) -> None:
@@ -88,11 +117,12 @@ def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
 def ladder(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
     """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do."""
     missing: list[Step] = []
-    alone = replace(fleet, workers={worker.name: worker})
+    alone, applied = fleet.alone(worker), 0
     for step in _rungs(fleet, wish, worker):
+        for earlier in missing[applied:]:
+            alone, applied = earlier.applied_to(alone), applied + 1
         if not step.done_in(alone):
             missing.append(step)
-            alone = step.applied_to(alone)
     return missing
 
 

@@ -42,8 +42,7 @@ def _together(fleet: Fleet, wish: Wish, host: str, workers: list[Worker]) -> Ite
     """Workers that start on each other's cards are out at the same time, or none of them ever comes back."""
     if not wish.max_unavailable:
         return
-    needs: dict[str, frozenset[str]] = {}
-    ladders = climb(fleet, wish, host, [worker.name for worker in workers], needs)
+    ladders, needs = climb(fleet, wish, host, [worker.name for worker in workers])
     for unit in units(fleet, ladders, needs):
         if len(unit.workers) > wish.max_unavailable:
             yield Refusal(
