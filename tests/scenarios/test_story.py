@@ -134,7 +134,7 @@ def test_a_persons_cordon_outlives_the_night(day: Lab) -> None:
     nodes = day.nodes()
     assert nodes["worker-3"]["spec"].get("unschedulable") is True
     assert "unschedulable" not in nodes["worker-2"]["spec"]
-    assert "worker-3: cordoned by kubectl, not ours" in day.vgpuctl("status").ok().out
+    assert "worker-3: cordoned by kubectl, not us" in day.vgpuctl("status").ok().out
 
 
 def test_a_node_that_lost_its_label_gets_it_back(day: Lab) -> None:

@@ -84,10 +84,10 @@ def _of_node(worker: Worker, node: Node, catalogue: Catalogue) -> Iterator[Findi
 
 
 def cordoned_by(node: Node) -> str:
-    """`by kubectl, not ours`; a cordon that we recorded is ours, whoever wrote the node since."""
+    """`by kubectl, not us`; a cordon that we recorded is ours, whoever wrote the node since."""
     if node.record is not None and node.record.cordoned:
         return f"by vgpuctl for {node.record.wish}"
-    return f"by {node.cordoned_by}, not ours" if node.cordoned_by else "not by vgpuctl"
+    return f"by {node.cordoned_by}, not us" if node.cordoned_by else "not by vgpuctl"
 
 
 def cordoned_since(node: Node) -> str:

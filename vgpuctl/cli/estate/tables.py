@@ -65,7 +65,7 @@ def head_lines(situation: Situation, width: int) -> Iterator[Text]:
         first.stylize("bold", 0, len(shift))
         yield from (first, *more)
     if not situation.standings:
-        yield said("No timetable: nobody is put to sleep or woken by the hour.", "dim")
+        yield from paragraph("No timetable: nobody is put to sleep or woken by the hour.", width, "dim")
 
 
 def card_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
@@ -111,7 +111,7 @@ def _card_row(situation: Situation, seats: list[tuple[Host, Card]]) -> Row:
 
 def worker_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
     if not situation.workers:
-        return [said("No VM of vCenter is a worker by profiles.yaml.", "dim")] if not situation.findings else []
+        return list(paragraph("No worker: no VM of vCenter is one by profiles.yaml.", width, "dim"))
     together = not wide and len(situation.workers) > TOGETHER_ABOVE
     key = (lambda judged: _state(situation, judged)) if together else (lambda judged: judged.worker.name)
     make = _wide_row if wide else _row
