@@ -64,6 +64,9 @@ def _carried(worker: Worker, catalogue: Catalogue) -> str:
 
 
 def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:
+    """While vCenter is at work on it, its power is about to change."""
+    if worker.busy_with is not None:
+        return
     shift = standing.current or standing.due
     awake = standing.should_be_awake(worker)
     if worker.on and not awake:

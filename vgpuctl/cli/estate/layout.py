@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from rich.style import Style
 from rich.text import Text
 
 from vgpuctl.cli.paper import harmless
@@ -13,6 +14,7 @@ from vgpuctl.cli.paper import harmless
 GAP = 2
 LEAST_NOTE = 24
 INDENT = 4
+_GLUE = "\u00a0"
 #: Breaks of a line, and marks that turn the direction of writing, by which a name could pass for another.
 _TURNING = dict.fromkeys((9, 10, 1564, 8206, 8207, *range(8232, 8239), *range(8294, 8298)), "�")
 
@@ -66,16 +68,26 @@ def _lines(each: Row, widths: Sequence[int], room: int, width: int) -> Iterator[
         first, rest = "", [first, *rest]
     line.append(first, style).rstrip()
     yield line
-    yield from (Text(" " * (width - room if beside else INDENT), end="").append(part, style) for part in rest)
+    yield from (_set_in(part, width - room if beside else INDENT, style) for part in rest)
+
+
+def _set_in(text: str, indent: int, style: str | Style) -> Text:
+    return Text(" " * indent).append(text, style)
 
 
 def paragraph(text: str, width: int, style: str = "") -> Iterator[Text]:
     """Lines of which those after the first are set in."""
     first, *rest = _folded(text, width - INDENT) or [""]
     whole = len(text) <= width
-    yield Text(text if whole else first, style)
-    yield from (Text(" " * INDENT + part, style) for part in (() if whole else rest))
+    yield Text(text.replace(_GLUE, " ") if whole else first, style)
+    yield from (_set_in(part, INDENT, style) for part in (() if whole else rest))
+
+
+def glued(text: str, width: int) -> str:
+    """Not to be folded in itself, where there is a line that could take it whole."""
+    return text.replace(" ", _GLUE) if len(text) + INDENT <= width else text
 
 
 def _folded(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False, break_long_words=False)
+    lines = textwrap.wrap(text, max(width, 1), break_on_hyphens=False, break_long_words=False)
+    return [line.replace(_GLUE, " ") for line in lines]

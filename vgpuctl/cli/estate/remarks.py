@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from vgpuctl.cli.words import count, moment, seconds
-from vgpuctl.model.fleet import Host, Worker
+from vgpuctl.model.fleet import Host, Node, Worker
 from vgpuctl.planning.findings import POWER_WORDS, cordoned_by, cordoned_since
 from vgpuctl.planning.situation import Judged, Situation
 from vgpuctl.planning.standing import Standing, Waking
@@ -52,19 +52,27 @@ def _notes(judged: Judged, now: datetime, brief: bool) -> Iterator[str]:
     if worker.question:
         yield f"waits for an answer: {worker.question}"
     if worker.on and node is not None and node.unschedulable:
-        who, since = cordoned_by(node), moment(cordoned_since(node), now)
-        by, comma, whose = who.partition(",")
-        yield f"{by} at {since}{comma}{whose}" if since and not brief else who
+        yield _cordon(node, "" if brief else moment(cordoned_since(node), now))
     elif not worker.on:
-        yield f"since {moment(record.since, now)}" if record and moment(record.since, now) and not brief else ""
+        due = judged.waking is not None and judged.waking.due
+        since = moment(record.since, now) if record and not brief and not due else ""
+        yield f"since {since}" if since else ""
         yield wakes(judged.waking, now) if judged.waking else ""
     if worker.managed_by:
         yield f"managed by {worker.managed_by}"
 
 
+def _cordon(node: Node, since: str) -> str:
+    record = node.record
+    if record is not None and record.cordoned:
+        return f"for {record.wish} since {since}" if since else f"for {record.wish}"
+    by, comma, whose = cordoned_by(node).partition(",")
+    return f"{by} at {since}{comma}{whose}" if since else f"{by}{comma}{whose}"
+
+
 def wakes(waking: Waking, now: datetime) -> str:
     if waking.due:
-        return f"due since {moment(waking.start, now)}"
+        return f"{waking.shift} due since {moment(waking.start, now)}"
     return f"wakes at {moment(waking.start, now)}"
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from vgpuctl.cli.estate.layout import Row, columns, heads, one_line, paragraph, said
+from vgpuctl.cli.estate.layout import Row, columns, glued, heads, one_line, paragraph, said
 from vgpuctl.cli.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.estate.tail import out_of_step, quota_lines, waiting_lines
 from vgpuctl.cli.words import some
@@ -31,12 +31,16 @@ def screen(situation: Situation, width: int, *, wide: bool = False) -> list[Text
 def fitted(situation: Situation, size: tuple[int, int], *, wide: bool = False) -> list[Text]:
     """As much of it as a window shows: where the tables are too long, what stands below them goes before."""
     width, height = size
-    body, tail = _with_gaps(*_body(situation, width, wide=wide)), _with_gaps([Text()], _tail(situation, width))[1:]
-    if len(body) + len(tail) > height:
-        tail = tail[: max(0, height // 2)]
-        room = max(0, height - len(tail) - 1)
-        body = [*body[:room], Text(f"… {len(body) - room} more lines do not fit", "dim")]
-    return [*body, *tail]
+    body, tail = _with_gaps(*_body(situation, width, wide=wide), [Text()])[:-1], _tail(situation, width)
+    tail = _cut(tail, max(height // 2, height - len(body)))
+    return [*_cut(body, height - len(tail)), *tail]
+
+
+def _cut(lines: list[Text], room: int) -> list[Text]:
+    if len(lines) <= room:
+        return lines
+    shown = lines[: max(0, room - 1)]
+    return [*shown, Text(f"… {len(lines) - len(shown)} lines more than fit", "dim")]
 
 
 def _body(situation: Situation, width: int, *, wide: bool) -> list[list[Text]]:
@@ -61,7 +65,8 @@ def stale_lines(situation: Situation, width: int) -> Iterator[Text]:
 def head_lines(situation: Situation, width: int) -> Iterator[Text]:
     for standing in situation.standings:
         shift, rest = headline(standing, situation)
-        first, *more = paragraph(one_line(f"{shift} {rest}"), width)
+        parts = (glued(one_line(part), width) for part in rest.split(" · "))
+        first, *more = paragraph(f"{one_line(shift)} {' · '.join(parts)}", width)
         first.stylize("bold", 0, len(shift))
         yield from (first, *more)
     if not situation.standings:
