@@ -66,7 +66,6 @@ def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching:
 
     files = read(flags)
     with connected(flags, files) as connection:
-        selection.check(connection.fleet())
         looker = Looker(connection, files, selection, follow=watching)
         view = _view(output, watching=watching)
         if watching:
@@ -101,4 +100,4 @@ def _view(output: StatusOutput, *, watching: bool) -> View:
             return views.WorkerNames()
     if watching and out.is_terminal:
         return views.LiveTables(out, wide=wide)
-    return views.Lines(out, views.width_of(out, wide=wide), wide=wide)
+    return views.Lines(out, views.width_of(out), wide=wide)

@@ -16,6 +16,8 @@ from vgpuctl.planning.drain import leaving_pods
 from vgpuctl.planning.situation import Judged, Situation
 
 BAR = 16
+#: Who asks for wide tables gets them as wide as they are.
+ENDLESS = 10_000
 #: More rows than this are told together where they are alike.
 TOGETHER_ABOVE = 40
 _NODE_STYLES = {"ready": "", "asleep": "dim", "cordoned": "yellow", "not ready": "red", "down": "red", "none": "red"}
@@ -45,7 +47,8 @@ def _cut(lines: list[Text], room: int) -> list[Text]:
 
 def _body(situation: Situation, width: int, *, wide: bool) -> list[list[Text]]:
     head = [*stale_lines(situation, width), *head_lines(situation, width)]
-    return [head, card_lines(situation, width, wide=wide), worker_lines(situation, width, wide=wide)]
+    room = ENDLESS if wide else width
+    return [head, card_lines(situation, room, wide=wide), worker_lines(situation, room, wide=wide)]
 
 
 def _tail(situation: Situation, width: int) -> list[Text]:

@@ -16,17 +16,15 @@ from rich.live import Live
 from vgpuctl.cli.estate.changes import Facts, differences, facts
 from vgpuctl.cli.estate.document import Document, document
 from vgpuctl.cli.estate.layout import one_line
-from vgpuctl.cli.estate.tables import fitted, screen
+from vgpuctl.cli.estate.tables import ENDLESS, fitted, screen
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import clock
 from vgpuctl.planning.situation import Situation
 
-#: A pipe, a file, and who asks for wide tables gets lines as long as they are.
-ENDLESS = 10_000
 
-
-def width_of(out: Paper, *, wide: bool) -> int:
-    return out.width if not wide and (out.is_terminal or "COLUMNS" in os.environ) else ENDLESS
+def width_of(out: Paper) -> int:
+    """A pipe or a file gets lines as long as they are."""
+    return out.width if out.is_terminal or "COLUMNS" in os.environ else ENDLESS
 
 
 class View(AbstractContextManager["View"]):
@@ -73,7 +71,7 @@ class LiveTables(View):
         showing = _lasting(situation), situation.now.replace(second=0, microsecond=0), (width, height)
         if showing == self._shown:
             return
-        lines = fitted(situation, (ENDLESS if self._wide else width, height - 1), wide=self._wide)
+        lines = fitted(situation, (width, height - 1), wide=self._wide)
         for line in lines:
             line.no_wrap, line.overflow = True, "crop"
         self._live.update(Group(*lines), refresh=True)
