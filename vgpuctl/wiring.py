@@ -13,8 +13,9 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, evict, patch_node
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.quotas import Quotas
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.fleet import Fleet, Quota
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter
@@ -53,6 +54,7 @@ class Connection:
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         self._kubernetes = KubernetesStream(self._client, self._changed)
+        self._quotas = Quotas(self._client, self._changed)
         depth = replace(
             depth or Depth(),
             folders=catalogue.asks_folders,
@@ -83,6 +85,7 @@ class Connection:
     def close(self) -> None:
         self._vcenter.close()
         self._kubernetes.close()
+        self._quotas.close()
         self._session.close()
 
     def world(self) -> World:
@@ -116,6 +119,10 @@ class Connection:
         if not stale:
             self._last = seen
         return replace(self._last or seen, stale=stale)
+
+    def quotas(self, *, follow: bool) -> list[Quota] | None:
+        """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
+        return self._quotas.seen(follow=follow)
 
     def _stale(self) -> tuple[str, ...]:
         heard = {"vCenter": self._vcenter.heard, "Kubernetes": self._kubernetes.heard}

@@ -287,3 +287,23 @@ def test_a_frozen_node_keeps_its_disk_from_others(day: Cluster) -> None:
     day.wait(20)
     assert attachments(day) == {"worker-2": True}
     assert at(day.world.store.get("pods", "default", "other") or {}, "status.phase") == "Running"
+
+
+def test_a_quota_counts_pods_until_they_end(day: Cluster) -> None:
+    """As the real controller does: also those that have no node yet."""
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    hard = {"requests.nvidia.com/gpu": "9", "pods": "50"}
+    day.ask("POST", quotas, {"metadata": {"name": "gpus"}, "spec": {"hard": hard}})
+    resources = {"limits": {"nvidia.com/gpu": "3"}}
+    spec = {"containers": [{"name": "main", "image": "one", "resources": resources}], "nodeSelector": {"no": "where"}}
+    day.wait(1)
+    used = day.ask("GET", f"{quotas}/gpus")["status"]["used"]
+    day.ask("POST", PODS, {"metadata": {"name": "waits"}, "spec": spec})
+    day.wait(1)
+    quota = day.ask("GET", f"{quotas}/gpus")["status"]
+    assert quota["hard"] == hard
+    assert int(quota["used"]["requests.nvidia.com/gpu"]) == int(used["requests.nvidia.com/gpu"]) + 3
+    assert int(quota["used"]["pods"]) == int(used["pods"]) + 1 > 1
+    day.ask("PATCH", f"{PODS}/waits/status", {"status": {"phase": "Failed"}}, content_type=MERGE)
+    day.wait(1)
+    assert day.ask("GET", f"{quotas}/gpus")["status"]["used"] == used

@@ -134,13 +134,14 @@ def test_a_persons_cordon_outlives_the_night(day: Lab) -> None:
     nodes = day.nodes()
     assert nodes["worker-3"]["spec"].get("unschedulable") is True
     assert "unschedulable" not in nodes["worker-2"]["spec"]
-    assert "worker-3 is cordoned, not by vgpuctl" in day.vgpuctl("status").ok().out
+    assert "worker-3: cordoned by kubectl, not us" in day.vgpuctl("status").ok().out
 
 
 def test_a_node_that_lost_its_label_gets_it_back(day: Lab) -> None:
     day.kubectl("label", "node", "worker-1", "vgpu.type=wrong", "--overwrite").ok()
     day.kubectl("label", "node", "worker-2", "theirs=kept").ok()
-    assert "label vgpu.type that is not true" in day.vgpuctl("status").ok().out
+    told = day.vgpuctl("status").ok().out
+    assert "worker-1: is labelled wrong, but carries v100-4q-4GB → vgpuctl label-nodes" in told
     day.vgpuctl("label-nodes").ok()
     nodes = day.nodes()
     assert nodes["worker-1"]["metadata"]["labels"]["vgpu.type"] == "v100-4q-4GB"

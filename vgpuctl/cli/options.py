@@ -13,7 +13,16 @@ class Output(StrEnum):
     JSON = "json"
 
 
+class StatusOutput(StrEnum):
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the result.")]
+StatusOutputOption = Annotated[StatusOutput, typer.Option("--output", "-o", help="How to print it.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before pods or running VMs are touched.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]

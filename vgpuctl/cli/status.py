@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import signal
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import connected, console, explained, print_json, read
-from vgpuctl.cli.options import (
-    DebugOption,
-    Output,
-    OutputOption,
-)
+from vgpuctl.cli.common import connected, console, explained, read
+from vgpuctl.cli.options import DebugOption, StatusOutput, StatusOutputOption
+from vgpuctl.model.errors import ExitCode
 
 if TYPE_CHECKING:
+    from vgpuctl.cli.estate.views import View
+    from vgpuctl.cli.estate.watching import Looker
+    from vgpuctl.planning.selection import Selection
     from vgpuctl.settings import Flags
+    from vgpuctl.wiring import Connection
+
+WorkersArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[WORKER]...", help="Only these: names, ranges as worker-[1-4], globs as 'gpu-*'.", show_default=False
+    ),
+]
+SelectorOption = Annotated[
+    str | None,
+    typer.Option("--selector", "-l", help="Only those whose nodes' labels match, as for kubectl.", show_default=False),
+]
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Stay, and show what changes as it changes.")]
 
 
 @with_access
 def command(
     flags: Flags,
-    output: OutputOption = Output.TABLE,
+    workers: WorkersArgument = None,
+    selector: SelectorOption = None,
+    output: StatusOutputOption = StatusOutput.TABLE,
+    watch: WatchOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Show cards, workers, who waits for which shift, and what is out of step.
@@ -27,24 +46,58 @@ def command(
     Examples:
 
       vgpuctl status
+      vgpuctl status 'worker-[1-4]' -o wide
+      vgpuctl status -l topology.kubernetes.io/zone=a -w
       vgpuctl status -o json
     """
     with explained(debug=debug):
-        _show(flags, output)
+        _show(flags, _selection(workers or [], selector), output, watching=watch)
 
 
-def _show(flags: Flags, output: Output) -> None:
-    from datetime import datetime  # noqa: PLC0415
+def _selection(workers: list[str], selector: str | None) -> Selection:
+    from vgpuctl.model.selectors import parse_selector  # noqa: PLC0415
+    from vgpuctl.planning.selection import Selection  # noqa: PLC0415
 
-    from vgpuctl.cli.estate import show_estate, status_document  # noqa: PLC0415
-    from vgpuctl.planning.standing import standing  # noqa: PLC0415
+    return Selection(tuple(workers), parse_selector(selector) if selector is not None else None)
+
+
+def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching: bool) -> None:
+    from vgpuctl.cli.estate.watching import Looker  # noqa: PLC0415
 
     files = read(flags)
     with connected(flags, files) as connection:
-        fleet = connection.fleet()
-    now = datetime.now().astimezone()
-    standings = [standing(fleet, files.catalogue, timetable, now) for timetable in files.timetables.values()]
-    if output is Output.JSON:
-        print_json(status_document(fleet, files.catalogue, standings))
-    else:
-        show_estate(console(), fleet, files.catalogue, standings)
+        looker = Looker(connection, files, selection, follow=watching)
+        view = _view(output, watching=watching)
+        if watching:
+            _watch(connection, looker, view)
+        view.show(looker.look())
+
+
+def _watch(connection: Connection, looker: Looker, view: View) -> None:
+    """Ended by Ctrl-C as `kubectl get -w` is: the code says that it did not end by itself."""
+    from vgpuctl.cli.estate.watching import Pulse, watch  # noqa: PLC0415
+
+    pulse = Pulse()
+    connection.on_change(pulse.ring)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        connection.follow()
+        watch(looker.look, pulse.wait, view)
+    except KeyboardInterrupt:
+        raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
+
+
+def _view(output: StatusOutput, *, watching: bool) -> View:
+    from vgpuctl.cli.estate import views  # noqa: PLC0415
+
+    out, wide = console(), output is StatusOutput.WIDE
+    match output:
+        case StatusOutput.JSON:
+            return views.Documents(views.as_line if watching else views.as_json)
+        case StatusOutput.YAML:
+            return views.Documents(views.as_yaml)
+        case StatusOutput.NAME:
+            return views.WorkerNames()
+    if watching and out.is_terminal:
+        return views.LiveTables(out, wide=wide)
+    return views.Lines(out, views.width_of(out), wide=wide)

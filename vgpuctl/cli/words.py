@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+
+from vgpuctl.model.names import fold
+
+DAY_S = 86400
 
 #: Kind of step → (while it lasts, when it is done). Steps that are not here need no word of their own.
 STEP_WORDS = {
@@ -37,9 +42,25 @@ def clock(moment: datetime) -> str:
     return moment.strftime("%H:%M:%S")
 
 
-def local_time(utc: str) -> str:
-    """`2026-11-18T07:04:11Z` → `08:04` here; an empty or strange text stays out of the way."""
+def moment(when: datetime | str, now: datetime) -> str:
+    """As a person here says it: `08:04`, with the day where that could be another; "" for a text that is no time."""
     try:
-        return datetime.fromisoformat(utc).astimezone().strftime("%H:%M")
+        at = (datetime.fromisoformat(when) if isinstance(when, str) else when).astimezone()
     except ValueError:
         return ""
+    apart = abs((at - now).total_seconds())
+    if apart < DAY_S:
+        return at.strftime("%H:%M")
+    return at.strftime("%a %H:%M") if apart < 6 * DAY_S else f"{at.day} {at:%b %H:%M}"
+
+
+def some(names: Iterable[str], most: int = 60) -> str:
+    """Names shortened to ranges; what would be longer than `most` is counted: `worker-[1-40] node-7 … (57)`."""
+    names = list(names)
+    patterns = fold(names)
+    shown = patterns[:1]
+    for pattern in patterns[1:]:
+        if len(" ".join([*shown, pattern])) > most:
+            return f"{' '.join(shown)} … ({len(names)})"
+        shown.append(pattern)
+    return " ".join(shown)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vgpuctl.model.fleet import GPU_RESOURCE, Budget, Node, Pod, Selector
+from vgpuctl.model.fleet import GPU_RESOURCE, Budget, Demand, Node, Pod, Quota, Selector
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.record import read_record
 
@@ -47,6 +47,44 @@ def pod(raw: Object) -> Pod:
         empty_dir=any("emptyDir" in volume for volume in spec.get("volumes") or ()),
         labels=meta.get("labels") or {},
         selector=spec.get("nodeSelector") or {},
+        demand=None if spec.get("nodeName") else _demand(spec, status),
+    )
+
+
+def _demand(spec: Object, status: Object) -> Demand:
+    """Only of pods without a node: of the many that run nobody asks."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return Demand(
+        gpus=sum(_gpus(container) for container in spec.get("containers") or ()),
+        affinity=tuple(Selector.of(term) for term in required.get("nodeSelectorTerms") or ()),
+        unplaced=str(_condition(status, "PodScheduled").get("message") or ""),
+    )
+
+
+def _gpus(container: Object) -> int:
+    resources = container.get("resources") or {}
+    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return _whole(asked.get(GPU_RESOURCE))
+
+
+def _whole(quantity: Any) -> int:
+    """Extended resources are counted in whole numbers, of which the server writes 1000 as 1k; what is none counts 0."""
+    digits = str(quantity).removesuffix("k")
+    return int(digits) * (1000 if digits != str(quantity) else 1) if digits.isdecimal() else 0
+
+
+def quota(raw: Object) -> Quota | None:
+    """None for a quota that does not count GPUs."""
+    status, resource = raw.get("status") or {}, f"requests.{GPU_RESOURCE}"
+    hard = (status.get("hard") or {}).get(resource)
+    if hard is None:
+        return None
+    return Quota(
+        namespace=raw["metadata"]["namespace"],
+        name=raw["metadata"]["name"],
+        used=_whole((status.get("used") or {}).get(resource)),
+        hard=_whole(hard),
     )
 
 

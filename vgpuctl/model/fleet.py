@@ -80,7 +80,21 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a pod that has no node asks of one, and why the scheduler has found none, in its own words.
+
+    `affinity`: one of these terms must hold; none at all asks nothing.
+    """
+
+    gpus: int = 0
+    affinity: tuple[Selector, ...] = ()
+    unplaced: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
+    """`demand`: None once it has a node."""
+
     namespace: str
     name: str
     uid: str
@@ -93,6 +107,7 @@ class Pod:
     empty_dir: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     selector: Mapping[str, str] = field(default_factory=dict)
+    demand: Demand | None = None
 
     def __str__(self) -> str:
         return self.name if self.namespace == "default" else f"{self.namespace}/{self.name}"
@@ -111,6 +126,16 @@ class Budget:
     allowed: int
     covers: Selector
     version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """A ResourceQuota as far as it counts GPUs: how many of its namespace's pods may ask for, and do."""
+
+    namespace: str
+    name: str
+    used: int
+    hard: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +167,18 @@ def _holds(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
             return value not in values
         case "Exists":
             return value is not None
+        case "Gt" | "Lt":
+            return _compared(value, operator, values[0])
         case _:
             return value is None
+
+
+def _compared(value: str | None, operator: str, bound: str) -> bool:
+    """What is no number is neither more nor less."""
+    try:
+        return int(value or "") > int(bound) if operator == "Gt" else int(value or "") < int(bound)
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,3 +57,37 @@ class Names:
 
     def of(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if name in self]
+
+
+_NUMBERED = re.compile(r"([^\[\]]*?)([0-9]+)([^0-9\[\]]*)", re.DOTALL)
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """For sorting: worker-2 before worker-10."""
+    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name))
+
+
+def fold(names: Iterable[str]) -> list[str]:
+    """What `expand` unfolds to these names: worker-1 … worker-4 → `worker-[1-4]`. Two in a row stay two."""
+    runs: list[list[str]] = []
+    for name in sorted(set(names), key=natural):
+        if runs and _follows(runs[-1], name):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return [short for run in runs for short in ([_range(run[0], run[-1])] if len(run) > 2 else run)]
+
+
+def _follows(run: list[str], name: str) -> bool:
+    """Is it the next one, written as `expand` would write it?"""
+    first, last = _NUMBERED.fullmatch(run[0]), _NUMBERED.fullmatch(run[-1])
+    if first is None or last is None:
+        return False
+    width = len(first[2]) if first[2].startswith("0") else 0
+    return name == f"{last[1]}{str(int(last[2]) + 1).zfill(width)}{last[3]}"
+
+
+def _range(first: str, last: str) -> str:
+    begin, end = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(last)
+    assert begin is not None and end is not None
+    return f"{begin[1]}[{begin[2]}-{end[2]}]{begin[3]}"

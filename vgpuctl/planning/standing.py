@@ -1,15 +1,23 @@
-"""How the fleet stands to its timetable: which shift it is in, which it should be in, what is out of step."""
+"""How the fleet stands to a timetable: which shift it is in, which it should be in, and who wakes when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.planning.steps import equipped, missing_signs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waking:
+    """The start of a shift in which somebody is awake. `due`: it has begun, and he should be awake already."""
+
+    timetable: str
+    shift: str
+    start: datetime
+    due: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,58 +25,43 @@ class Standing:
     """`current`: the shift whose workers are awake; None between shifts. `due`: the shift of the hour."""
 
     timetable: Timetable
-    now: datetime
     current: str | None
     due: str | None
     since: datetime | None
     next_shift: str | None
     next_start: datetime | None
-    out_of_step: tuple[str, ...]
-
     starts: Mapping[str, datetime | None]
+    workers: tuple[Worker, ...] = ()
 
-    def wakes_at(self, worker: Worker) -> datetime | None:
-        """When the timetable next begins a shift that this worker is awake in."""
-        shifts = (name for name, shift in self.timetable.shifts.items() if shift.wakes(worker))
-        return min((start for name in shifts if (start := self.starts[name])), default=None)
+    def should_be_awake(self, worker: Worker) -> bool:
+        """In the shift that is, whatever the hour: a person may have switched by hand."""
+        shift = self.current or self.due
+        return shift is not None and self.timetable.shifts[shift].wakes(worker)
+
+    def waking(self, worker: Worker) -> Waking | None:
+        """When this timetable wakes the worker: now, if the shift of the hour does, else when it next comes."""
+        name, shifts = self.timetable.name, self.timetable.shifts
+        if self.due and self.since and shifts[self.due].wakes(worker):
+            return Waking(timetable=name, shift=self.due, start=self.since, due=True)
+        coming = [(start, shift) for shift, start in self.starts.items() if start and shifts[shift].wakes(worker)]
+        if not coming:
+            return None
+        start, shift = min(coming)
+        return Waking(timetable=name, shift=shift, start=start)
 
 
-def standing(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, now: datetime) -> Standing:
+def standing(fleet: Fleet, timetable: Timetable, now: datetime) -> Standing:
     due, following = timetable.shift_at(now), timetable.next_start(now)
     workers = timetable.workers(fleet)
     matching = [name for name, shift in timetable.shifts.items() if all(w.on is shift.wakes(w) for w in workers)]
     due_name = due[0].name if due else None
-    current = due_name if due_name in matching else next(iter(matching), None)
-    reference = current or due_name
     return Standing(
         timetable=timetable,
-        now=now,
-        current=current,
+        current=due_name if due_name in matching else next(iter(matching), None),
         due=due_name,
         since=due[1] if due else None,
         next_shift=following[0].name if following else None,
         next_start=following[1] if following else None,
         starts={name: timetable.next_start_of(name, now) for name in timetable.shifts},
-        out_of_step=tuple(_out_of_step(fleet, catalogue, timetable, reference)),
+        workers=tuple(workers),
     )
-
-
-def _out_of_step(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str | None) -> Iterator[str]:
-    for worker in timetable.workers(fleet):
-        awake = shift is not None and timetable.shifts[shift].wakes(worker)
-        yield from (f"{worker.name} {what}" for what in _faults(worker, catalogue, should_be_awake=awake))
-
-
-def _faults(worker: Worker, catalogue: Catalogue, *, should_be_awake: bool) -> Iterator[str]:
-    if not equipped(worker, catalogue.profile(worker.profile).vgpus):
-        yield f"should carry {worker.profile} (vgpuctl provision)"
-    if worker.on and not should_be_awake:
-        yield "is on, but should be asleep"
-    if should_be_awake and not worker.on:
-        yield "should be on"
-    elif should_be_awake and (missing := missing_signs(worker)):
-        yield f"is not back: {missing}"
-    if worker.on and worker.node and worker.node.unschedulable:
-        yield "is cordoned" if worker.node.record else "is cordoned, not by vgpuctl"
-    if worker.node and worker.node.labels.get(catalogue.label) != catalogue.carried(worker.vgpus):
-        yield f"has a label {catalogue.label} that is not true (vgpuctl label-nodes)"

@@ -170,3 +170,14 @@ def source(event: Object, now: datetime) -> str:
     component = of.get("component") or event.get("reportingComponent") or event.get("reportingController") or ""
     host = of.get("host") or event.get("reportingInstance") or ""
     return f"{component}, {host}" if host else str(component)
+
+
+def quota_share(*, limits: bool) -> Cell:
+    """`requests.nvidia.com/gpu: 3/4`: what of a quota is used, of limits or of everything else."""
+
+    def cell(item: Object, now: datetime) -> str:
+        hard, used = (at(item, f"status.{part}") or {} for part in ("hard", "used"))
+        names = [name for name in sorted(hard) if name.startswith("limits.") is limits]
+        return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
+
+    return cell

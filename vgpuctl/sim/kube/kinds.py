@@ -76,6 +76,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(kind="Event", plural="events", short_names=("ev",), fields=_EVENT_FIELDS),
     Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
+    Kind(kind="ResourceQuota", plural="resourcequotas", short_names=("quota",), subresources=(STATUS,)),
     Kind(kind="Service", plural="services", short_names=("svc",), categories=("all",), subresources=(STATUS,)),
     Kind(kind="PersistentVolumeClaim", plural="persistentvolumeclaims", short_names=("pvc",), subresources=(STATUS,)),
     Kind(

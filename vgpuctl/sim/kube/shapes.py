@@ -89,6 +89,7 @@ SHAPES: dict[str, Schema] = {
     },
     "pods": {"spec": _POD_SPEC, "status": {"phase": str, "containerStatuses": [_CONTAINER_STATUS]} | _CONDITIONS},
     "configmaps": {"data": TEXTS},
+    "resourcequotas": {"spec": {"hard": QUANTITIES}, "status": {"hard": QUANTITIES, "used": QUANTITIES}},
     "leases": {"spec": {"holderIdentity": str, "leaseDurationSeconds": int, "renewTime": TIME, "acquireTime": TIME}},
     "deployments": _WORKLOAD,
     "replicasets": _WORKLOAD,

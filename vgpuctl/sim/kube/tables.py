@@ -169,6 +169,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Allowed Disruptions", _count("status.disruptionsAllowed"), "integer"),
         _AGE,
     ),
+    "resourcequotas": (
+        _NAME,
+        Column("Request", cells.quota_share(limits=False)),
+        Column("Limit", cells.quota_share(limits=True)),
+        _AGE,
+    ),
     "leases": (_NAME, Column("Holder", _text("spec.holderIdentity", "")), _AGE),
     "volumeattachments": (
         _NAME,

@@ -17,6 +17,7 @@ from vgpuctl.sim.kube.jobs import Jobs
 from vgpuctl.sim.kube.kubelet import Pace
 from vgpuctl.sim.kube.kubelets import Kubelets
 from vgpuctl.sim.kube.lifecycle import NodeLifecycle
+from vgpuctl.sim.kube.quotas import Quotas
 from vgpuctl.sim.kube.replicasets import ReplicaSets
 from vgpuctl.sim.kube.scheduler import Scheduler
 from vgpuctl.sim.kube.settling import Settler
@@ -56,6 +57,7 @@ class KubernetesWorld:
             Jobs(self.ground),
             Volumes(self.ground),
             Budgets(self.ground),
+            Quotas(self.ground),
             GarbageCollector(self.ground),
         )
         settler = Settler(self.ground, scheduler.board, self.kubelets)

@@ -1,0 +1,1 @@
+"""What `status` shows: for people, as a document, and live."""

@@ -1,0 +1,160 @@
+"""The estate as a document for programs: docs/reference/status.md tells each field, and a test holds both together."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from vgpuctl.cli.estate.remarks import node_word
+from vgpuctl.model.fleet import Card, Host, Node, Quota
+from vgpuctl.planning.drain import leaving_pods
+from vgpuctl.planning.findings import Finding
+from vgpuctl.planning.situation import Judged, Situation
+from vgpuctl.planning.standing import Standing, Waking
+from vgpuctl.planning.waiting import Waiting
+
+Document = dict[str, Any]
+
+
+def document(situation: Situation) -> Document:
+    """No key is ever left out: what is not known is null."""
+    quotas = situation.quotas
+    return {
+        "apiVersion": "vgpuctl.io/v1",
+        "kind": "Status",
+        "observedAt": _time(situation.now),
+        "stale": [{"server": name, "since": _time(since)} for name, since in situation.stale.items()],
+        "timetables": [_timetable(standing) for standing in situation.standings],
+        "hosts": [_host(situation, host) for host in situation.hosts],
+        "workers": [_worker(situation, judged) for judged in situation.workers],
+        "missing": list(situation.missing),
+        "waiting": [_waiting(each) for each in situation.waiting],
+        "quotas": None if quotas is None else [_quota(situation, quota) for quota in quotas],
+        "outOfStep": [_finding(finding) for finding in situation.findings],
+    }
+
+
+def _time(when: datetime | None) -> str | None:
+    return when.isoformat(timespec="seconds") if when else None
+
+
+def _timetable(standing: Standing) -> Document:
+    return {
+        "name": standing.timetable.name,
+        "timezone": standing.timetable.timezone,
+        "current": standing.current,
+        "due": standing.due,
+        "since": _time(standing.since),
+        "next": standing.next_shift,
+        "nextStart": _time(standing.next_start),
+    }
+
+
+def _host(situation: Situation, host: Host) -> Document:
+    cards = sorted((*host.cards, *host.unshared), key=lambda card: card.pci_id)
+    return {
+        "name": host.name,
+        "cluster": host.cluster or None,
+        "connected": host.connected,
+        "maintenance": host.maintenance,
+        "cards": [_card(situation, card) for card in cards],
+    }
+
+
+def _card(situation: Situation, card: Card) -> Document:
+    return {
+        "pciId": card.pci_id,
+        "model": card.model,
+        "mode": card.mode.value,
+        "shared": card.shared,
+        "frameMiB": card.frame_mib,
+        "usedMiB": situation.used_mib(card),
+        "holds": list(card.holds),
+    }
+
+
+def _worker(situation: Situation, judged: Judged) -> Document:
+    worker, task = judged.worker, judged.worker.busy_with
+    return {
+        "name": worker.name,
+        "host": worker.host or None,
+        "power": worker.power.value,
+        "task": task.kind if task else None,
+        "vgpus": list(worker.vgpus),
+        "profile": situation.catalogue.carried(worker.vgpus),
+        "wantedProfile": worker.profile,
+        "timetable": judged.timetable,
+        "shouldBeAwake": judged.awake,
+        "wakes": _waking(judged.waking),
+        "question": worker.question or None,
+        "managedBy": worker.managed_by or None,
+        "doubts": list(worker.doubts),
+        "node": _node(situation, judged, worker.node) if worker.node else None,
+    }
+
+
+def _waking(waking: Waking | None) -> Document | None:
+    if waking is None:
+        return None
+    return {
+        "timetable": waking.timetable,
+        "shift": waking.shift,
+        "start": _time(waking.start),
+        "due": waking.due,
+    }
+
+
+def _node(situation: Situation, judged: Judged, node: Node) -> Document:
+    record = node.record
+    return {
+        "name": node.name,
+        "state": node_word(judged),
+        "ready": node.ready,
+        "unschedulable": node.unschedulable,
+        "cordonedBy": node.cordoned_by or None,
+        "cordonedSince": node.cordoned_since or None,
+        "label": node.labels.get(situation.catalogue.label),
+        "gpus": node.gpus,
+        "pods": [{"namespace": pod.namespace, "name": pod.name} for pod in leaving_pods(node)],
+        "record": {
+            "for": record.wish,
+            "state": record.state or None,
+            "since": record.since or None,
+            "cordoned": record.cordoned,
+        }
+        if record
+        else None,
+    }
+
+
+def _waiting(each: Waiting) -> Document:
+    demand = each.pod.demand
+    return {
+        "namespace": each.pod.namespace,
+        "name": each.pod.name,
+        "profiles": list(each.profiles),
+        "gpus": demand.gpus if demand else None,
+        "awakeNow": each.outlook.awake,
+        "wakes": _waking(each.outlook.waking),
+        "scheduler": demand.unplaced or None if demand else None,
+    }
+
+
+def _quota(situation: Situation, quota: Quota) -> Document:
+    return {
+        "namespace": quota.namespace,
+        "name": quota.name,
+        "used": quota.used,
+        "hard": quota.hard,
+        "heldByWaiting": situation.held_by_waiting(quota),
+    }
+
+
+def _finding(finding: Finding) -> Document:
+    return {
+        "kind": finding.kind,
+        "name": finding.name,
+        "what": finding.what,
+        "since": finding.since or None,
+        "remedy": finding.remedy or None,
+    }

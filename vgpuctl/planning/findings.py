@@ -1,0 +1,98 @@
+"""What is out of step: where a worker or host is not as files and timetables want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from vgpuctl.model.fleet import Host, Node, Power, Worker
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.planning.standing import Standing
+from vgpuctl.planning.steps import equipped, missing_signs
+
+POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
+
+
+class Finding(NamedTuple):
+    """`what`: "NAME: WHAT" reads well, and is the same for all of whom it is true. `since`: as servers write times."""
+
+    kind: str
+    name: str
+    what: str
+    remedy: str = ""
+    since: str = ""
+
+
+def of_missing(names: Iterable[str]) -> Iterator[Finding]:
+    for name in names:
+        yield Finding("worker", name, "in profiles.yaml, but no VM of vCenter has this name")
+
+
+def of_host(host: Host) -> Iterator[Finding]:
+    if not host.connected:
+        yield Finding("host", host.name, "not connected to vCenter; what is shown of it may be old")
+    if host.maintenance:
+        yield Finding("host", host.name, "in maintenance mode; no VM can be started on it")
+
+
+def of_worker(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
+    """`standings`: of the timetables that keep this worker: one, unless they contradict each other."""
+    for what in worker.doubts:
+        yield _of(worker, what)
+    if worker.question:
+        yield _of(worker, f"its VM waits for an answer: {worker.question}")
+    if len(standings) > 1:
+        names = " and ".join(each.timetable.name for each in standings)
+        yield _of(worker, f"in several timetables: {names}")
+    if not equipped(worker, catalogue.profile(worker.profile).vgpus):
+        yield _of(worker, _carried(worker, catalogue), "vgpuctl provision")
+    if len(standings) == 1:
+        yield from _of_power(worker, standings[0])
+    if worker.node is not None:
+        yield from _of_node(worker, worker.node, catalogue)
+
+
+def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Finding:
+    return Finding("worker", worker.name, what, remedy, since)
+
+
+def _carried(worker: Worker, catalogue: Catalogue) -> str:
+    if sorted(worker.vgpus) == sorted(catalogue.profile(worker.profile).vgpus):
+        return "not all of its VM's memory is reserved, as vGPUs need it"
+    carried = catalogue.carried(worker.vgpus) or " ".join(worker.vgpus) or "no vGPU"
+    return f"carries {carried}, should carry {worker.profile}"
+
+
+def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:
+    """While vCenter is at work on it, its power is about to change."""
+    if worker.busy_with is not None:
+        return
+    shift = standing.current or standing.due
+    awake = standing.should_be_awake(worker)
+    if worker.on and not awake:
+        yield _of(worker, "on, but should be asleep", f"vgpuctl switch {shift}" if shift else "")
+    if awake and not worker.on:
+        yield _of(worker, f"{POWER_WORDS[worker.power]}, but should be awake", f"vgpuctl switch {shift}")
+    elif awake and (missing := missing_signs(worker)):
+        yield _of(worker, f"not back: {missing}")
+
+
+def _of_node(worker: Worker, node: Node, catalogue: Catalogue) -> Iterator[Finding]:
+    if worker.on and node.unschedulable:
+        yield _of(worker, f"cordoned {cordoned_by(node)}", since=cordoned_since(node))
+    label, true = node.labels.get(catalogue.label), catalogue.carried(worker.vgpus)
+    if label != true:
+        what = f"is labelled {label}" if label else f"has no label {catalogue.label}"
+        yield _of(worker, f"{what}, but carries {true or 'no profile'}", "vgpuctl label-nodes")
+
+
+def cordoned_by(node: Node) -> str:
+    """`by kubectl, not us`; a cordon that we recorded is ours, whoever wrote the node since."""
+    if node.record is not None and node.record.cordoned:
+        return f"by vgpuctl for {node.record.wish}"
+    return f"by {node.cordoned_by}, not us" if node.cordoned_by else "not by vgpuctl"
+
+
+def cordoned_since(node: Node) -> str:
+    ours = node.record is not None and node.record.cordoned
+    return node.record.since if ours and node.record else node.cordoned_since

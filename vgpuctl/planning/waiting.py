@@ -1,0 +1,82 @@
+"""Pods that wait for one of our profiles, and when it comes: people ask why they are Pending."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vgpuctl.model.fleet import Fleet, Pod, Selector
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.planning.standing import Standing, Waking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What can be said of a profile: is it awake, and if not, when does a timetable wake it?"""
+
+    awake: bool = False
+    workers: int = 0
+    waking: Waking | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A pod, the profiles that would do for it, and the best outlook of these."""
+
+    pod: Pod
+    profiles: tuple[str, ...]
+    outlook: Outlook
+
+
+def waiting(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Waiting]:
+    outlooks = outlooks_of(fleet, catalogue, standings)
+    for pod in fleet.waiting:
+        if profiles := wanted_profiles(pod, catalogue):
+            yield Waiting(pod=pod, profiles=profiles, outlook=_best([outlooks[name] for name in profiles]))
+
+
+def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, ...]) -> dict[str, Outlook]:
+    """Of every profile; one walk over the workers."""
+    wakings: dict[str, list[Waking]] = {name: [] for name in catalogue.profiles}
+    for standing in standings:
+        for worker in standing.workers:
+            if worker.profile in wakings and (found := standing.waking(worker)):
+                wakings[worker.profile].append(found)
+    awake = {worker.profile for worker in fleet.workers.values() if worker.on}
+    workers = Counter(worker.profile for worker in fleet.workers.values())
+    return {
+        name: Outlook(
+            awake=name in awake,
+            workers=workers[name],
+            waking=min(found, key=lambda waking: waking.start, default=None),
+        )
+        for name, found in wakings.items()
+    }
+
+
+def _best(outlooks: list[Outlook]) -> Outlook:
+    """One that is awake before one that comes, the earliest first; those that never come last."""
+
+    def rank(outlook: Outlook) -> tuple[bool, bool, float]:
+        start = outlook.waking.start.timestamp() if outlook.waking else 0.0
+        return not outlook.awake, outlook.waking is None, start
+
+    return min(outlooks, key=rank)
+
+
+def wanted_profiles(pod: Pod, catalogue: Catalogue) -> tuple[str, ...]:
+    """Those of our profiles that would do, where its nodeSelector or required affinity asks for any."""
+    chosen = pod.selector.get(catalogue.label)
+    if chosen is not None:
+        return (chosen,) if chosen in catalogue.profiles else ()
+    terms = pod.demand.affinity if pod.demand else ()
+    asking = [asked for term in terms if (asked := _about(term, catalogue.label)).expressions]
+    if len(asking) < len(terms) or not asking:
+        return ()
+    return tuple(name for name in catalogue.profiles if any(t.matches({catalogue.label: name}) for t in asking))
+
+
+def _about(term: Selector, label: str) -> Selector:
+    """As much of it as asks for this label to be there."""
+    return Selector(expressions=tuple(e for e in term.expressions if e[0] == label and e[1] in {"In", "Exists"}))
