@@ -1,0 +1,132 @@
+"""Two streams, one picture: who is a worker, who a stranger, what is in doubt; and what did not change stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod
+from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.model.fleet import Budget, Host, Node, Pod, Power, Task
+from vgpuctl.model.identity import NodeIdentity
+from vgpuctl.model.names import Names
+from vgpuctl.model.profiles import Catalogue, Choice
+from vgpuctl.picture import Painter
+from vgpuctl.vsphere.views import Outline, Vm
+
+
+@dataclass
+class Seen:
+    """Both streams by hand."""
+
+    some_vms: list[Vm] = field(default_factory=list)
+    some_nodes: list[SeenNode] = field(default_factory=list)
+    some_pods: list[Pod] = field(default_factory=list)
+    holds: tuple[str, ...] = ()
+
+    def vms(self) -> Mapping[str, Vm]:
+        return {vm.outline.moid: vm for vm in self.some_vms}
+
+    def hosts(self) -> Mapping[str, Host]:
+        return {"host-1": Host(name="esx-1", cards=(card(0, *self.holds),))}
+
+    def tasks(self) -> Mapping[str, tuple[Task, ...]]:
+        return {}
+
+    def nodes(self) -> list[SeenNode]:
+        return self.some_nodes
+
+    def renewals(self) -> list[Renewal]:
+        return []
+
+    def pods(self) -> list[Pod]:
+        return self.some_pods
+
+    def budgets(self) -> list[Budget]:
+        return []
+
+
+def vm(moid: str, name: str, **more: object) -> Vm:
+    outline = Outline(moid=moid, name=name, host="host-1")
+    return replace(Vm(outline=outline, power=Power.ON, uuid=f"uuid-{moid}", vgpus=(QUARTER,)), **more)  # type: ignore[arg-type]
+
+
+def node(name: str, of: str = "", **labels: str) -> SeenNode:
+    return SeenNode(NodeIdentity(name, f"uuid-{of}", ""), Node(name=name, labels=labels))
+
+
+def catalogue(*choices: Choice) -> Catalogue:
+    return Catalogue(PROFILES, choices)
+
+
+def named(*patterns: str, profile: str = "v100-4q-4GB") -> Choice:
+    return Choice(profile=profile, names=Names(patterns), where=f"profiles.yaml:{len(patterns)}")
+
+
+def test_what_no_file_names_is_a_stranger_and_what_vcenter_has_not_is_missing() -> None:
+    seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "other")], holds=("vm-1", "vm-2"))
+    fleet = Painter(catalogue(named("worker-[1-2]"))).paint(seen, seen)
+    assert set(fleet.workers) == {"worker-1"}
+    assert set(fleet.strangers) == {"other"}
+    assert fleet.missing == ("worker-2",)
+    assert fleet.hosts["esx-1"].cards[0].holds == ("worker-1", "other")
+
+
+def test_two_vms_of_one_name_are_in_doubt() -> None:
+    seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "worker-1")])
+    (worker,) = Painter(catalogue(named("worker-1"))).paint(seen, seen).workers.values()
+    assert worker.doubts == ("several VMs of vCenter have this name",)
+
+
+def test_a_stranger_of_a_workers_name_is_told_apart() -> None:
+    elsewhere = replace(vm("vm-2", "worker-1"), outline=Outline(moid="vm-2", name="worker-1", folder="/dc/vm/old"))
+    here = replace(vm("vm-1", "worker-1"), outline=Outline(moid="vm-1", name="worker-1", folder="/dc/vm/gpu"))
+    chosen = Choice(profile="v100-4q-4GB", folder="/dc/vm/gpu")
+    seen = Seen([elsewhere, here], holds=("vm-2", "vm-1"))
+    fleet = Painter(catalogue(chosen)).paint(seen, seen)
+    assert fleet.worker("worker-1").vm == "vm-1"
+    assert fleet.hosts["esx-1"].cards[0].holds == ("worker-1 (vm-2)", "worker-1")
+
+
+def test_entries_that_contradict_each_other_are_a_doubt_that_names_their_lines() -> None:
+    both = catalogue(named("gpu-*"), named("*-1", "x", profile="v100-16q-16GB"))
+    seen = Seen([vm("vm-1", "gpu-1")])
+    (worker,) = Painter(both).paint(seen, seen).workers.values()
+    (doubt,) = worker.doubts
+    assert "profiles.yaml:1 and profiles.yaml:2" in doubt
+
+
+def test_a_worker_that_its_nodes_label_chose_stays_one_without_its_node() -> None:
+    """A cloud provider may delete the node of a VM that sleeps; whoever chose it must still be able to wake it."""
+    painter = Painter(catalogue(Choice(profile="v100-4q-4GB", labels={"pool": "slices"})))
+    seen = Seen(
+        [vm("vm-1", "capv-x7f9"), vm("vm-2", "capv-a3b4")], [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")]
+    )
+    assert set(painter.paint(seen, seen).workers) == {"capv-x7f9"}
+    gone = replace(seen, some_nodes=seen.some_nodes[1:])
+    assert set(painter.paint(gone, gone).workers) == {"capv-x7f9"}
+    relabelled = replace(seen, some_nodes=[node("n1", "vm-1", pool="other")])
+    assert set(painter.paint(relabelled, relabelled).workers) == set()
+
+
+def test_vms_from_afar_are_interesting_by_their_nodes_labels() -> None:
+    painter = Painter(catalogue(Choice(profile="v100-4q-4GB", labels={"pool": "slices"})))
+    vms = [Outline(moid=f"vm-{n}", name=f"any-{n}", uuid=f"uuid-vm-{n}") for n in range(3)]
+    nodes = [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")]
+    assert [vm.moid for vm in painter.interesting(vms, nodes)] == ["vm-1"]
+
+
+def test_what_did_not_change_is_the_same_object() -> None:
+    painter = Painter(catalogue(named("worker-[1-2]")))
+    seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "worker-2")], [node("a", "vm-1"), node("b", "vm-2")])
+    before = painter.paint(seen, seen)
+    after = painter.paint(replace(seen, some_pods=[pod("p", "a")]), seen := replace(seen, some_pods=[pod("p", "a")]))
+    assert after.worker("worker-2") is before.worker("worker-2")
+    assert after.worker("worker-1") is not before.worker("worker-1")
+    assert [each.name for each in after.worker("worker-1").node.pods] == ["p"]
+
+
+def test_a_wish_for_no_vgpu_makes_a_worker_too() -> None:
+    seen = Seen([vm("vm-1", "worker-1", vgpus=(WHOLE,))])
+    fleet = Painter(catalogue(named("worker-1", profile="none"))).paint(seen, seen)
+    assert fleet.worker("worker-1").profile == "none"
