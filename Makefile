@@ -25,6 +25,8 @@ test-peers: $(VENV)/.tests ## The same tests against the real programs, which ar
 
 bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large estate on the simulators, beside real programs
 	@$(BIN)/python -m tests.bench.startup
+	@$(BIN)/python -m tests.bench.planning
+	@$(BIN)/python -m tests.bench.status
 	@$(BIN)/python -m tests.bench.scale
 
 lint: $(VENV)/.tests   ## ruff, mypy strict, and the one-way rule

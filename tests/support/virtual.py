@@ -12,7 +12,7 @@ from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.fleet import Fleet, Pod, Power, Task
 from vgpuctl.model.record import read_record
-from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.planning.laws import broken_by
 
 LONGEST_S = 7200.0
@@ -22,7 +22,8 @@ Refuse = Callable[[Send, int], tuple[str, bool] | None]
 
 @dataclass
 class VirtualWorld:
-    """Durations by kind of request; `refuse` may refuse a request: (why, may it be tried again)."""
+    """Durations by kind of request; `refuse` may refuse a request: (why, may it be tried again). `deaf`: guests that
+    take no notice of being asked to shut down."""
 
     fleet: Fleet
     goal: Goal
@@ -31,6 +32,7 @@ class VirtualWorld:
     drain_s: float = 2.0
     back_s: float = 1.0
     refuse: Refuse = lambda send, nth: None
+    deaf: frozenset[str] = frozenset()
     now_s: float = 0.0
     memory: Memory = field(default_factory=Memory)
     sent: list[tuple[float, str]] = field(default_factory=list)
@@ -79,7 +81,10 @@ class VirtualWorld:
             case SuspendVm(worker=name):
                 return self._task(name, "suspend", self.suspend_s, power=Power.SUSPENDED)
             case ShutDownGuest(worker=name):
-                return self._task(name, "powerOff", self.suspend_s, power=Power.OFF)
+                if name not in self.deaf:
+                    self.at(self.now_s + self.suspend_s, lambda: self._off(name))
+            case PowerOffVm(worker=name):
+                return self._task(name, "powerOff", 0.1, power=Power.OFF)
             case AttachVgpus(worker=name, vgpus=vgpus):
                 return self._task(name, "reconfigure", 0.1, vgpus=vgpus, memory_locked=True)
             case PowerOnVm(worker=name):
@@ -102,6 +107,9 @@ class VirtualWorld:
 
         self.at(self.now_s + takes_s, end)
         return key
+
+    def _off(self, name: str) -> None:
+        self.fleet = self.fleet.with_worker(name, power=Power.OFF)
 
     def _back(self, name: str) -> None:
         self.fleet = self.fleet.with_node(name, ready=True, lease_renewed=f"L{self.now_s}", heartbeat=f"H{self.now_s}")

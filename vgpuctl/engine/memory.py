@@ -27,6 +27,7 @@ class Memory:
     due_since: Mapping[str, float] = field(default_factory=dict)
     going_back: Mapping[str, str] = field(default_factory=dict)
     gave_up: Mapping[str, str] = field(default_factory=dict)
+    held_back: Mapping[str, str] = field(default_factory=dict)
     stopping: bool = False
 
     def sent(self, key: str, now: float, spends: Mapping[tuple[str, str], str]) -> Memory:
@@ -49,6 +50,14 @@ class Memory:
 
     def give_up(self, host: str, why: str) -> Memory:
         return replace(self, gave_up={**self.gave_up, host: why})
+
+    def hold_back(self, hosts: Iterable[str], why: str) -> Memory:
+        """These are not begun any more."""
+        return replace(self, held_back={**dict.fromkeys(hosts, why), **self.held_back})
+
+    def begun(self) -> set[str]:
+        """The workers that something was asked for."""
+        return {_worker_of(key) for key in self.attempts}
 
     def _forget(self, workers: Iterable[str]) -> Memory:
         names = set(workers)

@@ -58,7 +58,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
         if (failure := _failure(step, fleet, attempts.get(step.name, ()), moment.now_s - memory.due_since[step.name]))
     ]
     if failures:
-        return decide(goal, fleet, _after(failures, goal, fleet, memory), moment)
+        return decide(goal, fleet, _after(failures, goal, fleet, memory, todo), moment)
     look = Look(wishes, fleet, memory, moment)
     if not memory.stopping:
         for step in due:
@@ -86,7 +86,7 @@ def _wishes(goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, Wish]:
     wishes: dict[str, Wish] = {}
     for name in goal.wish.workers:
         host = fleet.workers[name].host if name in fleet.workers else ""
-        if host not in memory.gave_up:
+        if host not in memory.gave_up and host not in memory.held_back:
             wishes[name] = goal.former if host in memory.going_back and goal.former else goal.wish
     return wishes
 
@@ -105,7 +105,7 @@ def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
     return any(fleet.workers[name].busy_with for name in wishes if name in fleet.workers)
 
 
-def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory) -> Memory:
+def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory, todo: Plan) -> Memory:
     """A host that failed goes back, or, where nothing can be given back or that failed too, gives up."""
     for host, why in {failure.host: failure.why for failure in failures}.items():
         workers = [worker.name for worker in fleet.on_host(host)]
@@ -114,7 +114,16 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory
             memory = memory.turn_back(host, why, workers)
         else:
             memory = memory.give_up(host, why)
+        if goal.wish.max_unavailable:
+            memory = memory.hold_back(_not_begun(todo, fleet, memory), f"because of {host}: {why}")
     return memory
+
+
+def _not_begun(todo: Plan, fleet: Fleet, memory: Memory) -> set[str]:
+    """A rollout that went wrong on one host is not carried on to the next."""
+    asked, left = memory.begun(), [fleet.worker(name) for name in dict.fromkeys(step.worker for step in todo)]
+    begun = {w.host for w in left if w.name in asked or (w.node and w.node.record)}
+    return {worker.host for worker in left} - begun - memory.gave_up.keys() - memory.going_back.keys()
 
 
 def _failure(step: Step, fleet: Fleet, attempts: Iterable[Attempt], due_for_s: float) -> Failure | None:

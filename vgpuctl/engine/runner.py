@@ -150,6 +150,8 @@ def _end(host: str, memory: Memory, *, left: bool) -> HostReport:
         tried = memory.going_back.get(host)
         why = memory.gave_up[host] if tried is None else f"{tried} Going back failed too: {memory.gave_up[host]}"
         return HostReport(host=host, end="failed", why=why)
+    if host in memory.held_back:
+        return HostReport(host=host, end="not begun", why=memory.held_back[host])
     if left:
         return HostReport(host=host, end="interrupted")
     if host in memory.going_back:

@@ -1,0 +1,68 @@
+"""The reactor, in virtual time: stories of a provision."""
+
+from __future__ import annotations
+
+from tests.support.fleets import CATALOGUE, fleet, worker
+from tests.support.virtual import VirtualWorld
+from vgpuctl.engine.reactor import Goal
+from vgpuctl.engine.runner import _end
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish
+
+HOSTS = ("esx-1", "esx-2", "esx-3")
+
+
+def three_hosts() -> Fleet:
+    """On each a worker that must be restarted, because its memory is not reserved."""
+    return fleet(*(worker(f"w-{host}", host=host, memory_locked=False) for host in HOSTS))
+
+
+def provisioning(some: Fleet, how: Provisioning, **more: object) -> VirtualWorld:
+    wish = provision_wish(some, CATALOGUE, how)
+    return VirtualWorld(some, Goal(wish=wish, former=former_wish(wish)), **more)  # type: ignore[arg-type]
+
+
+def out(world: VirtualWorld) -> set[str]:
+    return {w.name for w in world.fleet.workers.values() if not w.on or (w.node and w.node.unschedulable)}
+
+
+def ends(world: VirtualWorld, *, left: bool = False) -> dict[str, str]:
+    return {host: _end(host, world.memory, left=left).end for host in HOSTS}
+
+
+def test_workers_go_one_after_another_and_all_come_back() -> None:
+    world = provisioning(three_hosts(), Provisioning(max_unavailable=1))
+    most: list[int] = []
+    for tenth in range(300):
+        world.at(tenth / 10, lambda: most.append(len(out(world))))
+    assert world.run().finished
+    assert max(most) == 1
+    assert out(world) == set()
+    assert all(w.memory_locked for w in world.fleet.workers.values())
+    assert world.broken == []
+
+
+def test_a_rollout_that_fails_on_one_host_is_not_carried_on_to_the_next() -> None:
+    def refuse(send: object, nth: int) -> tuple[str, bool] | None:
+        return ("its datastore is full", False) if send.key.startswith("Attach/w-esx-2") else None  # type: ignore[attr-defined]
+
+    world = provisioning(three_hosts(), Provisioning(max_unavailable=1), refuse=refuse)
+    assert world.run().finished
+    assert ends(world) == {"esx-1": "done", "esx-2": "went back", "esx-3": "not begun"}
+    assert "esx-2" in world.memory.held_back["esx-3"]
+    assert out(world) == set(), "what was out is given back"
+    assert not any("esx-3" in key for _, key in world.sent)
+
+
+def test_a_guest_that_hears_nothing_is_powered_off_only_where_that_is_allowed() -> None:
+    deaf = frozenset({"w-esx-1"})
+    patient = provisioning(three_hosts(), Provisioning(max_unavailable=1), deaf=deaf)
+    assert patient.run().finished
+    assert ends(patient)["esx-1"] == "went back"
+    assert not any(key.endswith("power-off") for _, key in patient.sent)
+    firm = provisioning(three_hosts(), Provisioning(max_unavailable=1, power_off_after_s=90), deaf=deaf)
+    assert firm.run().finished
+    assert ends(firm) == dict.fromkeys(HOSTS, "done")
+    ((when, _),) = [sent for sent in firm.sent if sent[1].endswith("power-off")]
+    asked = next(when for when, key in firm.sent if key == "ShutDown/w-esx-1/")
+    assert 90 <= when - asked <= 91
