@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.placement import Loads, Vgpus, may_choose, needs_of, outcomes, safe_to_start, seated
+from vgpuctl.planning.placement import Loads, Vgpus, fits, may_choose, needs_of, safe_to_start, seated
 from vgpuctl.planning.seating import likely, sitters, standing
 from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend, equipped
 
@@ -72,7 +72,7 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
     together = (*worker.vgpus, *begun)
     if now.complete and all(safe_to_start(loads, together, needs) for loads in now.ways):
         return ""
-    if (now.exact and not begun) or not any(outcomes(loads, together) for loads in now.ways):
+    if (now.exact and not begun) or not any(fits(loads, needs_of([together])) for loads in now.ways):
         return "waits for the card"
     return "waits until the last start shows its card"
 
