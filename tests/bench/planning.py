@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.fleets import QUARTER, WHOLE, card, catalogue, node, pod, timetable, worker
+from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, worker
 from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Goal, decide
@@ -45,7 +45,7 @@ def estate(workers: int) -> tuple[Fleet, Wish]:
         day, night = day + small, night + whole
     hosts = {host: Host(name=host, cards=tuple(some), memory_mib=1 << 20) for host, some in cards.items()}
     some = Fleet(hosts=hosts, workers={w.name: w for w in found}, strangers=strangers)
-    return some, switch_wish(some, catalogue(some), timetable(day=tuple(day), night=tuple(night)), "night")
+    return some, switch_wish(some, CATALOGUE, timetable(day=tuple(day), night=tuple(night)), "night")
 
 
 def after_the_stops(some: Fleet, wish: Wish) -> Fleet:

@@ -88,11 +88,13 @@ def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
 def ladder(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
     """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do."""
     missing: list[Step] = []
-    alone = replace(fleet, workers={worker.name: worker})
+    alone, seen = replace(fleet, workers={worker.name: worker}), 0
     for step in _rungs(fleet, wish, worker):
+        for former in missing[seen:]:
+            alone = former.applied_to(alone)
+        seen = len(missing)
         if not step.done_in(alone):
             missing.append(step)
-            alone = step.applied_to(alone)
     return missing
 
 
