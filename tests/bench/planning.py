@@ -1,14 +1,13 @@
 """How planning bears a large estate: `python -m tests.bench.planning` prints times and how they grow.
 
-From data, in one process: hosts with four cards and sixteen workers by day, four by night. It asserts nothing, for
-seconds depend on the machine.
+From data, in one process: hosts with four cards, on which twelve workers run by day and four by night. Seconds of one
+core, the best of a few rounds. It asserts nothing, for seconds depend on the machine.
 """
 
 from __future__ import annotations
 
 import gc
 import math
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +30,7 @@ ROUNDS = 3
 
 
 def estate(workers: int) -> tuple[Fleet, Wish]:
-    """As many workers on a fourth of that many cards: on each host sixteen run by day, and the night has four."""
+    """As many workers on a fourth of that many cards: on each host twelve run by day, and four by night."""
     found, cards, strangers = [], {}, {}
     day: list[str] = []
     night: list[str] = []
@@ -93,16 +92,16 @@ def main() -> None:
 
 
 def show(what: str, do: Callable[[Fleet, Wish], Any], cases: dict[int, tuple[Fleet, Wish]]) -> None:
-    times = [statistics.median(timed(do, *cases[size]) for _ in range(ROUNDS)) for size in SIZES]
+    times = [min(timed(do, *cases[size]) for _ in range(ROUNDS)) for size in SIZES]
     exponent = math.log(times[-1] / times[0]) / math.log(SIZES[-1] / SIZES[0])
     print(f"{what:34}" + "".join(f"{seconds:10.3f} s" for seconds in times) + f"{exponent:12.2f}")
 
 
 def timed(do: Callable[[Fleet, Wish], Any], some: Fleet, wish: Wish) -> float:
     gc.collect()
-    began = time.perf_counter()
+    began = time.process_time()
     do(some, wish)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.model.fleet import Budget, Fleet, Task, Worker
@@ -39,16 +39,22 @@ class Look:
     """Collects what one look sends; budgets are spent as it goes, so that two pods never share one allowance."""
 
     def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment) -> None:
-        self.wishes, self.fleet, self.memory, self.moment = wishes, fleet, memory, moment
+        self.wishes, self.fleet, self.moment = wishes, fleet, moment
+        self._memory, self._attempts = memory, dict(memory.attempts)
         self._out = memory.out()
         self.sends: list[Send] = []
         self.waits: dict[str, str] = {}
         self.left = {_budget_key(budget): budget.allowed - self._unseen(budget) for budget in fleet.budgets}
 
+    @property
+    def memory(self) -> Memory:
+        """The former memory, and what was sent since."""
+        return replace(self._memory, attempts=self._attempts)
+
     def _unseen(self, budget: Budget) -> int:
         """Evictions that this budget cannot show yet: without an answer, or answered and it looks as before."""
         key, now_s = _budget_key(budget), self.moment.now_s
-        sent = (attempt for attempt in self.memory.attempts.values() if key in attempt.spends and not attempt.error)
+        sent = (attempt for attempt in self._attempts.values() if key in attempt.spends and not attempt.error)
         return sum(
             attempt.answered_s is None
             or (attempt.spends[key] == budget.version and now_s - attempt.answered_s < BUDGET_LAG_S)
@@ -96,7 +102,7 @@ class Look:
     def _start_is_out(self, worker: Worker) -> bool:
         if worker.busy_with is not None:
             return worker.busy_with.kind == "powerOn"
-        attempt = self.memory.attempts.get(f"PowerOn/{worker.name}/")
+        attempt = self._attempts.get(f"PowerOn/{worker.name}/")
         return attempt is not None and not failed(attempt, worker)
 
     def _consider(self, step: Step, request: Request) -> None:
@@ -106,12 +112,13 @@ class Look:
         if why := broken_by(request, self.fleet):
             self.waits[step.name] = why
             return
-        self.memory = self.memory.sent(key, self.moment.now_s, self._spends(request))
+        tries = self._attempts[key].tries + 1 if key in self._attempts else 1
+        self._attempts[key] = Attempt(sent_s=self.moment.now_s, tries=tries, spends=self._spends(request))
         self.sends.append(Send(key=key, request=request))
 
     def _may_send(self, key: str, step: Step) -> bool:
         """Never while the same request is out, nor before its effect was looked for."""
-        attempt = self.memory.attempts.get(key)
+        attempt = self._attempts.get(key)
         if attempt is None:
             return True
         if attempt.answered_s is None:

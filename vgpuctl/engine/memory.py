@@ -30,10 +30,6 @@ class Memory:
     held_back: Mapping[str, str] = field(default_factory=dict)
     stopping: bool = False
 
-    def sent(self, key: str, now: float, spends: Mapping[tuple[str, str], str]) -> Memory:
-        tries = self.attempts[key].tries + 1 if key in self.attempts else 1
-        return replace(self, attempts={**self.attempts, key: Attempt(sent_s=now, tries=tries, spends=spends)})
-
     def answered(self, key: str, now: float, **outcome: object) -> Memory:
         attempt = self.attempts.get(key)
         if attempt is None:

@@ -342,8 +342,15 @@ class Fleet:
         node = self.worker(name).node
         return self if node is None else self.with_worker(name, node=replace(node, **changes))
 
+    @cached_property
+    def _budgets_in(self) -> Mapping[str, tuple[Budget, ...]]:
+        found: dict[str, list[Budget]] = {}
+        for budget in self.budgets:
+            found.setdefault(budget.namespace, []).append(budget)
+        return {namespace: tuple(budgets) for namespace, budgets in found.items()}
+
     def budgets_over(self, pod: Pod) -> Iterable[Budget]:
-        return (b for b in self.budgets if b.namespace == pod.namespace and b.covers.matches(pod.labels))
+        return (b for b in self._budgets_in.get(pod.namespace, ()) if b.covers.matches(pod.labels))
 
 
 _FIELDS = tuple(each.name for each in fields(Fleet))

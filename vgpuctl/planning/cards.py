@@ -59,7 +59,7 @@ class Load(NamedTuple):
 
     def with_one(self, vgpu: str, *, leaves: bool = False) -> Load:
         """What cannot be here by our tables, but is, is taken to leave no room."""
-        piece = slice_of(self.kind, vgpu) or filling(self.kind)
+        piece = slice_of(self.kind, vgpu) or Slice(self.kind.gib, 0)
         if leaves:
             return Load(self.kind, self.held, tuple(sorted((*self.leaving, piece))))
         return Load(self.kind, tuple(sorted((*self.held, piece))), self.leaving)
@@ -71,6 +71,8 @@ class Load(NamedTuple):
     def lawful(self) -> bool:
         """Could they all have been started here, one after another?"""
         there = self.held + self.leaving
+        if not all(piece.most for piece in there):
+            return False
         if any(piece.starts for piece in there):
             return _could_be(tuple(sorted(there)))
         return all(_room(self.kind, there[:index], piece) > 0 for index, piece in enumerate(there))

@@ -17,7 +17,7 @@ from vgpuctl.model.requests import (
 )
 from vgpuctl.planning.drain import asks_budgets, pods_to_move
 from vgpuctl.planning.placement import fits, needs_of
-from vgpuctl.planning.seating import Sitter, booked, likely, sitters, standing
+from vgpuctl.planning.seating import Sitter, booked, sitters, standing
 
 
 def broken_by(request: Request, fleet: Fleet) -> str:
@@ -76,7 +76,8 @@ def overfull(fleet: Fleet) -> list[str]:
 
 
 def _overfull_cards(fleet: Fleet, host: Host) -> Iterator[str]:
+    """By the books alone, whatever the power states: who is in them holds its place."""
     seated = [Sitter(name, vgpus, cards) for name, cards in booked(host).items() if (vgpus := fleet.vgpus_of(name))]
-    for card, load in zip(host.cards, likely(host, seated).loads, strict=True):
+    for card, load in zip(host.cards, standing(host, seated).ways[0], strict=True):
         if not load.lawful():
             yield f"{card.pci_id} holds more than it can: {' '.join(card.holds)}"

@@ -6,7 +6,7 @@ That the host's policy prefers one card to another is not built upon: the order 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from vgpuctl.planning.boards import type_of
@@ -38,7 +38,7 @@ def _size(vgpus: Vgpus) -> tuple[int, Vgpus]:
     return sum(type_of(vgpu).gib or _LARGE for vgpu in vgpus), vgpus
 
 
-def may_choose(loads: Loads, vgpu: str) -> list[int]:
+def may_choose(loads: Sequence[Load], vgpu: str) -> list[int]:
     """The cards on which vCenter may put this vGPU now."""
     return [index for index, load in enumerate(loads) if load.may_take(vgpu)]
 
@@ -81,14 +81,17 @@ def _sorted(loads: Loads) -> Loads:
 
 
 def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
-    """All that may come of starting this VM, whichever cards vCenter chooses; none where it may find no room."""
-    standings = {(_sorted(loads), vgpus)}
+    """All that may come of these vGPUs' start, in whatever order and on whichever cards vCenter seats them.
+
+    None at all where one of them may find no room.
+    """
+    standings = {(_sorted(loads), _largest_first(vgpus))}
     for _ in vgpus:
         after: set[tuple[Loads, Vgpus]] = set()
         for cards, left in standings:
             for vgpu in set(left):
                 choices = _choices(cards, vgpu)
-                if not choices:
+                if not choices or len(after) > STANDINGS:
                     return frozenset()
                 after |= {(_sorted(seated(cards, index, vgpu)), _less(left, vgpu)) for index in choices}
         standings = after
@@ -96,8 +99,10 @@ def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
 
 
 def _choices(loads: Loads, vgpu: str) -> list[int]:
-    """Empty where no card is sure to have room."""
-    return _different(loads, may_choose(loads, vgpu)) if seats_left(loads, vgpu) else []
+    """Empty where no card is sure to have room now. Until vCenter chooses, those who leave may be gone."""
+    if not seats_left(loads, vgpu):
+        return []
+    return _different(loads, may_choose([load.later() for load in loads], vgpu))
 
 
 def _less(vgpus: Vgpus, vgpu: str) -> Vgpus:
@@ -143,7 +148,14 @@ def _starts(needs: Needs) -> Iterator[tuple[Vgpus, Needs]]:
         yield vm, needs[:index] + needs[index + 1 :]
 
 
-def safe_to_start(loads: Loads, vm: Vgpus, rest: Needs) -> bool:
-    """May this VM start now? There must be room, and whichever cards vCenter takes, the rest can still be started."""
-    found = outcomes(loads, _largest_first(vm))
+def safe_to_start(loads: Loads, vgpus: Vgpus, rest: Needs) -> bool:
+    """May these vGPUs start now? There must be room, and wherever vCenter seats them, the rest can still be started.
+
+    Those of starts that are under way belong to them: vCenter need not seat them in the order in which it was asked.
+    """
+    later = tuple(load.later() for load in loads)
+    if alike([vgpus, *rest]):
+        enough = seats_left(later, vgpus[0]) >= len(vgpus) + sum(map(len, rest))
+        return enough and seats_left(loads, vgpus[0]) >= len(vgpus)
+    found = outcomes(loads, vgpus)
     return bool(found) and all(can_be_started(tuple(load.later() for load in after), rest) for after in found)

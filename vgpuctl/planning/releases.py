@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.placement import Loads, Vgpus, may_choose, needs_of, outcomes, safe_to_start, seated
+from vgpuctl.planning.placement import Loads, Vgpus, fits, may_choose, needs_of, safe_to_start, seated
 from vgpuctl.planning.seating import likely, sitters, standing
 from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend, equipped
 
@@ -62,14 +62,17 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
         return ""
-    others = [w for w in fleet.on_host(host.name) if w.name in wish.workers and w.name != worker.name]
-    leaving = {w.name for w in others if stops(wish, w)}
-    rest = [w for w in others if wish.workers[w.name].awake and (w.name in leaving or not w.on)]
+    others = [w for w in fleet.on_host(host.name) if w.name != worker.name]
+    ours = [w for w in others if w.name in wish.workers]
+    leaving = {w.name for w in ours if stops(wish, w)}
+    rest = [w for w in ours if wish.workers[w.name].awake and (w.name in leaving or not w.on)]
     needs = needs_of(vgpus_wished(wish, w) for w in rest if w.name not in starting)
-    now = standing(host, sitters(fleet, host, leaving, starting), [worker.vgpus, *needs])
-    if now.complete and all(safe_to_start(loads, worker.vgpus, needs) for loads in now.ways):
+    begun = [vgpu for w in others if w.name in starting and not w.on for vgpu in w.vgpus]
+    now = standing(host, sitters(fleet, host, leaving), [worker.vgpus, *needs, tuple(begun)])
+    together = (*worker.vgpus, *begun)
+    if now.complete and all(safe_to_start(loads, together, needs) for loads in now.ways):
         return ""
-    if now.exact or not any(outcomes(loads, worker.vgpus) for loads in now.ways):
+    if (now.exact and not begun) or not any(fits(loads, needs_of([together])) for loads in now.ways):
         return "waits for the card"
     return "waits until the last start shows its card"
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 from vgpuctl.model.fleet import Fleet, Host
 from vgpuctl.planning.cards import Load, kind_of
-from vgpuctl.planning.placement import Loads, Vgpus, alike
+from vgpuctl.planning.placement import Loads, Vgpus, alike, may_choose
 
 #: How many ways to sit are looked at where the books do not say where.
 WAYS = 256
@@ -19,7 +19,7 @@ UNKNOWN = ("unknown-vgpu",)
 
 @dataclass(frozen=True, slots=True)
 class Sitter:
-    """A VM that runs, or is about to. `cards`: where the books see it; none where they do not say yet."""
+    """A VM that runs. `cards`: where the books see it; none where they do not say yet."""
 
     name: str
     vgpus: Vgpus
@@ -53,14 +53,12 @@ def booked(host: Host) -> dict[str, tuple[int, ...]]:
     return cards
 
 
-def sitters(
-    fleet: Fleet, host: Host, leaving: Collection[str] = (), starting: Collection[str] = (), *, gone: bool = False
-) -> list[Sitter]:
-    """Those who run, and those of `starting` who are not seen to run yet; without `leaving` once these are `gone`."""
+def sitters(fleet: Fleet, host: Host, leaving: Collection[str] = (), *, gone: bool = False) -> list[Sitter]:
+    """Those who run; without `leaving` once these are `gone`."""
     cards = booked(host)
-    running = [w for w in fleet.on_host(host.name) if w.vgpus and (w.on or w.name in starting)]
-    ours = [Sitter(w.name, w.vgpus, cards.get(w.name, ()) if w.on else (), w.name in leaving) for w in running]
-    return [*(sitter for sitter in ours if not (gone and sitter.leaves)), *_strangers(fleet, host, cards)]
+    running = [w for w in fleet.on_host(host.name) if w.vgpus and w.on and not (gone and w.name in leaving)]
+    ours = [Sitter(w.name, w.vgpus, cards.get(w.name, ()), w.name in leaving) for w in running]
+    return [*ours, *_strangers(fleet, host, cards)]
 
 
 def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> Iterator[Sitter]:
@@ -79,35 +77,38 @@ def standing(host: Host, sitting: Iterable[Sitter], needs: Iterable[Vgpus] = ())
     """All ways in which these may sit. Where they and all who will start are alike, one way is as good as another."""
     sitting = list(sitting)
     unseated = [sitter for sitter in sitting if not sitter.cards]
-    one = alike([*(sitter.vgpus for sitter in unseated), *needs])
-    ways, complete = _ways(host, sitting, most=1 if one else WAYS)
-    return Standing(tuple(way.loads for way in ways), exact=not unseated, complete=complete or one)
+    ways, complete = _ways(host, sitting, any_way=alike([*(sitter.vgpus for sitter in unseated), *needs]))
+    return Standing(tuple(way.loads for way in ways), exact=not unseated, complete=complete)
 
 
 def likely(host: Host, sitting: Iterable[Sitter]) -> Seating:
     """The likeliest way: who is in no books yet sits on the fullest card that takes it."""
-    return _ways(host, list(sitting), most=1)[0][0]
+    return _ways(host, list(sitting), any_way=True)[0][0]
 
 
-def _ways(host: Host, sitting: list[Sitter], most: int) -> tuple[list[Seating], bool]:
-    ways = [Seating(tuple(Load(kind_of(card)) for card in host.cards))]
-    if not host.cards:
-        return ways, True
-    complete = True
-    for sitter in sorted(sitting, key=lambda each: not each.cards):
-        found = list(dict.fromkeys(after for way in ways for after in _seatings(way, sitter)))
-        complete = complete and len(found) <= most
-        ways = found[:most]
+def _ways(host: Host, sitting: list[Sitter], any_way: bool) -> tuple[list[Seating], bool]:
+    """`any_way`: for those whom the books do not name yet, the first that is found will do."""
+    ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
+    for sitter in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
+        found = _lawful(sitter, [after for way in ways for after in _seatings(way, sitter)])
+        if any_way and not sitter.cards:
+            found = found[:1]
+        complete = complete and len(found) <= WAYS
+        ways = found[:WAYS]
     return ways, complete
 
 
+def _lawful(sitter: Sitter, ways: list[Seating]) -> list[Seating]:
+    """Those that can be, where any can: of a VM with several vGPUs the books do not tell which is on which card."""
+    if len(ways) == 1:
+        return ways
+    lawful = [way for way in ways if all(way.loads[card].lawful() for card in way.cards_of[sitter.name])]
+    return list(dict.fromkeys(lawful or ways))
+
+
 def _seatings(way: Seating, sitter: Sitter) -> Iterator[Seating]:
-    """Those that are lawful, where any is: one VM's vGPUs may have changed cards with each other, as far as we know."""
-    found = [Seating(loads, {**way.cards_of, sitter.name: cards}) for loads, cards in _one_by_one(way.loads, sitter)]
-    if len(found) > 1:
-        lawful = [each for each in found if all(each.loads[i].lawful() for i in each.cards_of[sitter.name])]
-        found = lawful or found
-    yield from found
+    for loads, cards in _one_by_one(way.loads, sitter):
+        yield Seating(loads, {**way.cards_of, sitter.name: cards})
 
 
 def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int, ...]]]:
@@ -127,8 +128,8 @@ def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int
 
 
 def _anywhere(loads: Loads, vgpu: str) -> list[int]:
-    """Where this vGPU may sit, or may come to sit once others leave; the fullest first."""
-    choices = [index for index, load in enumerate(loads) if load.later().may_take(vgpu)] or range(len(loads))
+    """Where this vGPU may sit beside those who are there; the fullest first."""
+    choices = may_choose(loads, vgpu) or range(len(loads))
     return sorted(choices, key=lambda index: -len(loads[index].held) - len(loads[index].leaving))
 
 
