@@ -254,9 +254,12 @@ def test_a_window_that_is_too_small_keeps_what_is_out_of_step() -> None:
         assert lines[-1].startswith("1 thing is out of step")
 
 
-@given(fleets_and_wishes(), st.integers(30, 130))
-def test_no_line_is_wider_than_the_terminal(case: Any, width: int) -> None:
-    for line in screen(seen(case[0], DAY_NIGHT), width):
+WORDY = with_worker(by_day(), managed_by="an extension of a rather long name", doubts=("two nodes match its VM",))
+
+
+@given(st.one_of(st.just(WORDY), fleets_and_wishes().map(lambda case: case[0])), st.integers(30, 130))
+def test_no_line_is_wider_than_the_terminal(some: Fleet, width: int) -> None:
+    for line in screen(seen(some, DAY_NIGHT), width):
         words = [len(word) for word in line.plain.split()]
         assert line.cell_len <= max(width, 4 + max(words, default=0)), line.plain
 
