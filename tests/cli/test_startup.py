@@ -105,7 +105,7 @@ def test_groups_are_looked_into() -> None:
 def test_a_word_that_is_no_choice_is_told_with_those_that_are() -> None:
     done = subprocess.run([BIN / "vgpuctl", "status", "-o", "jsn"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "'jsn' is not one of 'table', 'json'" in done.stderr
+    assert "'jsn' is not one of 'table', 'wide', 'json'" in done.stderr
 
 
 def test_values_are_as_typer_would_have_them() -> None:

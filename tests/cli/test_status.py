@@ -22,7 +22,7 @@ from vgpuctl.cli.estate.watching import watch
 from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Demand, Fleet, Host, Pod, Power, Quota, Selector, Stranger, Task
 from vgpuctl.model.names import Names
-from vgpuctl.model.record import ASLEEP, LEAVING, Record
+from vgpuctl.model.record import ASLEEP, HOST, LEAVING, Record
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.situation import Situation, situate
@@ -118,6 +118,7 @@ training: 4 of 4 GPUs of its quota gpus are taken, 1 by pods that wait
         (with_worker(by_day(), node=None), "worker-1: not back: its node has not registered"),
         (by_day().with_node("worker-1", labels={LABEL: "x"}), "worker-1: is labelled x, but carries v100-4q-4GB"),
         (by_day().with_node("worker-1", labels={}), "worker-1: has no label vgpu.type, but carries v100-4q-4GB"),
+        (by_day().with_node("worker-1", labels={LABEL: QUARTERS, HOST: "esx-9"}), f"labels that are not true: {HOST}"),
         (by_day(missing=("worker-9",)), "worker-9: in profiles.yaml, but no VM of vCenter has this name"),
         (replace(by_day(), hosts={"esx-1": Host(name="esx-1", maintenance=True)}), "esx-1: in maintenance mode"),
         (replace(by_day(), hosts={"esx-1": Host(name="esx-1", connected=False)}), "esx-1: not connected to vCenter"),
@@ -212,7 +213,7 @@ def test_a_term_that_asks_for_no_profile_lets_the_pod_go_anywhere() -> None:
 
 def test_a_selection_shows_its_own_part_but_knows_the_whole() -> None:
     some = replace(by_day(missing=("worker-9",)), waiting=(waits("bert-0"),))
-    text = shown(seen(some, DAY_NIGHT, selection=Selection(("worker-[1-2]",))))
+    text = shown(seen(some, DAY_NIGHT, selection=Selection(Names(("worker-[1-2]",)))))
     assert text.startswith("day since 08:00")
     assert "worker-2 " in text
     for other in ("worker-3 ", "worker-5", "worker-9", "bert-0", "out of step"):
@@ -253,9 +254,12 @@ def test_a_window_that_is_too_small_keeps_what_is_out_of_step() -> None:
         assert lines[-1].startswith("1 thing is out of step")
 
 
-@given(fleets_and_wishes(), st.integers(30, 130))
-def test_no_line_is_wider_than_the_terminal(case: Any, width: int) -> None:
-    for line in screen(seen(case[0], DAY_NIGHT), width):
+WORDY = with_worker(by_day(), managed_by="an extension of a rather long name", doubts=("two nodes match its VM",))
+
+
+@given(st.one_of(st.just(WORDY), fleets_and_wishes().map(lambda case: case[0])), st.integers(30, 130))
+def test_no_line_is_wider_than_the_terminal(some: Fleet, width: int) -> None:
+    for line in screen(seen(some, DAY_NIGHT), width):
         words = [len(word) for word in line.plain.split()]
         assert line.cell_len <= max(width, 4 + max(words, default=0)), line.plain
 

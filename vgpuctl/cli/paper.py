@@ -7,12 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-_CONTROL = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-
-
-def harmless(text: str) -> str:
-    """Names of VMs, pods and cards are others' words: a control character in them is shown, not obeyed."""
-    return text.translate(_CONTROL)
+from vgpuctl.cli.harmless import harmless
 
 
 class Paper(Console):

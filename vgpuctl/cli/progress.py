@@ -13,7 +13,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from vgpuctl.cli.paper import Paper, harmless
+from vgpuctl.cli.harmless import harmless
+from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import STEP_WORDS, clock, seconds
 from vgpuctl.engine.runner import Progress
 

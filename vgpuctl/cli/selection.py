@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from vgpuctl.model.fleet import Fleet
     from vgpuctl.model.names import Names
 
+PREFIX = "worker/"
+
 
 def names(patterns: list[str] | None) -> Names | None:
-    """Names, ranges and globs; None where nobody was named, which means everybody."""
+    """Names, ranges and globs, as `status -o name` prints them too; None where nobody was named: that is everybody."""
     from vgpuctl.files.reading import size_of  # noqa: PLC0415
     from vgpuctl.model.names import Names  # noqa: PLC0415
 
-    for pattern in patterns or ():
+    patterns = [pattern.removeprefix(PREFIX) for pattern in patterns or ()]
+    for pattern in patterns:
         if not size_of(pattern):
             raise UsageError(f"{pattern!r} is no worker's name, range such as worker-[1-4], or glob such as 'gpu-*'.")
     return Names(tuple(patterns)) if patterns else None

@@ -9,7 +9,7 @@ import typer
 
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.common import connected, console, explained, read
-from vgpuctl.cli.options import DebugOption, StatusOutput, StatusOutputOption
+from vgpuctl.cli.options import DebugOption, StatusOutput, StatusOutputOption, WorkersArgument
 from vgpuctl.model.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from vgpuctl.settings import Flags
     from vgpuctl.wiring import Connection
 
-WorkersArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[WORKER]...", help="Only these: names, ranges as worker-[1-4], globs as 'gpu-*'.", show_default=False
-    ),
-]
 SelectorOption = Annotated[
     str | None,
     typer.Option("--selector", "-l", help="Only those whose nodes' labels match, as for kubectl.", show_default=False),
@@ -51,14 +45,15 @@ def command(
       vgpuctl status -o json
     """
     with explained(debug=debug):
-        _show(flags, _selection(workers or [], selector), output, watching=watch)
+        _show(flags, _selection(workers, selector), output, watching=watch)
 
 
-def _selection(workers: list[str], selector: str | None) -> Selection:
+def _selection(workers: list[str] | None, selector: str | None) -> Selection:
+    from vgpuctl.cli.selection import names  # noqa: PLC0415
     from vgpuctl.model.selectors import parse_selector  # noqa: PLC0415
     from vgpuctl.planning.selection import Selection  # noqa: PLC0415
 
-    return Selection(tuple(workers), parse_selector(selector) if selector is not None else None)
+    return Selection(names(workers), parse_selector(selector) if selector is not None else None)
 
 
 def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching: bool) -> None:
@@ -88,9 +83,9 @@ def _watch(connection: Connection, looker: Looker, view: View) -> None:
 
 
 def _view(output: StatusOutput, *, watching: bool) -> View:
+    """What is for programs does without rich."""
     from vgpuctl.cli.estate import views  # noqa: PLC0415
 
-    out, wide = console(), output is StatusOutput.WIDE
     match output:
         case StatusOutput.JSON:
             return views.Documents(views.as_line if watching else views.as_json)
@@ -98,6 +93,6 @@ def _view(output: StatusOutput, *, watching: bool) -> View:
             return views.Documents(views.as_yaml)
         case StatusOutput.NAME:
             return views.WorkerNames()
-    if watching and out.is_terminal:
-        return views.LiveTables(out, wide=wide)
-    return views.Lines(out, views.width_of(out), wide=wide)
+    from vgpuctl.cli.estate.live import for_people  # noqa: PLC0415
+
+    return for_people(console(), wide=output is StatusOutput.WIDE, watching=watching)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from vgpuctl.model.fleet import Host, Node, Power, Worker
+from vgpuctl.model.fleet import Fleet, Host, Node, Power, Worker
 from vgpuctl.model.profiles import Catalogue
+from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing
 from vgpuctl.planning.steps import equipped, missing_signs
 
+_RELABEL = "vgpuctl label-nodes"
 POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
 
 
@@ -35,7 +37,7 @@ def of_host(host: Host) -> Iterator[Finding]:
         yield Finding("host", host.name, "in maintenance mode; no VM can be started on it")
 
 
-def of_worker(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
+def of_worker(fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
     """`standings`: of the timetables that keep this worker: one, unless they contradict each other."""
     for what in worker.doubts:
         yield _of(worker, what)
@@ -49,7 +51,9 @@ def of_worker(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, .
     if len(standings) == 1:
         yield from _of_power(worker, standings[0])
     if worker.node is not None:
-        yield from _of_node(worker, worker.node, catalogue)
+        if worker.on and worker.node.unschedulable:
+            yield _of(worker, f"cordoned {cordoned_by(worker.node)}", since=cordoned_since(worker.node))
+        yield from _of_labels(worker, worker.node.labels, labels_of(fleet, catalogue, worker, worker.vgpus), catalogue)
 
 
 def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Finding:
@@ -77,13 +81,15 @@ def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:
         yield _of(worker, f"not back: {missing}")
 
 
-def _of_node(worker: Worker, node: Node, catalogue: Catalogue) -> Iterator[Finding]:
-    if worker.on and node.unschedulable:
-        yield _of(worker, f"cordoned {cordoned_by(node)}", since=cordoned_since(node))
-    label, true = node.labels.get(catalogue.label), catalogue.carried(worker.vgpus)
-    if label != true:
+def _of_labels(worker: Worker, have: Labels, true: Labels, catalogue: Catalogue) -> Iterator[Finding]:
+    """The profile's must be there; facts that were never told may be left out, but not be wrong."""
+    label, carried = have.get(catalogue.label), true[catalogue.label]
+    if label != carried:
         what = f"is labelled {label}" if label else f"has no label {catalogue.label}"
-        yield _of(worker, f"{what}, but carries {true or 'no profile'}", "vgpuctl label-nodes")
+        yield _of(worker, f"{what}, but carries {carried or 'no profile'}", _RELABEL)
+    wrong = [key for key, value in true.items() if key != catalogue.label and key in have and have[key] != value]
+    if wrong:
+        yield _of(worker, f"labels that are not true: {', '.join(sorted(wrong))}", _RELABEL)
 
 
 def cordoned_by(node: Node) -> str:

@@ -80,7 +80,11 @@ def situate(
     findings = [
         *of_missing(missing),
         *(finding for host in hosts if host.name in ours for finding in of_host(host)),
-        *(finding for worker in chosen for finding in of_worker(worker, catalogue, keeping.get(worker.name, ()))),
+        *(
+            finding
+            for worker in chosen
+            for finding in of_worker(fleet, worker, catalogue, keeping.get(worker.name, ()))
+        ),
     ]
     profiles = {worker.profile for worker in chosen}
     return Situation(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vgpuctl.cli.estate.layout import one_line
 from vgpuctl.cli.estate.remarks import host_remarks, node_word, power_word
+from vgpuctl.cli.harmless import one_line
 from vgpuctl.planning.drain import leaving_pods
 from vgpuctl.planning.situation import Judged, Situation
 

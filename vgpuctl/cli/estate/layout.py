@@ -9,19 +9,12 @@ from dataclasses import dataclass, field
 from rich.style import Style
 from rich.text import Text
 
-from vgpuctl.cli.paper import harmless
+from vgpuctl.cli.harmless import one_line
 
 GAP = 2
 LEAST_NOTE = 24
 INDENT = 4
 _GLUE = "\u00a0"
-#: Breaks of a line, and marks that turn the direction of writing, by which a name could pass for another.
-_TURNING = dict.fromkeys((9, 10, 1564, 8206, 8207, *range(8232, 8239), *range(8294, 8298)), "�")
-
-
-def one_line(text: str) -> str:
-    """A name that others gave, where it must not break the line either."""
-    return harmless(text).translate(_TURNING)
 
 
 def said(text: str, style: str = "") -> Text:

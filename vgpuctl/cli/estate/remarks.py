@@ -50,7 +50,7 @@ def _notes(judged: Judged, now: datetime, brief: bool) -> Iterator[str]:
     record = node.record if node else None
     yield from worker.doubts
     if worker.question:
-        yield f"waits for an answer: {worker.question}"
+        yield "waits for an answer"
     if worker.on and node is not None and node.unschedulable:
         yield _cordon(node, "" if brief else moment(cordoned_since(node), now))
     elif not worker.on:

@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from vgpuctl.cli.estate.layout import Row, columns, glued, heads, one_line, paragraph, said
+from vgpuctl.cli.estate.layout import Row, columns, glued, heads, paragraph, said
 from vgpuctl.cli.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.estate.tail import out_of_step, quota_lines, waiting_lines
+from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import some
 from vgpuctl.model.fleet import Card, Host
 from vgpuctl.planning.drain import leaving_pods

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from vgpuctl.cli.estate.layout import one_line, paragraph, said
+from vgpuctl.cli.estate.layout import paragraph, said
 from vgpuctl.cli.estate.remarks import outlook
+from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import count, moment, some
 from vgpuctl.model.fleet import Pod
 from vgpuctl.planning.findings import Finding

@@ -32,9 +32,14 @@ def _changed_fields(before: Object, after: Object) -> Object:
     if metadata := _difference(old, new):
         fields["f:metadata"] = metadata
     for part in ("spec", "status", "data"):
-        if part in after and (inner := _difference(before.get(part) or {}, after.get(part) or {})):
+        if inner := _difference(_mapping(before.get(part)), _mapping(after.get(part))):
             fields[f"f:{part}"] = inner
     return fields
+
+
+def _mapping(part: Any) -> Object:
+    """A kind that knows no such field may have been given anything there."""
+    return part if isinstance(part, dict) else {}
 
 
 def _difference(old: Any, new: Any) -> Object:
