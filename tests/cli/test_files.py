@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.fleets import fleet, worker
 from vgpuctl.files import read_files
 from vgpuctl.files.catalogue import read_catalogue
 from vgpuctl.files.timetables import read_timetable
@@ -185,6 +186,17 @@ def test_a_worker_obeys_one_timetable(tmp_path: Path) -> None:
         (schedules / f"{name}.yaml").write_text(text)
     with pytest.raises(UsageError, match="worker-1 is in two timetables: one and two"):
         read_files(catalogue(tmp_path), schedules)
+
+
+def test_workers_that_no_name_tells_are_found_in_two_timetables_when_they_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "schedules").mkdir()
+    for name, who in (("one", "profiles: small"), ("two", "workers: gpu-1")):
+        text = f"version: 1\ntimezone: UTC\nshifts: {{day: {{starts: '0 8 * * *', {who}}}}}\n"
+        (tmp_path / "schedules" / f"{name}.yaml").write_text(text)
+    files = read_files(catalogue(tmp_path, CHOICES), tmp_path / "schedules")
+    files.must_be_apart(fleet(worker("gpu-2", profile="small")))
+    with pytest.raises(UsageError, match="gpu-1 is in two timetables: one and two"):
+        files.must_be_apart(fleet(worker("gpu-1", profile="small")))
 
 
 def test_ranges_keep_their_zeros() -> None:

@@ -22,6 +22,8 @@ from vgpuctl.cli.words import clock, seconds
 if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report
     from vgpuctl.files import Files
+    from vgpuctl.model.fleet import Fleet
+    from vgpuctl.model.wish import Wish
     from vgpuctl.settings import Flags
 
 ShiftArgument = Annotated[
@@ -61,8 +63,12 @@ def order_of(files: Files, shift: str, name: str | None) -> Order:
     def done(_prospect: object, report: Report) -> str:
         return f"{shift} since {clock(datetime.now().astimezone())}, after {seconds(report.seconds)}."
 
+    def wish(fleet: Fleet) -> Wish:
+        files.must_be_apart(fleet)
+        return switch_wish(fleet, files.catalogue, timetable, shift)
+
     return Order(
-        wish=lambda fleet: switch_wish(fleet, files.catalogue, timetable, shift),
+        wish=wish,
         former=former_wish,
         nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,

@@ -9,6 +9,7 @@ from pathlib import Path
 from vgpuctl.files.catalogue import read_catalogue
 from vgpuctl.files.timetables import read_timetable
 from vgpuctl.model.errors import UsageError
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
@@ -20,6 +21,13 @@ class Files:
 
     catalogue: Catalogue
     timetables: Mapping[str, Timetable]
+
+    def must_be_apart(self, fleet: Fleet) -> None:
+        """A worker obeys one timetable; of those that are not written out by name it shows only now."""
+        for worker in fleet.workers.values():
+            names = [t.name for t in self.timetables.values() if t.keeps(worker.name, worker.profile)]
+            if len(names) > 1:
+                raise UsageError(f"{worker.name} is in two timetables: {names[0]} and {names[1]}.")
 
     def timetable_of(self, shift: str, name: str | None = None) -> Timetable:
         """The timetable that has this shift; a name decides where several have it."""
