@@ -33,8 +33,10 @@ def test_the_first_place_that_names_a_vcenter_decides_as_whom(tmp_path: Path) ->
 
 
 def test_a_password_is_never_sent_to_another_vcenter_than_the_one_it_stands_beside(tmp_path: Path) -> None:
+    """Not even where the user has the same name at both."""
+    env = govc(user="zoe") | OURS | {"VGPUCTL_VCENTER_USER": "zoe"}
     with pytest.raises(UsageError, match=r"No password for zoe at vCenter zero.example.com") as told:
-        login(tmp_path, govc() | OURS, vcenter="zero.example.com", vcenter_user="zoe")
+        login(tmp_path, env, vcenter="zero.example.com", vcenter_user="zoe")
     assert "Not used, for it stands beside another vCenter or user: VGPUCTL_PASSWORD, GOVC_PASSWORD." in str(
         told.value.hint
     )
