@@ -1,4 +1,4 @@
-"""A whole switch in one process and in virtual time: the product's reactor, views and requests, the simulated world.
+"""A whole switch or provision in one process and in virtual time: the product's reactor, the simulated world.
 
 No HTTP, no threads, no sleeping. Faults are the same rules that `vgpuctl sim fault` adds.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,17 @@ from vgpuctl.kube import actions
 from vgpuctl.kube import views as kube_views
 from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
 from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.model import plan
 from vgpuctl.model.errors import PassingError, VgpuctlError
 from vgpuctl.model.fleet import Budget, Fleet, Host, Pod, Task
+from vgpuctl.model.names import Names
+from vgpuctl.model.profiles import Catalogue, Choice, Profile
 from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.model.wish import Wish
+from vgpuctl.operations import look_ahead
 from vgpuctl.picture import Painter
 from vgpuctl.planning.laws import broken_by, overfull
-from vgpuctl.planning.wishes import former_wish, switch_wish
+from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How
 from vgpuctl.sim.files import profiles_text, timetable_text
 from vgpuctl.sim.inventory import Durations, Inventory
@@ -54,12 +58,16 @@ assert app.HANDLERS, "the methods must be known for their names to be checked"
 
 @dataclass
 class Rehearsal:
-    """`night` and `day` run a switch to its end; `broken` lists each law that a write broke."""
+    """`switch` and `provision` run to their end; `broken` lists each law that a write broke.
+
+    `sent`: the key of each write. `watch` is shown the fleet at every look.
+    """
 
     world: World
     files: Files
     broken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
+    watch: Callable[[Fleet], None] = lambda _: None
 
     @classmethod
     def of(cls, inventory: Inventory, durations: Durations) -> Rehearsal:
@@ -76,6 +84,23 @@ class Rehearsal:
         timetable = self.files.timetable_of(shift, None)
         wish = switch_wish(self.fleet(), self.files.catalogue, timetable, shift)
         return self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+
+    def provision(self, how: Provisioning, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
+        """As `vgpuctl provision --yes`, with the profiles that the files want now; hosts that are refused are left."""
+        fleet = self.fleet()
+        wish = look_ahead(fleet, provision_wish(fleet, self.files.catalogue, how)).wish
+        return self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+
+    def refused(self, how: Provisioning) -> tuple[plan.Refusal, ...]:
+        fleet = self.fleet()
+        return look_ahead(fleet, provision_wish(fleet, self.files.catalogue, how)).refusals
+
+    def want(self, profiles: Mapping[str, tuple[str, ...]], wanted: Mapping[str, str]) -> None:
+        """Write other profiles into the files, and who shall carry which."""
+        choices = tuple(Choice(profile=profile, names=Names((name,))) for name, profile in wanted.items())
+        known = {name: Profile(name, vgpus) for name, vgpus in profiles.items()}
+        self.files = replace(self.files, catalogue=Catalogue(known, choices))
+        self._painter = Painter(self.files.catalogue)
 
     def fleet(self) -> Fleet:
         return self._painter.paint(self._seen, self._seen)
@@ -94,6 +119,7 @@ class Rehearsal:
         while True:
             now_s = self.world.clock.now_s
             fleet = self.fleet()
+            self.watch(fleet)
             self.broken += overfull(fleet)
             decision = decide(goal, fleet, self._memory, Moment(now_s=now_s, utc=self.world.clock.utc().isoformat()))
             self._memory = decision.memory

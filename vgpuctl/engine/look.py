@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.model.fleet import Budget, Fleet, Task, Worker
 from vgpuctl.model.plan import Step
+from vgpuctl.model.record import LEAVING
 from vgpuctl.model.requests import Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import asks_budgets
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.releases import may_start
-from vgpuctl.planning.steps import PowerOn
+from vgpuctl.planning.steps import PowerOn, Uncordon
 
 #: How long a budget may take to show an eviction that it allowed.
 BUDGET_LAG_S = 5.0
@@ -86,9 +87,20 @@ class Look:
             return f"vCenter is at work on it ({worker.busy_with.kind})"
         if self._asked_otherwise(step):
             return "an earlier request is still out"
+        return self._why_not_yet(step, worker)
+
+    def _why_not_yet(self, step: Step, worker: Worker) -> str:
+        if isinstance(step, Uncordon) and self._goes_down(worker):
+            return "its guest shuts down"
         if isinstance(step, PowerOn):
             return may_start(self.fleet, self.wishes[worker.name], worker, self._starting(worker))
         return ""
+
+    def _goes_down(self, worker: Worker) -> bool:
+        """Has its guest been asked to shut down, and has not slept since? We go back, but it will be off."""
+        record = worker.node.record if worker.node else None
+        asked = self.memory.attempts.get(f"ShutDown/{worker.name}/")
+        return worker.on and asked is not None and not asked.error and record is not None and record.state == LEAVING
 
     def _asked_otherwise(self, step: Step) -> bool:
         """Is a request of another step for the same worker still without an answer?"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.look import Look, Moment, Send, task_of
 from vgpuctl.engine.memory import Attempt, Memory
@@ -11,6 +11,7 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import Memo, plan
+from vgpuctl.planning.wishes import with_devices_back
 
 #: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
 LAG_S = 60.0
@@ -47,6 +48,8 @@ class Failure:
 
 def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision:
     """One look: what is still missing, what may be sent now, and what each due step waits for."""
+    if memory.going_back and goal.former is not None:
+        goal = replace(goal, former=with_devices_back(fleet, goal.former))
     wishes = _wishes(goal, fleet, memory)
     todo = _plan(goal, fleet, wishes)
     due = todo.ready()

@@ -11,12 +11,16 @@ from vgpuctl.model.timetable import DrainOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerWish:
-    """For one worker; None leaves a thing as it is. Its devices may be changed with `change`, else must be right."""
+    """For one worker; None leaves a thing as it is. Its devices may be changed with `change`, else must be right.
+
+    `before`: what it carried when the wish was made.
+    """
 
     vgpus: tuple[str, ...] | None = None
     change: bool = False
     awake: bool | None = None
     label: bool = False
+    before: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
@@ -16,6 +16,7 @@ def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict
     """For each worker that starts: the steps that must empty its cards first. Cards that are soonest free go first."""
     every = [step for rungs in ladders.values() for step in rungs]
     starts = [step.worker for step in every if isinstance(step, PowerOn)]
+    starts.sort(key=lambda name: not begun(fleet.worker(name)))
     if host not in fleet.hosts or not starts:
         return {}
     stops = {step.worker: step.name for step in every if isinstance(step, Suspend | ShutDown)}
@@ -32,28 +33,40 @@ def _cards_for(
 ) -> Iterable[tuple[str, frozenset[str]]]:
     for name in starts:
         needed: set[str] = set()
-        wanted = _vgpus_at_start(fleet, ladders, name)
+        wanted = vgpus_at_start(fleet, ladders[name], name)
         if fleet.worker(name).on and sorted(wanted) == sorted(fleet.worker(name).vgpus):
             # It comes back onto the very place that it leaves.
             wanted = ()
         for vgpu in wanted:
-            card, free = _card_for(loads, vgpu, leavers)
+            card, free = _card_for(loads, vgpu, [_dear(fleet, name, steps) for steps in leavers])
             if card is not None:
                 loads = seated(loads, card, vgpu)
                 needed |= set() if free else leavers[card]
         yield name, frozenset(step for step in needed if not step.endswith(f"/{name}"))
 
 
-def _card_for(loads: Loads, vgpu: str, leavers: list[set[str]]) -> tuple[int | None, bool]:
-    """A card for it, and whether that has room already; the fullest of those, else the one that is soonest free."""
+def begun(worker: Worker) -> bool:
+    """Has a first write been made on its node?"""
+    return worker.node is not None and worker.node.record is not None
+
+
+def _dear(fleet: Fleet, name: str, stops: Collection[str]) -> tuple[bool, int, int]:
+    """What it costs to wait for a card's leavers, least where it leaves that card itself: how many of them are of
+    another wave, since only they or only we have begun; how many there are."""
+    mine, leavers = begun(fleet.worker(name)), [stop.rpartition("/")[2] for stop in stops]
+    return name not in leavers, sum(begun(fleet.worker(other)) is not mine for other in leavers), len(leavers)
+
+
+def _card_for(loads: Loads, vgpu: str, dear: list[tuple[bool, int, int]]) -> tuple[int | None, bool]:
+    """A card for it, and whether that has room already; the fullest of those, else the one that costs least."""
     if choices := may_choose(loads, vgpu):
         return max(choices, key=lambda i: len(loads[i].held)), True
     later = may_choose(tuple(load.later() for load in loads), vgpu)
-    return min(later, key=lambda i: (len(leavers[i]), -len(loads[i].held), i), default=None), False
+    return min(later, key=lambda i: (dear[i], -len(loads[i].held), i), default=None), False
 
 
-def _vgpus_at_start(fleet: Fleet, ladders: Mapping[str, list[Step]], name: str) -> tuple[str, ...]:
-    attached = [step.vgpus for step in ladders[name] if isinstance(step, Attach)]
+def vgpus_at_start(fleet: Fleet, rungs: Iterable[Step], name: str) -> Vgpus:
+    attached = [step.vgpus for step in rungs if isinstance(step, Attach)]
     return attached[-1] if attached else fleet.worker(name).vgpus
 
 

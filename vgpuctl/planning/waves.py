@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Step
+from vgpuctl.planning.placement import alike
+from vgpuctl.planning.releases import begun, vgpus_at_start
 from vgpuctl.planning.steps import Cordon, PowerOn, ShutDown, Suspend, Uncordon
 
 Ladders = Mapping[str, list[Step]]
@@ -35,20 +37,34 @@ def units(fleet: Fleet, ladders: Ladders, needs: Mapping[str, frozenset[str]]) -
             name = leader[name]
         return name
 
-    for name in leader:
-        for stop in needs.get(f"PowerOn/{name}", ()):
-            other = stop.rpartition("/")[2]
-            if other in leader:
-                leader[find(name)] = find(other)
+    for name, other in _bound(fleet, ladders, needs, leader):
+        leader[find(name)] = find(other)
     groups: dict[str, list[str]] = {}
     for name in leader:
         groups.setdefault(find(name), []).append(name)
-    found = [Unit(tuple(group), any(_begun(fleet.worker(name)) for name in group)) for group in groups.values()]
+    found = [Unit(tuple(group), any(begun(fleet.worker(name)) for name in group)) for group in groups.values()]
     return sorted(found, key=lambda unit: not unit.begun)
 
 
-def _begun(worker: Worker) -> bool:
-    return worker.node is not None and worker.node.record is not None
+def _bound(
+    fleet: Fleet, ladders: Ladders, needs: Mapping[str, frozenset[str]], going: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Pairs that must be out together. Where starts are of several types, the first ones could take the cards that the
+    later ones need: only once all are gone the order of starts is ours."""
+    hosts: dict[str, list[str]] = {}
+    for name in going:
+        hosts.setdefault(fleet.worker(name).host, []).append(name)
+    for names in hosts.values():
+        known = set(names)
+        for name in names:
+            stops = (stop.rpartition("/")[2] for stop in needs.get(f"PowerOn/{name}", ()))
+            yield from ((name, other) for other in stops if other in known)
+        if not alike(vgpus_at_start(fleet, ladders[name], name) for name in names if _starts(ladders[name])):
+            yield from ((names[0], other) for other in names[1:])
+
+
+def _starts(rungs: Iterable[Step]) -> bool:
+    return any(isinstance(step, PowerOn) for step in rungs)
 
 
 def in_waves(found: list[Unit], ladders: Ladders, needs: Needs, at_most: int) -> None:

@@ -9,9 +9,11 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import DrainOptions, Timetable
 from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.planning.room import against_room
 from vgpuctl.planning.steps import equipped
 
 PROVISION = "provision"
+BACK_FROM = "back from "
 
 
 def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str) -> Wish:
@@ -42,6 +44,7 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
             vgpus=(vgpus := catalogue.profile(how.profile or worker.profile).vgpus),
             change=True,
             awake=_to_give_back(worker, vgpus),
+            before=worker.vgpus,
         )
         for worker in fleet.workers.values()
         if how.only is None or worker.name in how.only
@@ -66,10 +69,27 @@ def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wi
 def former_wish(wish: Wish) -> Wish:
     """What going back means: awake who was awake, the others asleep, no device changed."""
     workers = {
-        name: WorkerWish(awake=True if name in wish.awake_before else (False if mine.awake is not None else None))
+        name: WorkerWish(
+            awake=True if name in wish.awake_before else (False if mine.awake is not None else None), before=mine.before
+        )
         for name, mine in wish.workers.items()
     }
-    return replace(wish, name=f"back from {wish.name}", workers=workers)
+    return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers)
+
+
+def with_devices_back(fleet: Fleet, former: Wish) -> Wish:
+    """Where those who shall wake have no room on their host as they are now, each gets what it carried before."""
+    given: dict[str, WorkerWish] = {}
+    for host in {fleet.workers[name].host for name in former.workers if name in fleet.workers} & fleet.hosts.keys():
+        workers = [worker for worker in fleet.on_host(host) if worker.name in former.workers]
+        changed = {w.name: mine for w in workers if _carries_other(w, mine := former.workers[w.name])}
+        if changed and any(against_room(fleet, former, fleet.hosts[host], workers)):
+            given |= {name: replace(mine, vgpus=mine.before, change=True) for name, mine in changed.items()}
+    return replace(former, workers={**former.workers, **given}) if given else former
+
+
+def _carries_other(worker: Worker, mine: WorkerWish) -> bool:
+    return not worker.on and mine.before is not None and sorted(worker.vgpus) != sorted(mine.before)
 
 
 def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
@@ -79,7 +99,8 @@ def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
 def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
     """On now and about to be stopped, or on before an earlier provision was cut short. Others' power is left alone."""
     record = worker.node.record if worker.node else None
-    cut_short = record is not None and record.wish == PROVISION and worker.name in record.awake_before
+    ours = record is not None and record.wish.removeprefix(BACK_FROM) == PROVISION
+    cut_short = ours and record is not None and worker.name in record.awake_before
     stopping = worker.on and not equipped(worker, vgpus)
     return True if stopping or cut_short else None
 

@@ -1,0 +1,170 @@
+"""Many provisions in virtual time, each with its own faults: few workers are out at once, and the next run ends it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.scenarios.test_rehearsals import random_rule
+from tests.support.rehearsal import Rehearsal, at_work
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.planning.steps import equipped
+from vgpuctl.planning.wishes import Provisioning
+from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
+from vgpuctl.sim.inventory import Durations, story
+
+SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 200))]
+TRIES = 6
+CALLS = ["ShutdownGuest", "ReconfigVM_Task", "PowerOnVM_Task"]
+PROFILES = {
+    "v100-2q-2GB": ("grid_v100-2q",),
+    "v100-4q-4GB": ("grid_v100-4q",),
+    "v100-8q-8GB": ("grid_v100-8q",),
+    "v100-16q-16GB": ("grid_v100-16q",),
+    "two-quarters": ("grid_v100-4q", "grid_v100-4q"),
+}
+
+
+class Provision:
+    """An estate by day or by night, with profiles changed at random within what is not refused."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.rehearsal = Rehearsal.of(at_work(story(1, self.chance.choice([1, 1, 2]))), Durations())
+        self.rehearsal.wait(60)
+        if self.chance.random() < 0.2:
+            assert self.rehearsal.switch("night").finished
+        self.how = Provisioning(max_unavailable=self.chance.randrange(1, 5))
+        self.before = self.rehearsal.fleet()
+        self.used = {w.name for w in self.before.workers.values() if w.on and w.node and not w.node.unschedulable}
+        while not self._wants_something_lawful():
+            pass
+        self.most_out = 0
+        self.rehearsal.watch = self._look
+
+    def _wants_something_lawful(self) -> bool:
+        common = self.chance.choice([*PROFILES, "none"])
+        wanted = {
+            name: self.chance.choice([worker.profile, common, common, self.chance.choice([*PROFILES, "none"])])
+            for name, worker in self.before.workers.items()
+        }
+        self.rehearsal.want(PROFILES, wanted)
+        return not self.right(self.rehearsal.fleet()) and not self.rehearsal.refused(self.how)
+
+    def right(self, fleet: Fleet) -> bool:
+        catalogue = self.rehearsal.files.catalogue
+        return all(equipped(worker, catalogue.profile(worker.profile).vgpus) for worker in fleet.workers.values())
+
+    def _look(self, fleet: Fleet) -> None:
+        there = [worker for name, worker in fleet.workers.items() if name in self.used]
+        out = [worker for worker in there if not worker.on or (worker.node and worker.node.unschedulable)]
+        self.most_out = max(self.most_out, len(out))
+
+    def has_faults(self) -> None:
+        for _ in range(self.chance.randrange(1, 4)):
+            rule = random_rule(self.chance)
+            method = self.chance.choice(CALLS) if rule.server == VCENTER else rule.method
+            self.rehearsal.world.calls.faults.add(replace(rule, method=method))
+
+    def is_calm_again(self) -> None:
+        world = self.rehearsal.world
+        for standing in world.calls.faults:
+            world.calls.faults.clear(standing.id)
+        world.estate.work.let_go()
+        self.rehearsal.wait(60)
+
+
+def four_to_change(**durations: float) -> Rehearsal:
+    """The four workers of one card, which has one size at a time, shall carry a smaller vGPU."""
+    rehearsal = Rehearsal.of(at_work(story()), Durations(**durations))  # type: ignore[arg-type]
+    rehearsal.wait(60)
+    rehearsal.want(PROFILES, {f"worker-{number}": "v100-2q-2GB" for number in range(1, 5)})
+    return rehearsal
+
+
+def stand(rehearsal: Rehearsal) -> set[tuple[object, ...]]:
+    """Each way in which a worker stands: power, what it carries, whether it is cordoned, whether it bears a record."""
+    workers = [worker for worker in rehearsal.fleet().workers.values() if worker.node]
+    return {(w.on, w.vgpus[0], w.node.unschedulable, w.node.record is None) for w in workers if w.node}
+
+
+def used_with(vgpu: str) -> set[tuple[object, ...]]:
+    return {(True, vgpu, False, True)}
+
+
+ALL_FOUR = Provisioning(max_unavailable=4)
+
+
+@pytest.mark.parametrize(
+    ("method", "how", "what", "left_with"),
+    [
+        ("ShutdownGuest", How.FAIL, "ToolsUnavailable", "grid_v100-4q"),
+        ("ReconfigVM_Task", How.TASK_FAILS, "NoDiskSpace", "grid_v100-4q"),
+        ("ReconfigVM_Task", How.FAIL, "SystemError", "grid_v100-4q"),
+        ("PowerOnVM_Task", How.TASK_FAILS, "NoDiskSpace", "grid_v100-2q"),
+    ],
+)
+@pytest.mark.parametrize("guest_shutdown_s", [1.0, 100.0])
+def test_where_one_cannot_be_changed_all_run_again(
+    method: str, how: How, what: str, left_with: str, guest_shutdown_s: float
+) -> None:
+    """With what they carried before, where the card is of one size and one of them could not be changed."""
+    rehearsal = four_to_change(guest_shutdown_s=guest_shutdown_s)
+    effect = Effect(how=how, what=what)
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method=method, on="worker-2", effect=effect, times=1))
+    ended = rehearsal.provision(ALL_FOUR)
+    assert (ended.finished, list(ended.memory.going_back), dict(ended.memory.gave_up)) == (True, ["esx-1"], {})
+    rehearsal.wait(300)
+    assert stand(rehearsal) == used_with(left_with)
+    assert rehearsal.provision(ALL_FOUR).finished
+    assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
+
+
+def test_power_is_given_back_after_a_way_back_that_was_cut_short() -> None:
+    rehearsal = four_to_change()
+    broken = Effect(how=How.FAIL, what="SystemError")
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="ReconfigVM_Task", on="worker-2", effect=broken))
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", effect=broken))
+    assert rehearsal.provision(ALL_FOUR).memory.gave_up
+    for standing in rehearsal.world.calls.faults:
+        rehearsal.world.calls.faults.clear(standing.id)
+    assert rehearsal.provision(ALL_FOUR).finished
+    assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
+
+
+@pytest.mark.parametrize(
+    "after", [*range(3, 40, 12), *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 40) if n % 12 != 3)]
+)
+def test_killed_after_any_write_no_write_is_repeated(after: int) -> None:
+    """Nor is any pod evicted twice."""
+    rehearsal = four_to_change()
+    rehearsal.provision(ALL_FOUR, die_after=after)
+    assert rehearsal.provision(ALL_FOUR).finished
+    assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
+    assert {key: times for key, times in Counter(rehearsal.sent).items() if times > 1} == {}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_provision_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -> None:
+    some = Provision(seed)
+    rehearsal, chance = some.rehearsal, some.chance
+    some.has_faults()
+    rehearsal.provision(some.how, die_after=chance.choice([None, None, chance.randrange(1, 25)]))
+    some.is_calm_again()
+    for _ in range(TRIES):
+        assert rehearsal.refused(some.how) == ()
+        if rehearsal.provision(some.how).finished and some.right(rehearsal.fleet()):
+            break
+    after = rehearsal.fleet()
+    assert rehearsal.broken == []
+    assert some.right(after)
+    assert {name: (w.power, w.node and w.node.record) for name, w in after.workers.items()} == {
+        name: (w.power, w.node and w.node.record) for name, w in some.before.workers.items()
+    }
+    assert some.most_out <= some.how.max_unavailable
+    sent = len(rehearsal.sent)
+    assert rehearsal.provision(some.how).finished
+    assert len(rehearsal.sent) == sent, "a repeated run writes nothing"
