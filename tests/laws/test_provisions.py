@@ -16,7 +16,7 @@ from tests.support.fleets import fleet as fleet_of
 from tests.support.provisions import CATALOGUE, Vcenter, fleets_and_provisions, wish_for
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
-from vgpuctl.model.record import FACTS
+from vgpuctl.model.record import ASLEEP, FACTS, Record
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
@@ -24,7 +24,7 @@ from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Attach, Drain, Label, PowerOn, equipped
 from vgpuctl.planning.steps.rung import node_of
-from vgpuctl.planning.wishes import label_wish
+from vgpuctl.planning.wishes import BACK_FROM, PROVISION, label_wish
 
 Case = tuple[Fleet, Wish]
 MANY = 1000
@@ -155,6 +155,15 @@ def test_a_suspended_worker_is_refused_and_none_of_its_host_is_touched(case: Cas
     for each in frozen:
         assert any(f"{each.name} is suspended" in refusal.message for refusal in prospect.refusals)
         assert not any(fleet.worker(step.worker).host == each.host for step in prospect.plan)
+
+
+@pytest.mark.parametrize(("recorded", "gives"), [(PROVISION, True), (BACK_FROM + PROVISION, True), ("night", None)])
+def test_power_is_given_back_to_whom_an_earlier_provision_or_its_way_back_left_off(
+    recorded: str, gives: bool | None
+) -> None:
+    record = Record(wish=recorded, state=ASLEEP, since="", cordoned=True, awake_before=("w",))
+    some = fleet_of(worker("w", on=False, node=node("w", unschedulable=True, record=record)))
+    assert wish_for(some, 1).workers["w"].awake is gives
 
 
 @st.composite
