@@ -111,14 +111,14 @@ def account(folder: Path, served: Served, ca: trustme.CA) -> Path:
     return folder
 
 
-def test_in_a_pod_it_is_the_pods_account_and_namespace(tmp_path: Path) -> None:
+def test_in_a_pod_it_is_the_pods_account_and_everybodys_namespace(tmp_path: Path) -> None:
     ca = trustme.CA()
     pod = {"KUBERNETES_SERVICE_HOST": "127.0.0.1"}
     with Served(tmp_path, ca) as served:
         pod["KUBERNETES_SERVICE_PORT"] = str(served.port)
         folder = account(tmp_path / "account", served, ca)
         found = kubernetes(tmp_path, folder, pod)
-        assert found.namespace == "gpu-night"
+        assert found.namespace == KubernetesSettings().namespace
         nodes = Client(found).get("/api/v1/nodes")
         assert "worker-1" in {node["metadata"]["name"] for node in nodes["items"]}
         assert kubernetes(tmp_path, folder, pod, namespace="mine").namespace == "mine"

@@ -14,7 +14,7 @@ from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import asks_budgets
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.releases import may_start
-from vgpuctl.planning.steps import PowerOn, Uncordon
+from vgpuctl.planning.steps import PowerOn, ShutDown, Uncordon
 
 #: How long a budget may take to show an eviction that it allowed.
 BUDGET_LAG_S = 5.0
@@ -97,10 +97,13 @@ class Look:
         return ""
 
     def _goes_down(self, worker: Worker) -> bool:
-        """Has its guest been asked to shut down, and has not slept since? We go back, but it will be off."""
+        """Was its guest asked to shut down, and has not slept since? We go back, but it will be off. A guest that has
+        taken no notice for so long will take none any more."""
         record = worker.node.record if worker.node else None
-        asked = self.memory.attempts.get(f"ShutDown/{worker.name}/")
-        return worker.on and asked is not None and not asked.error and record is not None and record.state == LEAVING
+        asked = self._attempts.get(f"ShutDown/{worker.name}/")
+        if not worker.on or asked is None or asked.error or record is None or record.state != LEAVING:
+            return False
+        return self.moment.now_s - asked.sent_s < ShutDown.effect_s
 
     def _asked_otherwise(self, step: Step) -> bool:
         """Is a request of another step for the same worker still without an answer?"""

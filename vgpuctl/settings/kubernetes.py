@@ -13,7 +13,8 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path) -> KubernetesSettings:
-    """In a pod, unless a kubeconfig is there, it is the pod's account, and its namespace where none is said."""
+    """In a pod, unless a kubeconfig is there, it is the pod's account. The namespace of the Lease is the same everywhere:
+    a daemon in a pod and a person's laptop must find each other."""
     kubeconfig, context, namespace = (first(sources, name) for name in ("kubeconfig", "context", "namespace"))
     usual = _usual(env)
     pod = None
@@ -23,7 +24,7 @@ def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path)
         kubeconfig=kubeconfig.value if kubeconfig else str(usual),
         context=context.value if context else None,
         account=pod,
-        namespace=namespace.value if namespace else _pods_namespace(pod) or KubernetesSettings().namespace,
+        namespace=namespace.value if namespace else KubernetesSettings().namespace,
     )
 
 
@@ -34,10 +35,3 @@ def _usual(env: Mapping[str, str]) -> Path:
 def _pod(env: Mapping[str, str], folder: Path) -> ServiceAccount | None:
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
     return ServiceAccount(folder=folder, host=host, port=port) if host and port else None
-
-
-def _pods_namespace(pod: ServiceAccount | None) -> str | None:
-    try:
-        return (pod.folder / "namespace").read_text(encoding="utf-8").strip() if pod else None
-    except OSError:
-        return None

@@ -46,6 +46,8 @@ class Uncordon(Rung):
 
     labels: tuple[tuple[str, str | None], ...]
     verb: ClassVar[str] = "uncordon"
+    #: It may have to wait for a guest that was asked to shut down and cannot be asked not to.
+    deadline_s: ClassVar[float] = 720.0
 
     def done_in(self, fleet: Fleet) -> bool:
         node = fleet.worker(self.worker).node
