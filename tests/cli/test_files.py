@@ -126,6 +126,11 @@ def test_who_is_chosen_by_what(tmp_path: Path, vm: Candidate, profiles: list[str
     [
         ("names: gpu-7", "nmes: gpu-7", "line 7: workers[1].nmes: is not known; did you mean names?"),
         ("profile: whole, names", "profile: whle, names", "line 7: workers[1].profile: no profile whle; did you mean"),
+        ("nodes: {pool: slices}", "nodes: {}", "line 10: workers[4].nodes: is empty"),
+        ("nodes: {pool: slices}", "nodes:", "line 10: workers[4].nodes: is empty"),
+        ("names: gpu-7", "names: []", "line 7: workers[1].names: is empty"),
+        ("profile: none", "profile: 3", "line 11: workers[5].profile: must be a profile's name"),
+        ("version: 1", "version: true", "line 1: version: must be 1"),
         ("names: plain", "folder: 3", "line 11: workers[5].folder: must be a text"),
         (', names: ["gpu-*"]', "", "line 6: workers[0]: chooses nobody: add one of names, folder, cluster, nodes"),
         ("pool: slices", "pool: 3", "line 10: workers[4].nodes.pool: must be a node label and its value"),
@@ -163,6 +168,7 @@ def test_a_file_of_aliases_does_not_blow_up(tmp_path: Path) -> None:
         ("version: 1\ntimezone: UTC\nshifts: {day: {}}", "names no start"),
         ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', workers: worker-9}}", "no worker worker-9"),
         ("version: 1\ntimezone: UTC\nshifts: {}", "names no shift"),
+        ("version: 1\ntimezone: []\nshifts: {day: {starts: '0 8 * * *'}}", "timezone: must be a name, such as"),
         ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {timeout: soon}", "is no duration"),
         ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {force: 2}", "must be true or false"),
         ("- 1", "must be a mapping, not a list"),
@@ -203,3 +209,16 @@ def test_no_document_whatsoever_ends_in_a_traceback(tmp_path_factory: pytest.Tem
         path.write_text(yaml.safe_dump(content))
         with suppress(UsageError):
             read_catalogue(path)
+
+
+@given(DOCUMENTS)
+def test_no_timetable_whatsoever_ends_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, document: object
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    path, known = folder / "day-night.yaml", read_catalogue(catalogue(folder))
+    keys = ("timezone", "shifts", "drain")
+    for content in (document, {"version": 1, **dict.fromkeys(keys, document)}, {"shifts": {"day": document}}):
+        path.write_text(yaml.safe_dump(content))
+        with suppress(UsageError):
+            read_timetable(path, known)

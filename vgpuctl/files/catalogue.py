@@ -84,6 +84,10 @@ def _choices(reading: Reading, value: Any, profiles: Mapping[str, Profile]) -> I
         reading.known(entry, ("profile", *_WAYS_TO_CHOOSE), f"{key}.")
         if not any(way in entry for way in _WAYS_TO_CHOOSE):
             reading.wrong(key, f"chooses nobody: add one of {', '.join(_WAYS_TO_CHOOSE)}")
+        for way in ("names", "nodes"):
+            if way in entry and not entry[way]:
+                # No condition at all would be met by every VM of vCenter.
+                reading.wrong(f"{key}.{way}", "is empty: say what it chooses by, or leave it out")
         profile = _known(reading, entry.get("profile"), f"{key}.profile", profiles)
         yield _choice(reading, entry, key, profile)
 
@@ -113,9 +117,12 @@ def _text(reading: Reading, entry: dict[str, Any], key: str, name: str) -> str:
 
 
 def _known(reading: Reading, wanted: Any, key: str, profiles: Mapping[str, Profile]) -> str:
-    known = profile_name(str(wanted), profiles)
+    if not isinstance(wanted, str):
+        reading.wrong(key, "must be a profile's name")
+        return ""
+    known = profile_name(wanted, profiles)
     if known is None:
-        reading.wrong(key, f"no profile {wanted}{nearest(str(wanted), profiles)}")
+        reading.wrong(key, f"no profile {wanted}{nearest(wanted, profiles)}")
     return known or ""
 
 

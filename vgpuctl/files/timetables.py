@@ -22,8 +22,10 @@ def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
     reading = Reading(path)
     found = reading.document(("version", "timezone", "shifts", "drain"))
     timezone = found.get("timezone")
-    if timezone not in available_timezones():
-        reading.wrong("timezone", f"no time zone {timezone}{nearest(str(timezone), available_timezones())}")
+    if not isinstance(timezone, str):
+        reading.wrong("timezone", "must be a name, such as Europe/Berlin")
+    elif timezone not in available_timezones():
+        reading.wrong("timezone", f"no time zone {timezone}{nearest(timezone, available_timezones())}")
     shifts = {
         name: _shift(reading, name, value, catalogue)
         for name, value in reading.mapping(found.get("shifts"), "shifts").items()
