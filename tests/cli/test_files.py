@@ -189,8 +189,28 @@ def test_a_worker_obeys_one_timetable(tmp_path: Path) -> None:
     for name in ("one", "two"):
         text = "version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', profiles: small}}\n"
         (schedules / f"{name}.yaml").write_text(text)
-    with pytest.raises(UsageError, match="worker-1 is in two timetables: one and two"):
+    with pytest.raises(
+        UsageError, match="line 3: shifts: worker-1 is in two timetables: one and two, and so are 3 more"
+    ):
         read_files(catalogue(tmp_path), schedules)
+
+
+def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    """A profile that is faulty itself is no fault of those who name it."""
+    schedules = tmp_path / "schedules"
+    schedules.mkdir()
+    for name, shift in (("one", "profiles: [small, smal]"), ("two", "workers: worker-9")):
+        text = f"version: 1\ntimezone: UTC\nshifts:\n  day:\n    starts: 0 8 * * *\n    {shift}\n"
+        (schedules / f"{name}.yaml").write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_files(catalogue(tmp_path, PROFILES.replace("{vgpu: grid_v100-4q}", "{vgpu: 4}")), schedules)
+    told = [line.strip().partition(" ")[2] for line in error.value.message.splitlines() if line.startswith("  ")]
+    assert [line.split(": ")[1] for line in told] == [
+        "profiles.small.vgpu",
+        "profiles.small.vgpu",
+        "shifts.day.profiles",
+        "shifts.day.workers",
+    ]
 
 
 def test_ranges_keep_their_zeros() -> None:

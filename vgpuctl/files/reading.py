@@ -40,8 +40,11 @@ class Reading:
 
     def finish(self) -> None:
         if self.problems:
-            lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(self.problems))
-            raise UsageError(f"{self.path} cannot be used:\n{lines}", hint="Nothing was changed.")
+            raise UsageError(self.told(), hint="Nothing was changed.")
+
+    def told(self) -> str:
+        lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(self.problems))
+        return f"{self.path} cannot be used:\n{lines}"
 
     def document(self, allowed: Iterable[str]) -> dict[str, Any]:
         """The file's own mapping, its version and keys checked."""
