@@ -14,11 +14,13 @@ from vgpuctl.kube.actions import confirm, evict, patch_node
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
+from vgpuctl.vsphere import clusters
 from vgpuctl.vsphere.asking import Depth
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
@@ -116,6 +118,10 @@ class Connection:
         if not stale:
             self._last = seen
         return replace(self._last or seen, stale=stale)
+
+    def drs(self) -> Drs:
+        """Asked for at once: it is no part of the picture."""
+        return clusters.drs(self._session)
 
     def _stale(self) -> tuple[str, ...]:
         heard = {"vCenter": self._vcenter.heard, "Kubernetes": self._kubernetes.heard}
