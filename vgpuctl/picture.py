@@ -128,6 +128,7 @@ def _painted(parts: _Parts) -> Worker:
         host=parts.host,
         power=vm.power,
         profile=parts.choices[0].profile,
+        chosen_at=tuple(choice.where for choice in parts.choices),
         vgpus=vm.vgpus,
         memory_mib=vm.memory_mib,
         memory_locked=vm.memory_locked,

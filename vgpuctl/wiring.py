@@ -15,11 +15,13 @@ from vgpuctl.kube.client import Client
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.quotas import Quotas
 from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet, Quota
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
+from vgpuctl.vsphere import clusters
 from vgpuctl.vsphere.asking import Depth
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
@@ -123,6 +125,10 @@ class Connection:
     def quotas(self, *, follow: bool) -> list[Quota] | None:
         """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
         return self._quotas.seen(follow=follow)
+
+    def drs(self) -> Drs:
+        """Asked for at once: it is no part of the picture."""
+        return clusters.drs(self._session)
 
     def _stale(self) -> tuple[str, ...]:
         heard = {"vCenter": self._vcenter.heard, "Kubernetes": self._kubernetes.heard}

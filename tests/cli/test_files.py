@@ -127,6 +127,11 @@ def test_who_is_chosen_by_what(tmp_path: Path, vm: Candidate, profiles: list[str
     [
         ("names: gpu-7", "nmes: gpu-7", "line 7: workers[1].nmes: is not known; did you mean names?"),
         ("profile: whole, names", "profile: whle, names", "line 7: workers[1].profile: no profile whle; did you mean"),
+        ("nodes: {pool: slices}", "nodes: {}", "line 10: workers[4].nodes: is empty"),
+        ("nodes: {pool: slices}", "nodes:", "line 10: workers[4].nodes: is empty"),
+        ("names: gpu-7", "names: []", "line 7: workers[1].names: is empty"),
+        ("profile: none", "profile: 3", "line 11: workers[5].profile: must be a profile's name"),
+        ("version: 1", "version: true", "line 1: version: must be 1"),
         ("names: plain", "folder: 3", "line 11: workers[5].folder: must be a text"),
         (', names: ["gpu-*"]', "", "line 6: workers[0]: chooses nobody: add one of names, folder, cluster, nodes"),
         ("pool: slices", "pool: 3", "line 10: workers[4].nodes.pool: must be a node label and its value"),
@@ -164,6 +169,7 @@ def test_a_file_of_aliases_does_not_blow_up(tmp_path: Path) -> None:
         ("version: 1\ntimezone: UTC\nshifts: {day: {}}", "names no start"),
         ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', workers: worker-9}}", "no worker worker-9"),
         ("version: 1\ntimezone: UTC\nshifts: {}", "names no shift"),
+        ("version: 1\ntimezone: []\nshifts: {day: {starts: '0 8 * * *'}}", "timezone: must be a name, such as"),
         ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {timeout: soon}", "is no duration"),
         ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {force: 2}", "must be true or false"),
         ("- 1", "must be a mapping, not a list"),
@@ -184,7 +190,9 @@ def test_a_worker_obeys_one_timetable(tmp_path: Path) -> None:
     for name in ("one", "two"):
         text = "version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', profiles: small}}\n"
         (schedules / f"{name}.yaml").write_text(text)
-    with pytest.raises(UsageError, match="worker-1 is in two timetables: one and two"):
+    with pytest.raises(
+        UsageError, match="line 3: shifts: worker-1 is in two timetables: one and two, and so are 3 more"
+    ):
         read_files(catalogue(tmp_path), schedules)
 
 
@@ -197,6 +205,24 @@ def test_workers_that_no_name_tells_are_found_in_two_timetables_when_they_are_se
     files.must_be_apart(fleet(worker("gpu-2", profile="small")))
     with pytest.raises(UsageError, match="gpu-1 is in two timetables: one and two"):
         files.must_be_apart(fleet(worker("gpu-1", profile="small")))
+
+
+def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    """A profile that is faulty itself is no fault of those who name it."""
+    schedules = tmp_path / "schedules"
+    schedules.mkdir()
+    for name, shift in (("one", "profiles: [small, smal]"), ("two", "workers: worker-9")):
+        text = f"version: 1\ntimezone: UTC\nshifts:\n  day:\n    starts: 0 8 * * *\n    {shift}\n"
+        (schedules / f"{name}.yaml").write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_files(catalogue(tmp_path, PROFILES.replace("{vgpu: grid_v100-4q}", "{vgpu: 4}")), schedules)
+    told = [line.strip().partition(" ")[2] for line in error.value.message.splitlines() if line.startswith("  ")]
+    assert [line.split(": ")[1] for line in told] == [
+        "profiles.small.vgpu",
+        "profiles.small.vgpu",
+        "shifts.day.profiles",
+        "shifts.day.workers",
+    ]
 
 
 def test_ranges_keep_their_zeros() -> None:
@@ -215,3 +241,16 @@ def test_no_document_whatsoever_ends_in_a_traceback(tmp_path_factory: pytest.Tem
         path.write_text(yaml.safe_dump(content))
         with suppress(UsageError):
             read_catalogue(path)
+
+
+@given(DOCUMENTS)
+def test_no_timetable_whatsoever_ends_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, document: object
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    path, known = folder / "day-night.yaml", read_catalogue(catalogue(folder))
+    keys = ("timezone", "shifts", "drain")
+    for content in (document, {"version": 1, **dict.fromkeys(keys, document)}, {"shifts": {"day": document}}):
+        path.write_text(yaml.safe_dump(content))
+        with suppress(UsageError):
+            read_timetable(path, known)

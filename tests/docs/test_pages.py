@@ -68,7 +68,7 @@ def test_make_has_the_targets_that_the_readme_names() -> None:
 
 def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
     readme = (ROOT / "README.md").read_text()
-    for name in ("status", "provision", "label-nodes", "switch", "daemon", "demo", "sim"):
+    for name in ("status", "provision", "label-nodes", "switch", "profiles", "daemon", "demo", "sim"):
         assert f"vgpuctl {name}" in readme
         shown = subprocess.run(
             [str(BIN / "vgpuctl"), name, "--help"], capture_output=True, text=True, timeout=30, check=True

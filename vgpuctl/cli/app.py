@@ -27,6 +27,10 @@ COMMANDS = {
         "vgpuctl.cli.switch:command",
         "Put one shift's workers on the cards: the others are drained and suspended, these resumed.",
     ),
+    "profiles": (
+        "vgpuctl.cli.profiles:app",
+        "Are the files right? Check them against vCenter, or print their JSON Schema.",
+    ),
     "daemon": (
         "vgpuctl.cli.daemon:command",
         "Keep the shift of the hour, by every timetable, until it is ended.",

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vgpuctl.files.catalogue import read_catalogue
-from vgpuctl.files.timetables import read_timetable
+from vgpuctl.files.catalogue import catalogue_of
+from vgpuctl.files.reading import Reading
+from vgpuctl.files.timetables import timetable_of
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.nearest import nearest
@@ -48,16 +49,34 @@ class Files:
 
 
 def read_files(profiles: Path, schedules: Path) -> Files:
-    catalogue = read_catalogue(profiles)
-    paths = sorted(schedules.glob("*.yaml")) if schedules.is_dir() else [schedules]
-    timetables = [read_timetable(path, catalogue) for path in paths if path.exists()]
-    _apart(timetables, catalogue)
-    return Files(catalogue, {timetable.name: timetable for timetable in timetables})
+    """What is wrong in any of them is told at once."""
+    readings, files = read_through(profiles, schedules)
+    if faulty := [reading for reading in readings if reading.problems]:
+        raise UsageError("\n".join(reading.told() for reading in faulty), hint="Nothing was changed.")
+    return files
 
 
-def _apart(timetables: list[Timetable], catalogue: Catalogue) -> None:
+def read_through(profiles: Path, schedules: Path) -> tuple[list[Reading], Files]:
+    """All files as far as they can be understood; what is wrong is in the readings."""
+    readings = [Reading(profiles)]
+    catalogue = catalogue_of(readings[0])
+    timetables: list[Timetable] = []
+    for path in (path for path in _paths(schedules) if path.exists()):
+        readings.append(Reading(path))
+        timetables.append(timetable_of(readings[-1], catalogue))
+        _apart(readings[-1], timetables, catalogue)
+    return readings, Files(catalogue, {timetable.name: timetable for timetable in timetables})
+
+
+def _paths(schedules: Path) -> list[Path]:
+    return sorted(schedules.glob("*.yaml")) if schedules.is_dir() else [schedules]
+
+
+def _apart(reading: Reading, timetables: list[Timetable], catalogue: Catalogue) -> None:
     """A worker obeys one timetable. Those that are not written out by name can be told only when they are seen."""
-    for worker, profile in catalogue.named.items():
-        names = [timetable.name for timetable in timetables if timetable.keeps(worker, profile)]
-        if len(names) > 1:
-            raise UsageError(f"{worker} is in two timetables: {names[0]} and {names[1]}.")
+    *others, last = timetables
+    for other in others:
+        both = (name for name, profile in catalogue.named.items() if last.keeps(name, profile))
+        if twice := [name for name in both if other.keeps(name, catalogue.named[name])]:
+            more = f", and so are {len(twice) - 1} more" if twice[1:] else ""
+            reading.wrong("shifts", f"{twice[0]} is in two timetables: {other.name} and {last.name}{more}")

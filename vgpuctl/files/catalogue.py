@@ -18,19 +18,24 @@ _WAYS_TO_CHOOSE = ("names", "folder", "cluster", "nodes")
 
 def read_catalogue(path: Path) -> Catalogue:
     reading = Reading(path)
+    catalogue = catalogue_of(reading)
+    reading.finish()
+    return catalogue
+
+
+def catalogue_of(reading: Reading) -> Catalogue:
+    """As much of it as can be understood; what is wrong is in the reading."""
     found = reading.document(("version", "label", "profiles", "workers"))
     label = found.get("label", DEFAULT_LABEL)
     if not isinstance(label, str) or not is_label_key(label):
         reading.wrong("label", f"{label!r} is no label key")
     profiles = {
-        name: profile
+        name: _profile(reading, name, value)
         for name, value in reading.mapping(found.get("profiles"), "profiles").items()
-        if (profile := _profile(reading, name, value))
     }
     _all_different(reading, profiles)
     choices = tuple(_choices(reading, found.get("workers"), profiles))
     _named_once(reading, choices)
-    reading.finish()
     return Catalogue(profiles=profiles, choices=choices, label=label)
 
 
@@ -46,7 +51,7 @@ def is_label_key(label: str) -> bool:
     return bool(_LABEL_VALUE.fullmatch(name)) and (not slash or bool(_LABEL_PREFIX.fullmatch(prefix)))
 
 
-def _profile(reading: Reading, name: str, value: Any) -> Profile | None:
+def _profile(reading: Reading, name: str, value: Any) -> Profile:
     key = f"profiles.{name}"
     if not _LABEL_VALUE.fullmatch(name):
         reading.wrong(key, "cannot be a label's value (at most 63 of letters, digits, -_. with alphanumeric ends)")
@@ -57,8 +62,7 @@ def _profile(reading: Reading, name: str, value: Any) -> Profile | None:
     vgpus = reading.texts(entry.get("vgpu"), f"{key}.vgpu")
     if not vgpus:
         reading.wrong(f"{key}.vgpu", "must name a vSphere vGPU type, such as grid_v100-4q, or several")
-        return None
-    return Profile(name, vgpus)
+    return Profile(name, vgpus, reading.where(key))
 
 
 def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
@@ -66,7 +70,7 @@ def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
     seen: dict[tuple[str, ...], str] = {}
     for profile in profiles.values():
         other = seen.setdefault(tuple(sorted(profile.vgpus)), profile.name)
-        if other != profile.name:
+        if profile.vgpus and other != profile.name:
             reading.wrong(f"profiles.{profile.name}", f"is the same vGPU as {other}")
 
 
@@ -84,6 +88,10 @@ def _choices(reading: Reading, value: Any, profiles: Mapping[str, Profile]) -> I
         reading.known(entry, ("profile", *_WAYS_TO_CHOOSE), f"{key}.")
         if not any(way in entry for way in _WAYS_TO_CHOOSE):
             reading.wrong(key, f"chooses nobody: add one of {', '.join(_WAYS_TO_CHOOSE)}")
+        for way in ("names", "nodes"):
+            if way in entry and not entry[way]:
+                # No condition at all would be met by every VM of vCenter.
+                reading.wrong(f"{key}.{way}", "is empty: say what it chooses by, or leave it out")
         profile = _known(reading, entry.get("profile"), f"{key}.profile", profiles)
         yield _choice(reading, entry, key, profile)
 
@@ -113,9 +121,12 @@ def _text(reading: Reading, entry: dict[str, Any], key: str, name: str) -> str:
 
 
 def _known(reading: Reading, wanted: Any, key: str, profiles: Mapping[str, Profile]) -> str:
-    known = profile_name(str(wanted), profiles)
+    if not isinstance(wanted, str):
+        reading.wrong(key, "must be a profile's name")
+        return ""
+    known = profile_name(wanted, profiles)
     if known is None:
-        reading.wrong(key, f"no profile {wanted}{nearest(str(wanted), profiles)}")
+        reading.wrong(key, f"no profile {wanted}{nearest(wanted, profiles)}")
     return known or ""
 
 

@@ -19,7 +19,7 @@ MAX_BYTES = 1 << 20
 MAX_WORKERS = 100_000
 
 _NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|m|h)?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, None: 1}
 
 
@@ -40,8 +40,11 @@ class Reading:
 
     def finish(self) -> None:
         if self.problems:
-            lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(self.problems))
-            raise UsageError(f"{self.path} cannot be used:\n{lines}", hint="Nothing was changed.")
+            raise UsageError(self.told(), hint="Nothing was changed.")
+
+    def told(self) -> str:
+        lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(self.problems))
+        return f"{self.path} cannot be used:\n{lines}"
 
     def document(self, allowed: Iterable[str]) -> dict[str, Any]:
         """The file's own mapping, its version and keys checked."""
@@ -50,7 +53,7 @@ class Reading:
         for key in self._lined.twice:
             self.wrong(key, "is there twice")
         self.known(found, allowed, "")
-        if found.get("version") != VERSION:
+        if found.get("version") != VERSION or found.get("version") is True:
             self.wrong("version", f"must be {VERSION}")
         return found
 

@@ -20,10 +20,19 @@ _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
     reading = Reading(path)
+    timetable = timetable_of(reading, catalogue)
+    reading.finish()
+    return timetable
+
+
+def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:
+    """As much of it as can be understood; what is wrong is in the reading."""
     found = reading.document(("version", "timezone", "shifts", "drain"))
     timezone = found.get("timezone")
-    if timezone not in available_timezones():
-        reading.wrong("timezone", f"no time zone {timezone}{nearest(str(timezone), available_timezones())}")
+    if not isinstance(timezone, str):
+        reading.wrong("timezone", "must be a name, such as Europe/Berlin")
+    elif timezone not in available_timezones():
+        reading.wrong("timezone", f"no time zone {timezone}{nearest(timezone, available_timezones())}")
     shifts = {
         name: _shift(reading, name, value, catalogue)
         for name, value in reading.mapping(found.get("shifts"), "shifts").items()
@@ -31,8 +40,7 @@ def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
     if not shifts:
         reading.wrong("shifts", "names no shift")
     drain = _drain(reading, found.get("drain"))
-    reading.finish()
-    return Timetable(name=path.stem, timezone=str(timezone), shifts=shifts, drain=drain)
+    return Timetable(name=reading.path.stem, timezone=str(timezone), shifts=shifts, drain=drain)
 
 
 def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue) -> Shift:
@@ -49,6 +57,7 @@ def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue) -> Shi
         starts=_starts(reading, entry, f"{key}.starts"),
         profiles=frozenset(_known(reading, f"{key}.profiles", profile, catalogue) for profile in profiles),
         workers=workers,
+        where=reading.where(key),
     )
 
 

@@ -213,7 +213,8 @@ class Mmio:
 class Worker:
     """One vSphere VM and the Kubernetes node inside it.
 
-    `profile`: what our files want it to carry. `doubts`: why we cannot be sure of which VM or node it is.
+    `profile`: what our files want it to carry; `chosen_at`: the places in them that say so.
+    `doubts`: why we cannot be sure of which VM or node it is.
     `fixed_devices`: devices with which it cannot be suspended. `mmio` is None where nobody asked for it.
     """
 
@@ -222,6 +223,7 @@ class Worker:
     host: str
     power: Power
     profile: str = ""
+    chosen_at: tuple[str, ...] = ()
     vgpus: tuple[str, ...] = ()
     memory_mib: int = 0
     memory_locked: bool = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property
 
-RANGE = re.compile(r"\[(\d+)-(\d+)\]")
+RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]")
 
 
 def expand(pattern: str) -> list[str]:

@@ -23,10 +23,12 @@ def frame_gib(vgpu: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One way to equip a worker: a name for people and labels, and the vSphere vGPU types behind it."""
+    """One way to equip a worker: a name for people and labels, and the vSphere vGPU types behind it. `where`: its place
+    in the file."""
 
     name: str
     vgpus: tuple[str, ...]
+    where: str = field(default="", compare=False)
 
 
 #: The profile of a worker of ours that shall carry no vGPU.
@@ -96,6 +98,10 @@ class Catalogue:
     def named(self) -> Mapping[str, str]:
         """The workers that are written out by name alone, each with its profile: these are known without vCenter."""
         return {name: choice.profile for name, choice in self._plainly.items()}
+
+    def where(self, name: str) -> str:
+        """Where a worker that is written out by name stands in the file."""
+        return self._plainly[name].where
 
     def may_name(self, name: str) -> bool:
         """Could a VM of this name be a worker?"""

@@ -25,12 +25,16 @@ class DrainOptions:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A part of the day: who is awake in it. The timetable's other workers are asleep."""
+    """A part of the day: who is awake in it. The timetable's other workers are asleep.
+
+    `where`: its place in the file.
+    """
 
     name: str
     starts: tuple[str, ...]
     profiles: frozenset[str] = frozenset()
     workers: Names = field(default_factory=Names)
+    where: str = field(default="", compare=False)
 
     def names(self, worker: str, profile: str) -> bool:
         return profile in self.profiles or worker in self.workers

@@ -1,0 +1,70 @@
+"""`vgpuctl profiles`: what a person sees, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.lab import Lab
+from vgpuctl.files.schema import schema_text
+
+Make = Callable[..., Lab]
+
+
+def test_a_clean_estate_is_told_in_one_line(by_day: Lab) -> None:
+    ran = by_day.vgpuctl("profiles", "check").ok()
+    assert ran.out == "Nothing is wrong: 2 profiles, 1 timetable, 5 workers, 1 host.\n"
+
+
+def test_everything_that_does_not_fit_is_told_with_its_line_and_the_way_out(make_lab: Make) -> None:
+    lab = make_lab("--instant", "--scenario", "difficult-vms")
+    ran = lab.vgpuctl("profiles", "check")
+    assert ran.code == 3
+    assert "profiles.yaml:16: error: worker-1: cannot be suspended" in " ".join(ran.out.split())
+    assert "worker-4: managed by com.vmware.vcenter.wcp" in " ".join(ran.out.split())
+    assert all(len(line) <= 80 for line in ran.out.splitlines() if str(lab.folder) not in line)
+    document = json.loads(lab.vgpuctl("profiles", "check", "-o", "json").out)
+    assert (document["kind"], document["errors"], document["warnings"]) == ("Check", 2, 0)
+    assert {(found["kind"], found["line"], *found["workers"]) for found in document["findings"]} == {
+        ("not-suspendable", 16, "worker-1"),
+        ("managed", 16, "worker-4"),
+    }
+    assert lab.writes() == {}
+
+
+def test_warnings_alone_end_well(make_lab: Make) -> None:
+    ran = make_lab("--instant", "--scenario", "two-cards-performance").vgpuctl("profiles", "check").ok()
+    assert "warning: esx-1 spreads VMs over its 2 cards" in " ".join(ran.out.split())
+    assert "1 warning in" in ran.out
+
+
+def test_drs_is_asked_for_once(make_lab: Make, tmp_path: Path) -> None:
+    scenario = tmp_path / "drs.yaml"
+    scenario.write_text(
+        "version: 1\ndrs: true\nhosts: [{name: 'esx-[1-2]', cards: [V100-16]}]\nprofiles: {small: grid_v100-4q}\n"
+        "workers: [{name: 'worker-[1-4]', profile: small}]\nshifts: {day: small}\n"
+    )
+    lab = make_lab("--instant", "--scenario", str(scenario))
+    lab.calls()
+    found = json.loads(lab.vgpuctl("profiles", "check", "-o", "json").ok().out)["findings"]
+    assert {(each["kind"], len(each["workers"])) for each in found} == {("drs", 4)}
+    assert lab.calls()["vcenter"]["RetrievePropertiesEx"] == 1
+
+
+def test_offline_asks_no_server(tmp_path: Path) -> None:
+    (tmp_path / "p.yml").write_text("version: 1\nprofiles:\n  small: grid_v100-4q\nworkers:\n")
+    lab = Lab(tmp_path, {"VGPUCTL_PROFILES": str(tmp_path / "p.yml"), "VGPUCTL_SCHEDULES": str(tmp_path)})
+    ran = lab.vgpuctl("profiles", "check", "--offline").ok()
+    assert "p.yml:3: warning: profile small: no entry of workers has it." in " ".join(ran.out.split())
+    (tmp_path / "p.yml").write_text("version: 2\nprofiles: 3\n")
+    ran = lab.vgpuctl("profiles", "check", "--offline")
+    assert ran.code == 2
+    assert "line 1: version: must be 1" in ran.err
+    assert "line 2: profiles: must be a mapping" in ran.err
+
+
+def test_the_schema_is_printed_as_it_is(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    assert lab.vgpuctl("profiles", "schema").ok().out == schema_text("profiles")
+    assert lab.vgpuctl("profiles", "schema", "--of", "timetable").ok().out == schema_text("timetable")

@@ -1,0 +1,16 @@
+"""What DRS may do with VMs: place them on another host when they start, or move them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drs:
+    """`clusters`: the names of those in which DRS places VMs; `held`: ids of VMs that it leaves where they are."""
+
+    clusters: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+
+    def may_place(self, vm: str, cluster: str) -> bool:
+        return cluster in self.clusters and vm not in self.held

@@ -1,0 +1,72 @@
+"""One thing that speaks against the files as they are, or that people should know before they rely on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from vgpuctl.model.drs import Drs
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.timetable import Timetable
+
+
+class Severity(StrEnum):
+    """An error: provision or switch will be refused, or fail. A warning: it works, but."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`kind`: a word for programs, which stays. `where`: file and line; "" where it is about no line of a file.
+
+    `what`: said of `workers`, or of `about` where it is not about workers, or of the place itself.
+    """
+
+    severity: Severity
+    kind: str
+    what: str
+    hint: str
+    where: str = ""
+    about: str = ""
+    workers: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What the files say, and what vCenter says."""
+
+    fleet: Fleet
+    catalogue: Catalogue
+    timetables: tuple[Timetable, ...] = ()
+    drs: Drs = field(default_factory=Drs)
+
+    def wanted(self, worker: Worker) -> tuple[str, ...]:
+        return self.catalogue.profile(worker.profile).vgpus
+
+    def put_to_sleep(self, worker: Worker) -> bool:
+        """Is there a shift that it sleeps through, in a timetable that keeps it?"""
+        keepers = (timetable for timetable in self.timetables if timetable.keeps(worker.name, worker.profile))
+        return any(not shift.wakes(worker) for timetable in keepers for shift in timetable.shifts.values())
+
+
+def place(worker: Worker) -> str:
+    return worker.chosen_at[0] if worker.chosen_at else ""
+
+
+def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The same thing said of several workers is said once; errors first, then in the order of the files."""
+    together: dict[Finding, dict[str, None]] = {}
+    for finding in findings:
+        together.setdefault(replace(finding, workers=()), {}).update(dict.fromkeys(finding.workers))
+    found = (replace(finding, workers=tuple(workers)) for finding, workers in together.items())
+    return tuple(sorted(found, key=lambda each: (each.severity, _by_line(each.where))))
+
+
+def _by_line(where: str) -> tuple[str, int]:
+    path, _, line = where.rpartition(":")
+    return path, int(line) if line.isdecimal() else 0

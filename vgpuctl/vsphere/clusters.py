@@ -1,0 +1,66 @@
+"""vSphere's clusters: what DRS may do with their VMs. Asked for once, for all clusters together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from vgpuctl.model.drs import Drs
+from vgpuctl.vsphere.faults import translated
+from vgpuctl.vsphere.session import Session
+from vgpuctl.vsphere.views import moid_of
+
+PATHS = ["name", "configurationEx"]
+
+
+def drs(session: Session) -> Drs:
+    with translated(session.settings.server):
+        found = [{each.name: each.val for each in cluster.propSet} for cluster in _clusters(session.content)]
+    settings = [(each.get("name", ""), each["configurationEx"]) for each in found if "configurationEx" in each]
+    return Drs(
+        clusters=frozenset(name for name, config in settings if _places(config.drsConfig)),
+        held=frozenset(vm for _, config in settings for vm in (*_overridden(config), *_ruled(config))),
+    )
+
+
+def _clusters(content: Any) -> Iterator[Any]:
+    from pyVmomi import vim, vmodl  # noqa: PLC0415
+
+    collector, spec = content.propertyCollector, vmodl.query.PropertyCollector
+    view = content.viewManager.CreateContainerView(content.rootFolder, [vim.ClusterComputeResource], True)
+    through = spec.TraversalSpec(name="view", type=type(view), path="view", skip=False)
+    wanted = spec.FilterSpec(
+        objectSet=[spec.ObjectSpec(obj=view, skip=True, selectSet=[through])],
+        propSet=[spec.PropertySpec(type=vim.ClusterComputeResource, pathSet=PATHS)],
+    )
+    page = collector.RetrievePropertiesEx([wanted], spec.RetrieveOptions())
+    while page is not None:
+        yield from page.objects
+        page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
+    view.DestroyView()
+
+
+def _places(config: Any) -> bool:
+    """`manual` only recommends: then a VM starts where it is."""
+    return bool(config and config.enabled) and str(config.defaultVmBehavior) != "manual"
+
+
+def _overridden(config: Any) -> Iterator[str]:
+    """VMs for which DRS is switched off, or only recommends; such words count only where the cluster allows them."""
+    if config.drsConfig is None or config.drsConfig.enableVmBehaviorOverrides is False:
+        return
+    for override in config.drsVmConfig or ():
+        if override.enabled is False or str(override.behavior) == "manual":
+            yield moid_of(override.key)
+
+
+def _ruled(config: Any) -> Iterator[str]:
+    """VMs that must run on one host."""
+    from pyVmomi import vim  # noqa: PLC0415
+
+    groups = {group.name: group for group in config.group or ()}
+    for rule in config.rule or ():
+        if isinstance(rule, vim.cluster.VmHostRuleInfo) and rule.enabled and rule.mandatory:
+            hosts, vms = groups.get(rule.affineHostGroupName), groups.get(rule.vmGroupName)
+            if hosts is not None and vms is not None and len(hosts.host or ()) == 1:
+                yield from map(moid_of, vms.vm or ())
