@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 from tests.peers.clusters import Cluster, Object, budget, condition, deployment, pod, taints
 from tests.peers.control_plane import ControlPlane
 from tests.peers.machines import PoweredMachines, RealMachines
-from tests.peers.processes import ROOT, until
+from tests.peers.processes import ROOT, program, until
 from tests.peers.vcenters import QUARTER, WHOLE, Client, Vcenter
 
 DAY, NIGHT = tuple(f"worker-{number}" for number in range(1, 5)), "worker-5"
@@ -72,6 +73,16 @@ class Story:
     def stand(self) -> str:
         """How the cluster stands, for whoever reads why a command failed."""
         return self.cluster.kubectl("get", "nodes,pods,pdb", "-o", "wide").stdout
+
+    def govc(self, *words: str) -> str:
+        """The real govc; its notes of sessions go beside the kubeconfig."""
+        home = str(self.cluster.kubeconfig.parent)
+        env = {**os.environ, **self.vcenter.environment, "HOME": home, "GOVMOMI_HOME": home}
+        done = subprocess.run(
+            [str(program("govc")), *words], env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def node(self, name: str) -> Object:
         return self.cluster.node(name)
@@ -163,3 +174,27 @@ def test_day_to_night_and_back(story: Story) -> None:
         assert not taints(story.node(name))
     again = story.vgpuctl("switch", "day", "--yes")
     assert "othing to do" in again or not again
+
+
+def test_provision_as_govc_and_kubectl_see_it(story: Story) -> None:
+    """Attached, replaced in one reconfigure, taken off; the pods that ask for a profile land where it is."""
+
+    def devices() -> dict[str, list[str]]:
+        told = {name: story.govc("gpu.vm.info", "-vm", name) for name in (*DAY, NIGHT)}
+        return {name: re.findall(r"grid_\S+", text) for name, text in told.items()}
+
+    def labels() -> dict[str, str]:
+        rows = story.cluster.kubectl("get", "nodes", "-L", "vgpu.type", "--no-headers").stdout.splitlines()
+        return {row.split()[0]: row.split()[-1] for row in rows if row.startswith("worker-")}
+
+    story.vgpuctl("provision", "--yes")
+    assert devices() == {name: [QUARTER] for name in DAY} | {NIGHT: [WHOLE]}
+    story.vgpuctl("provision", NIGHT, "--profile", "v100-4q-4GB", "--yes")
+    story.vgpuctl("provision", "worker-1", "--profile", "none", "--yes")
+    assert devices() == {name: [QUARTER] for name in (*DAY[1:], NIGHT)} | {"worker-1": []}
+    story.vgpuctl("provision", "--yes")
+    assert devices() == {name: [QUARTER] for name in DAY} | {NIGHT: [WHOLE]}
+    story.vgpuctl("label-nodes")
+    assert labels() == dict.fromkeys(DAY, "v100-4q-4GB") | {NIGHT: "v100-16q-16GB"}
+    story.vgpuctl("switch", "day", "--yes")
+    until(lambda: story.runs_on("notebooks") == set(DAY), 60, what="the scheduler places pods by label and GPU")
