@@ -13,8 +13,8 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path) -> KubernetesSettings:
-    """In a pod, unless a kubeconfig is there, it is the pod's account. The namespace is the same everywhere, for a daemon
-    in a pod and a person's laptop must find each other's Lease."""
+    """In a pod, unless a kubeconfig is there, it is the pod's account. The namespace is the same everywhere: a daemon
+    in a pod and a laptop must find each other's Lease."""
     kubeconfig, context, namespace = (first(sources, name) for name in ("kubeconfig", "context", "namespace"))
     usual = _usual(env)
     pod = None

@@ -47,7 +47,7 @@ class Depth:
     neighbours: bool = False
 
 
-def outlines(root: Any, view_manager: Any, depth: Depth) -> Any:
+def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> Any:
     """A filter over everything below `root` that changes with it: VMs come and go. One call makes the view."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
@@ -63,6 +63,7 @@ def outlines(root: Any, view_manager: Any, depth: Depth) -> Any:
     if depth.folders:
         kinds[vim.VirtualMachine].append("parent")
         kinds |= {vim.Folder: ["name", "parent"], vim.Datacenter: ["name", "parent"]}
+    kinds[vim.HostSystem] = [path for path in HOST_PATHS if in_version(vim.HostSystem, path, version)]
     view = view_manager.CreateContainerView(root, list(kinds), True)
     spec = vmodl.query.PropertyCollector
     through = spec.TraversalSpec(name="view", type=type(view), path="view", skip=False)
@@ -93,6 +94,18 @@ def neighbours(vms: Iterable[Any]) -> Any:
         objectSet=[spec.ObjectSpec(obj=vm) for vm in vms],
         propSet=_properties({vim.VirtualMachine: NEIGHBOUR_PATHS}),
     )
+
+
+def in_version(kind: Any, path: str, version: str) -> bool:
+    """Does this version of the API have it? To ask for what is newer is refused, or answered in words it cannot say."""
+    from pyVmomi.VmomiSupport import IsChildVersion  # type: ignore[attr-defined]  # noqa: PLC0415
+
+    for part in path.split("."):
+        known = kind._GetPropertyInfo(part)
+        if not IsChildVersion(version, known.version):
+            return False
+        kind = known.type
+    return True
 
 
 def _properties(kinds: dict[Any, list[str]]) -> list[Any]:

@@ -76,6 +76,11 @@ class Session:
             self.content, self._stub = content, stub
         return self
 
+    @property
+    def version(self) -> str:
+        """Of the API, as pyVmomi calls it: the newest that both know."""
+        return str(self._stub.version)
+
     def object(self, kind: str, moid: str) -> Any:
         """A managed object by its id."""
         from pyVmomi import vim  # noqa: PLC0415

@@ -56,6 +56,11 @@ class Shelves:
             self._hosts.clear()
             self._vms.clear()
 
+    def lacking(self, moids: set[str]) -> bool:
+        """Is there one of these VMs of which no details came?"""
+        raw = self._of("VirtualMachine")
+        return any(moid in raw and "runtime.powerState" not in raw[moid] for moid in moids)
+
     def reference(self, moid: str) -> Any:
         return self._references[moid]
 

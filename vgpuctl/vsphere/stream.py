@@ -44,11 +44,10 @@ class VcenterStream:
                 self._shelves, self._version = Shelves(), ""
                 self._followed, self._near = set(), set()
             self._collector = content.propertyCollector.CreatePropertyCollector()
-            everything = asking.outlines(content.rootFolder, content.viewManager, self._depth)
+            everything = asking.outlines(content.rootFolder, content.viewManager, self._depth, self._session.version)
             self._collector.CreateFilter(everything, False)
             self._next(wait_s=0)
-            if self._ask_for_more():
-                self._next(wait_s=0)
+            self._catch_up()
         self.heard = True
 
     def follow(self) -> None:
@@ -69,6 +68,19 @@ class VcenterStream:
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         with self._lock:
             return self._shelves.tasks()
+
+    def _catch_up(self) -> bool:
+        """Learn of VMs that have come to matter. A server that tells of a later filter only its changes, as vcsim does,
+        is asked for everything once more."""
+        if not self._ask_for_more():
+            return False
+        self._next(wait_s=0)
+        with self._lock:
+            lacking = self._shelves.lacking(self._followed)
+        if lacking:
+            self._version = ""
+            self._next(wait_s=0)
+        return True
 
     def _ask_for_more(self) -> bool:
         """Follow those VMs that have come to matter; a filter for all of them together."""
@@ -104,7 +116,8 @@ class VcenterStream:
                     self.fill()
                 else:
                     with translated(self._session.settings.server):
-                        self._next(wait_s=0 if self._ask_for_more() else WAIT_S)
+                        if not self._catch_up():
+                            self._next(wait_s=WAIT_S)
             except VgpuctlError:
                 self.heard = False
                 self._on_change()
