@@ -77,18 +77,3 @@ def test_every_kill_point_of_provision_and_label_nodes(lab: Lab, nth: int) -> No
         assert lab.writes()[call] == times
         lab.vgpuctl(*words).ok()
         assert lab.writes() == {}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("nth", range(1, 41))
-def test_every_kill_point_of_a_provision_that_changes_running_workers(day: Lab, nth: int) -> None:
-    profiles = day.folder / "profiles.yaml"
-    profiles.write_text(profiles.read_text().replace("vgpu: grid_v100-4q", "vgpu: grid_v100-2q"))
-    day.calls()
-    code = kill_after(day, nth, "provision", "--yes")
-    assert code == (-9 if nth <= 33 else 0), "33 writes: Lease, 4 × 6 steps, 7 evictions, release"
-    day.vgpuctl("provision", "--yes").ok()
-    writes = day.writes()
-    assert writes["ReconfigVM_Task"] == writes["PowerOnVM_Task"] == 4
-    assert day.awake() == DAY
-    assert {worker["node"]["state"] for name, worker in day.status().items() if name in DAY} == {"ready"}
