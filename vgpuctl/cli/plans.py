@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,11 +39,18 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
         out.print(f"\n{host or 'No workers any more'}")
         width = max(len(name) for name in workers)
         for worker in workers:
-            out.print(f"  {worker:<{width}}  {_line(prospect, worker)}")
+            out.print(_hanging(f"  {worker:<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0))
     for name in prospect.fleet.missing:
         out.print(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
     for refusal in prospect.refusals:
         show_refusal(out, refusal)
+
+
+def _hanging(head: str, text: str, columns: int) -> str:
+    """On a terminal its lines stand under each other; elsewhere a line stays a line. `columns` 0: no limit."""
+    room = max(columns - len(head), 20) if columns else len(text) + 1
+    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    return head + f"\n{' ' * len(head)}".join(lines)
 
 
 def show_refusal(out: Paper, refusal: Refusal) -> None:
