@@ -196,9 +196,10 @@ class Rehearsal:
                     task = call()
                 except Refusal as refused:
                     raise faults.fault_of(refused) from None
-            if effect and effect.how is How.TASK_FAILS:
+            # A guest's shutdown is no task, so none can fail or hang.
+            if task and effect and effect.how is How.TASK_FAILS:
                 estate.work.doom(task.moid, faults.refusal_by_name(effect.what))
-            if effect and effect.how is How.TASK_HANGS:
+            if task and effect and effect.how is How.TASK_HANGS:
                 estate.work.doom(task.moid, HANGS)
             return Answer(task=task.moid if task else None)
 
