@@ -26,7 +26,14 @@ from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Attach, Cordon, Label, missing_signs
-from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
+from vgpuctl.planning.wishes import (
+    Provisioning,
+    former_wish,
+    label_wish,
+    provision_wish,
+    switch_wish,
+    with_devices_back,
+)
 
 SLEPT = Record(wish="night", state=ASLEEP, since="", cordoned=True, lease="L1", heartbeat="H1")
 
@@ -200,3 +207,25 @@ def test_workers_that_swap_cards_go_together_or_not_at_all() -> None:
     assert "--max-unavailable 4" in refusal.hint
     assert refusals(some, enough) == ()
     assert restarts(some, 4)[0] == list(WAVE[:4])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "given"),
+    [
+        # Everybody is off and one is changed already: a card has one size, so all are as before.
+        ({"on": False, "vgpus": (HALF,)}, {"on": False}, {"one": (QUARTER,)}),
+        # One runs with its new vGPU, and with it the card has the new size: the other must have it too.
+        ({"vgpus": (HALF,)}, {"on": False}, {"other": (HALF,)}),
+        # They fit as they are.
+        ({"on": False, "vgpus": (HALF,)}, {"on": False, "vgpus": (HALF,)}, {}),
+    ],
+)
+def test_on_the_way_back_those_who_are_off_carry_what_lets_them_come_back(
+    one: dict[str, object], other: dict[str, object], given: dict[str, tuple[str, ...]]
+) -> None:
+    profile = "v100-8q-8GB"
+    before = fleet(worker("one", profile=profile), worker("other", profile=profile))
+    former = former_wish(provision_wish(before, CATALOGUE, Provisioning(max_unavailable=2)))
+    now = fleet(worker("one", profile=profile, **one), worker("other", profile=profile, **other))
+    wishes = with_devices_back(now, former).workers
+    assert {name: mine.vgpus for name, mine in wishes.items() if mine.vgpus is not None} == given

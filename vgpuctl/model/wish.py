@@ -13,7 +13,7 @@ from vgpuctl.model.timetable import DrainOptions
 class WorkerWish:
     """For one worker; None leaves a thing as it is. Its devices may be changed with `change`, else must be right.
 
-    `before`: what it carried when the wish was made.
+    `before`: what it carried when the wish was made; `after`, on the way back: what it was to carry.
     """
 
     vgpus: tuple[str, ...] | None = None
@@ -21,6 +21,7 @@ class WorkerWish:
     awake: bool | None = None
     label: bool = False
     before: tuple[str, ...] | None = None
+    after: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,9 @@ def former_wish(wish: Wish) -> Wish:
     """What going back means: awake who was awake, the others asleep, no device changed."""
     workers = {
         name: WorkerWish(
-            awake=True if name in wish.awake_before else (False if mine.awake is not None else None), before=mine.before
+            awake=True if name in wish.awake_before else (False if mine.awake is not None else None),
+            before=mine.before,
+            after=mine.vgpus if mine.change else None,
         )
         for name, mine in wish.workers.items()
     }
@@ -78,18 +80,32 @@ def former_wish(wish: Wish) -> Wish:
 
 
 def with_devices_back(fleet: Fleet, former: Wish) -> Wish:
-    """Where those who shall wake have no room on their host as they are now, each gets what it carried before."""
+    """Where those who shall wake have no room on their host as they are now, those who are off get what they carried
+    before; or, where neighbours run with their new vGPUs already and the card has that size, the new ones too."""
     given: dict[str, WorkerWish] = {}
     for host in {fleet.workers[name].host for name in former.workers if name in fleet.workers} & fleet.hosts.keys():
         workers = [worker for worker in fleet.on_host(host) if worker.name in former.workers]
-        changed = {w.name: mine for w in workers if _carries_other(w, mine := former.workers[w.name])}
-        if changed and any(against_room(fleet, former, fleet.hosts[host], workers)):
-            given |= {name: replace(mine, vgpus=mine.before, change=True) for name, mine in changed.items()}
+        as_they_are: dict[str, WorkerWish] = {}
+        ways = (as_they_are, _carrying(workers, former, "before"), _carrying(workers, former, "after"))
+        good = (way for way in ways if not _crowded(fleet, former, host, workers, way))
+        given |= next(good, ways[1])
     return replace(former, workers={**former.workers, **given}) if given else former
 
 
-def _carries_other(worker: Worker, mine: WorkerWish) -> bool:
-    return not worker.on and mine.before is not None and sorted(worker.vgpus) != sorted(mine.before)
+def _carrying(workers: list[Worker], former: Wish, which: str) -> dict[str, WorkerWish]:
+    """Those who are off and carry something else, with these vGPUs."""
+    found: dict[str, WorkerWish] = {}
+    for worker in workers:
+        mine = former.workers[worker.name]
+        vgpus = getattr(mine, which)
+        if not worker.on and vgpus is not None and sorted(worker.vgpus) != sorted(vgpus):
+            found[worker.name] = replace(mine, vgpus=vgpus, change=True)
+    return found
+
+
+def _crowded(fleet: Fleet, former: Wish, host: str, workers: list[Worker], way: dict[str, WorkerWish]) -> bool:
+    wish = replace(former, workers={**former.workers, **way})
+    return any(against_room(fleet, wish, fleet.hosts[host], workers))
 
 
 def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
