@@ -29,7 +29,7 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show where an error 
 WorkersArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[WORKER]...", help="Names, ranges such as worker-[1-4], or globs; default: all.", show_default=False
+        metavar="WORKER", help="Names, ranges such as worker-[1-4], or globs; default: all.", show_default=False
     ),
 ]
 DrainTimeoutOption = Annotated[str, typer.Option(metavar="DURATION", help="How long a drain may take.")]
