@@ -28,19 +28,15 @@ def names(patterns: list[str] | None) -> Names | None:
 
 
 def known_workers(fleet: Fleet, wanted: Names | None) -> None:
-    """Every name that is written out must be a worker, and every glob must mean somebody."""
-    from vgpuctl.model.nearest import nearest  # noqa: PLC0415
+    """As for status; but what has no VM can only be looked at."""
+    from vgpuctl.planning.selection import Selection  # noqa: PLC0415
 
     if wanted is None:
         return
+    Selection(wanted).check(fleet)
     for name in wanted.plain:
         if name in fleet.missing:
             raise UsageError(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
-        if name not in fleet.workers:
-            raise UsageError(
-                f"There is no worker {name}{nearest(name, fleet.workers) or '.'}",
-                hint="Workers are the VMs that profiles.yaml names. See: vgpuctl status",
-            )
     if not wanted.of(fleet.workers):
         raise UsageError(f"No worker is called {' or '.join(wanted.patterns)}.", hint="See: vgpuctl status")
 

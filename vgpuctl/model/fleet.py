@@ -310,14 +310,6 @@ class Fleet:
     def strangers_on(self, host: str) -> tuple[Stranger, ...]:
         return self._strangers_by_host.get(host, ())
 
-    def only_on(self, host: str) -> Fleet:
-        """The same picture of one host alone."""
-        return replace(
-            self,
-            hosts={host: self.hosts[host]} if host in self.hosts else {},
-            workers={worker.name: worker for worker in self.on_host(host)},
-        )
-
     def vgpus_of(self, vm: str) -> tuple[str, ...]:
         """What a VM on a card carries, whether it is ours or a stranger."""
         if vm in self.workers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -16,8 +17,8 @@ from vgpuctl.planning.situation import Situation
 class View(AbstractContextManager["View"]):
     """Closed when the watching ends."""
 
-    def show(self, situation: Situation) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def show(self, situation: Situation) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
         return None

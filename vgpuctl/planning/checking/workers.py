@@ -9,6 +9,7 @@ from vgpuctl.model.fleet import Worker
 from vgpuctl.planning.checking.finding import Compared, Finding, Severity, place
 from vgpuctl.planning.mmio import mmio_needed
 from vgpuctl.planning.steps import equipped
+from vgpuctl.planning.steps.devices import addressable
 
 PROVISION = "Run: vgpuctl provision"
 
@@ -87,7 +88,7 @@ def _settings(compared: Compared, worker: Worker) -> Iterator[Finding]:
             what=f"boots by BIOS; the card of {wanted[0]} needs EFI",
             hint="Build the VM anew with EFI firmware: changing that of an installed guest breaks it.",
         )
-    if carries and not (worker.mmio.use_64bit and worker.mmio.size_gib >= needed):
+    if carries and not addressable(worker.mmio, wanted):
         yield _found(
             Severity.WARNING,
             worker,

@@ -26,12 +26,12 @@ class Attach(Rung):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
-        wider = 0 if _addressable(worker.mmio, self.vgpus) else mmio_needed(self.vgpus)
+        wider = 0 if addressable(worker.mmio, self.vgpus) else mmio_needed(self.vgpus)
         return (AttachVgpus(worker=worker.name, vm=worker.vm, vgpus=self.vgpus, mmio_gib=wider),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         known = fleet.worker(self.worker).mmio
-        if known is not None and not _addressable(known, self.vgpus):
+        if known is not None and not addressable(known, self.vgpus):
             known = Mmio(efi=known.efi, use_64bit=True, size_gib=mmio_needed(self.vgpus))
         return fleet.with_worker(self.worker, vgpus=self.vgpus, memory_locked=True, mmio=known)
 
@@ -40,10 +40,10 @@ def equipped(worker: Worker, vgpus: tuple[str, ...]) -> bool:
     """Does the VM carry exactly these vGPUs, with all that they need of it?"""
     if sorted(worker.vgpus) != sorted(vgpus):
         return False
-    return not vgpus or (worker.memory_locked and _addressable(worker.mmio, vgpus))
+    return not vgpus or (worker.memory_locked and addressable(worker.mmio, vgpus))
 
 
-def _addressable(mmio: Mmio | None, vgpus: tuple[str, ...]) -> bool:
+def addressable(mmio: Mmio | None, vgpus: tuple[str, ...]) -> bool:
     """Are its address settings wide enough? Where nobody asked for them, they are taken to be."""
     needed = mmio_needed(vgpus)
     return mmio is None or not needed or (mmio.use_64bit and mmio.size_gib >= needed)
