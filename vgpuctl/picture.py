@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from vgpuctl.kube.views import Renewal, SeenNode
-from vgpuctl.model.fleet import Budget, Fleet, Host, Node, Pod, Power, Stranger, Task, Worker
+from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import NodeIndex, VmIdentity, match
+from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import FACTS
 from vgpuctl.vsphere.views import Outline, Vm

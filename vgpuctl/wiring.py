@@ -16,7 +16,8 @@ from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.quotas import Quotas
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.drs import Drs
-from vgpuctl.model.fleet import Fleet, Quota
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter

@@ -16,7 +16,8 @@ from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, tim
 from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Goal, decide
-from vgpuctl.model.fleet import Fleet, Host, Power, Stranger
+from vgpuctl.model.fleet import Fleet, Power, Stranger
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by, overfull

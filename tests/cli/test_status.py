@@ -20,9 +20,12 @@ from vgpuctl.cli.estate.tables import fitted, screen
 from vgpuctl.cli.estate.views import View
 from vgpuctl.cli.estate.watching import watch
 from vgpuctl.kube import views as kube_views
-from vgpuctl.model.fleet import Demand, Fleet, Host, Pod, Power, Quota, Selector, Stranger, Task
+from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.names import Names
+from vgpuctl.model.pods import Demand, Pod, Quota
 from vgpuctl.model.record import ASLEEP, HOST, LEAVING, Record
+from vgpuctl.model.selectors import Selector
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.situation import Situation, situate

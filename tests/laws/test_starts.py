@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.support.adversary import HOST, Adversary, forgetful
 from tests.support.fleets import PROFILES, worker
 from tests.support.racks import EXACT, PLACED, Chips, cards_of, few_types, racks, vms
-from vgpuctl.model.fleet import Fleet, Host, Power, Stranger, Worker
+from vgpuctl.model.fleet import Fleet, Power, Stranger, Worker
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.operations import look_ahead

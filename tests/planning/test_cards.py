@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.fleets import QUARTER, WHOLE
 from tests.support.reckoning import types_of
-from vgpuctl.model.fleet import Card, CardMode
+from vgpuctl.model.hosts import Card, CardMode
 from vgpuctl.planning.cards import Load, assumption, kind_of, slice_of
 from vgpuctl.sim.card_models import MODELS
 from vgpuctl.sim.card_models import CardMode as SimulatedMode

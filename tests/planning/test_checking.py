@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.fleets import HALF, PROFILES, QUARTER, WHOLE, card, fleet, timetable, worker
 from vgpuctl.model.drs import Drs
-from vgpuctl.model.fleet import CardMode, Fleet, Mmio, Stranger
+from vgpuctl.model.fleet import Fleet, Mmio, Stranger
+from vgpuctl.model.hosts import CardMode
 from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
 from vgpuctl.planning.checking import Compared, Finding, Severity, check

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod
 from vgpuctl.kube.views import Renewal, SeenNode
-from vgpuctl.model.fleet import Budget, Host, Node, Pod, Power, Task
+from vgpuctl.model.fleet import Node, Power, Task
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.names import Names
+from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.profiles import Catalogue, Choice
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere.views import Outline, Vm

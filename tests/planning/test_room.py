@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.fleets import HALF, PROFILES, QUARTER, WHOLE, card, fleet, worker
-from vgpuctl.model.fleet import Card, CardMode, Fleet, Host, Policy, Stranger
+from vgpuctl.model.fleet import Fleet, Stranger
+from vgpuctl.model.hosts import Card, CardMode, Host, Policy
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import PowerOnVm
 from vgpuctl.model.wish import Wish, WorkerWish

@@ -6,10 +6,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vgpuctl.model.fleet import Budget, Card, Fleet, Host, Node, Pod, Power, Selector, Worker
+from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.names import Names
+from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, LEAVING, VGPU, Record
+from vgpuctl.model.selectors import Selector
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.wishes import switch_wish

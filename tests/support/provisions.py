@@ -8,7 +8,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tests.support.fleets import HALF, MOST, PROFILES, QUARTER, card, fleet, node, pod, worker
-from vgpuctl.model.fleet import Card, Fleet, Host, Power, Worker
+from vgpuctl.model.fleet import Fleet, Power, Worker
+from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.plan import Step
 from vgpuctl.model.profiles import NONE, Catalogue, Profile
 from vgpuctl.model.record import ASLEEP, Record

@@ -14,7 +14,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from tests.support.reckoning import Chip, Sitting, types_of
-from vgpuctl.model.fleet import Card, CardMode
+from vgpuctl.model.hosts import Card, CardMode
 
 Chips = tuple[Chip, ...]
 Vms = tuple[tuple[str, ...], ...]

@@ -24,8 +24,10 @@ from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model import plan
 from vgpuctl.model.errors import PassingError, VgpuctlError
-from vgpuctl.model.fleet import Budget, Fleet, Host, Pod, Task
+from vgpuctl.model.fleet import Fleet, Task
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.names import Names
+from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
 from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.model.wish import Wish

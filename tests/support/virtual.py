@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Decision, Goal, decide
-from vgpuctl.model.fleet import Fleet, Pod, Power, Task
+from vgpuctl.model.fleet import Fleet, Power, Task
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import read_record
 from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.planning.laws import broken_by

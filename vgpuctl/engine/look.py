@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from vgpuctl.engine.memory import Attempt, Memory
-from vgpuctl.model.fleet import Budget, Fleet, Task, Worker
+from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
+from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import LEAVING
 from vgpuctl.model.requests import Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish

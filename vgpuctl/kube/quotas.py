@@ -8,7 +8,7 @@ from vgpuctl.kube import views
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.stream import Kind, Shelf
 from vgpuctl.model.errors import VgpuctlError
-from vgpuctl.model.fleet import Quota
+from vgpuctl.model.pods import Quota
 
 KIND = Kind("/api/v1/resourcequotas", views.quota)
 

@@ -11,7 +11,7 @@ from vgpuctl.kube import views
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.errors import PassingError, VgpuctlError
-from vgpuctl.model.fleet import Budget, Pod
+from vgpuctl.model.pods import Budget, Pod
 
 WATCH_S = 240
 AGAIN_AFTER_S = 1.0

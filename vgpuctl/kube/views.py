@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vgpuctl.model.fleet import GPU_RESOURCE, Budget, Demand, Node, Pod, Quota, Selector
+from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
+from vgpuctl.model.pods import GPU_RESOURCE, Budget, Demand, Pod, Quota
 from vgpuctl.model.record import read_record
+from vgpuctl.model.selectors import Selector
 
 Object = Mapping[str, Any]
 

@@ -8,9 +8,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from vgpuctl.model.hosts import Host
+from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.record import Record
-
-GPU_RESOURCE = "nvidia.com/gpu"
 
 
 class Power(StrEnum):
@@ -31,154 +31,6 @@ class Task:
     fault: str | None = None
     message: str = ""
     passing: bool = False
-
-
-class CardMode(StrEnum):
-    """How a card is divided, in vSphere's own words."""
-
-    SAME_SIZE = "sameSize"
-    MIXED_SIZE = "mixedSize"
-    MIG = "multiInstanceGpu"
-
-
-class Policy(StrEnum):
-    """Which card vCenter takes where several have room, in vSphere's own words."""
-
-    PERFORMANCE = "performance"
-    CONSOLIDATION = "consolidation"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """One physical GPU. `holds` is what the host says; it may lag behind the power states."""
-
-    pci_id: str
-    model: str
-    frame_mib: int
-    holds: tuple[str, ...] = ()
-    shared: bool = True
-    mode: CardMode = CardMode.SAME_SIZE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """`unshared`: cards that are no good for vGPUs as they are set. `memory_mib` 0: not known.
-
-    `not_suspendable`: the vGPU types with which no VM of this host can be suspended.
-    """
-
-    name: str
-    cards: tuple[Card, ...] = ()
-    unshared: tuple[Card, ...] = ()
-    offers: tuple[str, ...] = ()
-    not_suspendable: frozenset[str] = frozenset()
-    policy: Policy = Policy.PERFORMANCE
-    cluster: str = ""
-    memory_mib: int = 0
-    maintenance: bool = False
-    connected: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """What a pod that has no node asks of one, and why the scheduler has found none, in its own words.
-
-    `affinity`: one of these terms must hold; none at all asks nothing.
-    """
-
-    gpus: int = 0
-    affinity: tuple[Selector, ...] = ()
-    unplaced: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
-    """`demand`: None once it has a node."""
-
-    namespace: str
-    name: str
-    uid: str
-    node: str | None = None
-    phase: str = "Running"
-    ready: bool = True
-    terminating: bool = False
-    owner: str | None = None
-    mirror: bool = False
-    empty_dir: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict)
-    selector: Mapping[str, str] = field(default_factory=dict)
-    demand: Demand | None = None
-
-    def __str__(self) -> str:
-        return self.name if self.namespace == "default" else f"{self.namespace}/{self.name}"
-
-    @property
-    def finished(self) -> bool:
-        return self.phase in {"Succeeded", "Failed"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """A PodDisruptionBudget: how many of the pods it covers may go now."""
-
-    namespace: str
-    name: str
-    allowed: int
-    covers: Selector
-    version: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
-    """A ResourceQuota as far as it counts GPUs: how many of its namespace's pods may ask for, and do."""
-
-    namespace: str
-    name: str
-    used: int
-    hard: int
-
-
-@dataclass(frozen=True, slots=True)
-class Selector:
-    """A Kubernetes label selector, read once."""
-
-    labels: Mapping[str, str] = field(default_factory=dict)
-    expressions: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-
-    @classmethod
-    def of(cls, raw: Mapping[str, Any] | None) -> Selector:
-        raw = raw or {}
-        expressions = (
-            (e["key"], e["operator"], tuple(e.get("values") or ())) for e in raw.get("matchExpressions") or ()
-        )
-        return cls(raw.get("matchLabels") or {}, tuple(expressions))
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        if any(labels.get(key) != value for key, value in self.labels.items()):
-            return False
-        return all(_holds(labels.get(key), operator, values) for key, operator, values in self.expressions)
-
-
-def _holds(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
-    match operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "Gt" | "Lt":
-            return _compared(value, operator, values[0])
-        case _:
-            return value is None
-
-
-def _compared(value: str | None, operator: str, bound: str) -> bool:
-    """What is no number is neither more nor less."""
-    try:
-        return int(value or "") > int(bound) if operator == "Gt" else int(value or "") < int(bound)
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vgpuctl.model.fleet import Pod
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import STATE_LABEL, Record, record_annotations
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.fleet import Selector
 
 Requirement = tuple[str, str, tuple[str, ...]]
 
@@ -17,6 +18,49 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SEPARATORS = (*_SIGNS, "!", "(", ")", ",", "")
 LONGEST_NAME, LONGEST_DOMAIN = 63, 253
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A Kubernetes label selector, read once."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    expressions: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, raw: Mapping[str, Any] | None) -> Selector:
+        raw = raw or {}
+        expressions = (
+            (e["key"], e["operator"], tuple(e.get("values") or ())) for e in raw.get("matchExpressions") or ()
+        )
+        return cls(raw.get("matchLabels") or {}, tuple(expressions))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        if any(labels.get(key) != value for key, value in self.labels.items()):
+            return False
+        return all(_holds(labels.get(key), operator, values) for key, operator, values in self.expressions)
+
+
+def _holds(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
+    match operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "Gt" | "Lt":
+            return _compared(value, operator, values[0])
+        case _:
+            return value is None
+
+
+def _compared(value: str | None, operator: str, bound: str) -> bool:
+    """What is no number is neither more nor less."""
+    try:
+        return int(value or "") > int(bound) if operator == "Gt" else int(value or "") < int(bound)
+    except ValueError:
+        return False
 
 
 def parse_selector(text: str) -> Selector:

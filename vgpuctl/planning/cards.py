@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from vgpuctl.model.fleet import Card, CardMode
+from vgpuctl.model.hosts import Card, CardMode
 from vgpuctl.planning.boards import BY_NAME, BY_STEM, MIXED_PLACES, Board, VgpuType, board_of_card, type_of
 
 #: No table of NVIDIA's goes beyond this count on one card (taken as a limit: inferred).

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vgpuctl.model.fleet import Node, Pod, Worker
+from vgpuctl.model.fleet import Node, Worker
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.timetable import DrainOptions
 
 

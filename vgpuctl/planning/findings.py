@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from vgpuctl.model.fleet import Fleet, Host, Node, Power, Worker
+from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing

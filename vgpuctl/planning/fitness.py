@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vgpuctl.model.fleet import Host, Worker
+from vgpuctl.model.fleet import Worker
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.planning.mmio import mmio_needed
 from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend

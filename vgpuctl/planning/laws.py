@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vgpuctl.model.fleet import Fleet, Host
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.requests import (
     AttachVgpus,
     Evict,

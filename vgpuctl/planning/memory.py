@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from vgpuctl.model.fleet import Fleet, Host, Worker
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.hosts import Host
 
 
 @dataclass(frozen=True, slots=True)

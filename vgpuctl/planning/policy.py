@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import permutations
 
-from vgpuctl.model.fleet import Host, Policy
+from vgpuctl.model.hosts import Host, Policy
 from vgpuctl.planning.cards import Load, kind_of
 from vgpuctl.planning.placement import Vgpus, may_choose
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from vgpuctl.model.fleet import CardMode, Fleet, Host, Worker
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.hosts import CardMode, Host
 from vgpuctl.model.plan import Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards import Load, kind_of

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from vgpuctl.model.fleet import Fleet, Host
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.hosts import Host
 from vgpuctl.planning.cards import Load, kind_of
 from vgpuctl.planning.placement import Loads, Vgpus, alike, may_choose
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from vgpuctl.model.fleet import Card, Fleet, Host, Quota, Worker
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.names import natural
+from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue, frame_gib
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.planning.findings import Finding, of_host, of_missing, of_worker

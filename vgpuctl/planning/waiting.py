@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vgpuctl.model.fleet import Fleet, Pod, Selector
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.selectors import Selector
 from vgpuctl.planning.standing import Standing, Waking
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vgpuctl.model.fleet import Host, Task
+from vgpuctl.model.fleet import Task
+from vgpuctl.model.hosts import Host
 from vgpuctl.vsphere import views
 from vgpuctl.vsphere.views import Outline, Vm, moid_of
 

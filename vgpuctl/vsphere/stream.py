@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from vgpuctl.model.errors import VgpuctlError
-from vgpuctl.model.fleet import Host, Task
+from vgpuctl.model.fleet import Task
+from vgpuctl.model.hosts import Host
 from vgpuctl.vsphere import asking
 from vgpuctl.vsphere.asking import Depth
 from vgpuctl.vsphere.faults import translated

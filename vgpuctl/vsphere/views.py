@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vgpuctl.model.fleet import Card, CardMode, Host, Mmio, Policy, Power, Task
+from vgpuctl.model.fleet import Mmio, Power, Task
+from vgpuctl.model.hosts import Card, CardMode, Host, Policy
 from vgpuctl.vsphere.faults import explain
 
 SHARED = "sharedDirect"

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from vgpuctl.cli.estate.remarks import node_word
-from vgpuctl.model.fleet import Card, Host, Node, Quota
+from vgpuctl.model.fleet import Node
+from vgpuctl.model.hosts import Card, Host
+from vgpuctl.model.pods import Quota
 from vgpuctl.planning.drain import leaving_pods
 from vgpuctl.planning.findings import Finding
 from vgpuctl.planning.situation import Judged, Situation

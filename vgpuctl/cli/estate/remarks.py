@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from vgpuctl.cli.words import count, moment, seconds
-from vgpuctl.model.fleet import Host, Node, Worker
+from vgpuctl.model.fleet import Node, Worker
+from vgpuctl.model.hosts import Host
 from vgpuctl.planning.findings import POWER_WORDS, cordoned_by, cordoned_since
 from vgpuctl.planning.situation import Judged, Situation
 from vgpuctl.planning.standing import Standing, Waking

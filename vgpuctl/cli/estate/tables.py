@@ -12,7 +12,7 @@ from vgpuctl.cli.estate.remarks import headline, host_remarks, node_word, note, 
 from vgpuctl.cli.estate.tail import out_of_step, quota_lines, waiting_lines
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import some
-from vgpuctl.model.fleet import Card, Host
+from vgpuctl.model.hosts import Card, Host
 from vgpuctl.planning.drain import leaving_pods
 from vgpuctl.planning.situation import Judged, Situation
 

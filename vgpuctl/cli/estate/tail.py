@@ -10,7 +10,7 @@ from vgpuctl.cli.estate.layout import paragraph, said
 from vgpuctl.cli.estate.remarks import outlook
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import count, moment, some
-from vgpuctl.model.fleet import Pod
+from vgpuctl.model.pods import Pod
 from vgpuctl.planning.findings import Finding
 from vgpuctl.planning.situation import Situation
 

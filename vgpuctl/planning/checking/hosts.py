@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vgpuctl.model.fleet import Host
+from vgpuctl.model.hosts import Host
 from vgpuctl.planning.checking.finding import Compared, Finding, Severity
 
 

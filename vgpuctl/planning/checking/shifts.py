@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from vgpuctl.model.fleet import CardMode, Fleet, Host, Power, Worker
+from vgpuctl.model.fleet import Fleet, Power, Worker
+from vgpuctl.model.hosts import CardMode, Host
 from vgpuctl.model.plan import Refusal
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.wish import Wish

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vgpuctl.model.fleet import Card, Host, Worker
+from vgpuctl.model.fleet import Worker
+from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.nearest import nearest
 from vgpuctl.planning.cards import Load, assumption, kind_of
 from vgpuctl.planning.checking.finding import Compared, Finding, Severity, place

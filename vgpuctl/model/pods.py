@@ -1,0 +1,69 @@
+"""Pods, the budgets over them and the quotas that they are counted in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vgpuctl.model.selectors import Selector
+
+GPU_RESOURCE = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a pod that has no node asks of one, and why the scheduler has found none, in its own words.
+
+    `affinity`: one of these terms must hold; none at all asks nothing.
+    """
+
+    gpus: int = 0
+    affinity: tuple[Selector, ...] = ()
+    unplaced: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """`demand`: None once it has a node."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str | None = None
+    phase: str = "Running"
+    ready: bool = True
+    terminating: bool = False
+    owner: str | None = None
+    mirror: bool = False
+    empty_dir: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    selector: Mapping[str, str] = field(default_factory=dict)
+    demand: Demand | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.namespace == "default" else f"{self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        return self.phase in {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A PodDisruptionBudget: how many of the pods it covers may go now."""
+
+    namespace: str
+    name: str
+    allowed: int
+    covers: Selector
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """A ResourceQuota as far as it counts GPUs: how many of its namespace's pods may ask for, and do."""
+
+    namespace: str
+    name: str
+    used: int
+    hard: int
