@@ -41,6 +41,8 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
     kept = wish.only(name for name in wish.workers if name in fleet.workers and fleet.workers[name].host not in against)
     todo = plan(fleet, kept)
     refused = tuple(refusal for refusal in found if _work_on(fleet, wish, refusal.host))
+    if refused and wish.conduct.all_or_nothing:
+        kept, todo = wish.only(()), Plan()
     return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused)
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.actions import confirm, evict, patch_node
+from vgpuctl.kube.actions import confirm, delete, evict, patch_node
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.quotas import Quotas
@@ -19,7 +19,7 @@ from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere import clusters
@@ -109,6 +109,8 @@ class Connection:
                 return patch_node(self._client, request)
             case Evict():
                 return evict(self._client, request)
+            case DeletePod():
+                return delete(self._client, request)
             case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 confirm(self._client, first)
         return vsphere_actions.send(self._session, request)

@@ -8,6 +8,7 @@ from typing import Any
 
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import count, seconds
+from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
@@ -63,9 +64,9 @@ def show_refusal(out: Paper, refusal: Refusal) -> None:
 def _headline(prospect: Prospect) -> str:
     steps, wish = prospect.plan, prospect.wish
     changed = {step.worker for step in steps if isinstance(step, Attach)}
-    stopped = {step.worker for step in steps if isinstance(step, ShutDown)}
-    sleepers = {step.worker for step in steps if isinstance(step, Suspend)}
-    woken = {step.worker for step in steps if isinstance(step, PowerOn)} - stopped
+    out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
+    started = {step.worker for step in steps if isinstance(step, PowerOn)}
+    stopped, sleepers, woken = out & started, out - started, started - out
     pods = sum(len(pods_to_move(prospect.fleet.worker(step.worker))) for step in steps if isinstance(step, Drain))
     labelled = {step.worker for step in steps if isinstance(step, Label)}
     parts = [
@@ -97,7 +98,8 @@ def _words(prospect: Prospect, step: Step) -> str:
         case Drain():
             pods = pods_to_move(prospect.fleet.worker(step.worker))
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
-            return f"drain {count(len(pods), 'pod')} ({names})"
+            forced = f", by force after {seconds(step.options.timeout_s)}" if step.on_stuck is OnStuck.FORCE else ""
+            return f"drain {count(len(pods), 'pod')} ({names}){forced}"
         case Attach():
             return f"{step.describe()} ({why(prospect, step)})"
         case Uncordon(labels=labels):

@@ -10,7 +10,7 @@ from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import LEAVING
-from vgpuctl.model.requests import Evict, PowerOffVm, Request
+from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import asks_budgets
 from vgpuctl.planning.laws import broken_by
@@ -169,6 +169,8 @@ def _part(request: Request) -> str:
     match request:
         case Evict(pod=pod):
             return pod.uid
+        case DeletePod(pod=pod):
+            return f"delete {pod.uid}"
         case PowerOffVm():
             return "power-off"
     return ""

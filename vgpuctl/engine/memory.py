@@ -28,6 +28,7 @@ class Memory:
     going_back: Mapping[str, str] = field(default_factory=dict)
     gave_up: Mapping[str, str] = field(default_factory=dict)
     held_back: Mapping[str, str] = field(default_factory=dict)
+    booting: frozenset[str] = frozenset()
     stopping: bool = False
 
     def answered(self, key: str, now: float, **outcome: object) -> Memory:
@@ -43,6 +44,11 @@ class Memory:
     def turn_back(self, host: str, why: str, workers: Iterable[str]) -> Memory:
         """From here on this host's wish is the former one; what was tried for the old wish is forgotten."""
         return replace(self._forget(workers), going_back={**self.going_back, host: why})
+
+    def boot(self, workers: Iterable[str]) -> Memory:
+        """These could not be resumed; what was tried for that is forgotten."""
+        names = frozenset(workers)
+        return replace(self._forget(names), booting=self.booting | names)
 
     def give_up(self, host: str, why: str) -> Memory:
         return replace(self, gave_up={**self.gave_up, host: why})

@@ -48,6 +48,9 @@ class Client:
     def patch(self, path: str, body: Object) -> Object:
         return self._json("PATCH", path, body=body, content_type=MERGE_PATCH)
 
+    def delete(self, path: str, body: Object) -> Object:
+        return self._json("DELETE", path, body=body)
+
     def watch(self, path: str, version: str, wait_s: int) -> Any:
         """An open stream of change events; the caller reads its lines and closes it."""
         query = {

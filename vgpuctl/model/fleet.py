@@ -23,7 +23,8 @@ class Power(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A vCenter task on one VM, running or lately ended."""
+    """A vCenter task on one VM, running or lately ended. `passing`: it may be tried again; `own`: it failed for what
+    the VM itself is, as far as anybody can say."""
 
     key: str
     kind: str
@@ -31,6 +32,7 @@ class Task:
     fault: str | None = None
     message: str = ""
     passing: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,14 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod:
+    """Against its budgets, because a timetable says so; with the grace that it is given."""
+
+    pod: Pod
+    grace_period_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm:
     """Before a worker stops: list its node's pods once more and refuse if one is there that `expected` leaves out."""
 
@@ -83,4 +91,4 @@ class AttachVgpus:
     mmio_gib: int = 0
 
 
-Request = PatchNode | Evict | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus
+Request = PatchNode | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus

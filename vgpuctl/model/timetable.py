@@ -9,8 +9,11 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
+from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names
+from vgpuctl.model.profiles import Profile
+from vgpuctl.model.share import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +30,20 @@ class DrainOptions:
 class Shift:
     """A part of the day: who is awake in it. The timetable's other workers are asleep.
 
-    `where`: its place in the file.
+    `carrying`: which profile these workers carry in it, where that changes with the shift. `where`: its place in the
+    file.
     """
 
     name: str
     starts: tuple[str, ...]
     profiles: frozenset[str] = frozenset()
     workers: Names = field(default_factory=Names)
+    carrying: tuple[tuple[Names, Profile], ...] = ()
     where: str = field(default="", compare=False)
+
+    def profile_of(self, worker: str) -> Profile | None:
+        """What this worker carries in this shift; None where that is what profiles.yaml says."""
+        return next((profile for names, profile in self.carrying if worker in names), None)
 
     def names(self, worker: str, profile: str) -> bool:
         return profile in self.profiles or worker in self.workers
@@ -45,10 +54,15 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
+    """`max_unavailable`: how many of its workers may be out at once; None: all of them."""
+
     name: str
     timezone: str
     shifts: Mapping[str, Shift]
     drain: DrainOptions = field(default_factory=DrainOptions)
+    conduct: Conduct = field(default_factory=Conduct)
+    mode: Mode = Mode.SWAP
+    max_unavailable: Share | None = None
 
     def keeps(self, worker: str, profile: str) -> bool:
         """Is there a shift that this worker is awake in? Then this timetable decides about it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish, WorkerWish
@@ -13,6 +14,7 @@ from vgpuctl.planning.releases import releases
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
+    Discard,
     Drain,
     Label,
     MarkAsleep,
@@ -131,14 +133,17 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, _former(fleet, wish, worker))
-        yield Drain(name, wish.drain)
-        yield ShutDown(name, wish.power_off_after_s) if wrong else Suspend(name)
+        yield Drain(name, wish.drain, wish.conduct.on_stuck)
+        off = wrong or wish.conduct.asleep is Asleep.OFF
+        yield ShutDown(name, wish.conduct.power_off_after_s) if off else Suspend(name)
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:
         yield MarkAsleep(name, wish.name, _former(fleet, wish, worker))
     if mine.awake:
-        yield PowerOn(name, resume=worker.power is Power.SUSPENDED)
+        if mine.cold and worker.power is Power.SUSPENDED:
+            yield Discard(name)
+        yield PowerOn(name, resume=worker.power is Power.SUSPENDED and not mine.cold)
         yield WaitBack(name)
         yield Uncordon(name, _labels(fleet, wish, worker, mine))
     if mine.label:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.timetable import DrainOptions, Timetable
+from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.room import against_room
 from vgpuctl.planning.steps import equipped
@@ -18,12 +19,25 @@ BACK_FROM = "back from "
 
 def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str) -> Wish:
     """The shift's workers awake and labelled, the timetable's others asleep."""
-    workers = {}
-    for worker in timetable.workers(fleet):
-        awake = timetable.shifts[shift].wakes(worker)
-        workers[worker.name] = WorkerWish(vgpus=_profile_of(worker, catalogue), awake=awake, label=awake)
-    wish = Wish(name=shift, catalogue=catalogue, workers=workers, drain=timetable.drain)
+    mine = timetable.workers(fleet)
+    wish = Wish(
+        name=shift,
+        catalogue=catalogue,
+        workers={worker.name: _in_shift(worker, catalogue, timetable.shifts[shift]) for worker in mine},
+        drain=timetable.drain,
+        conduct=timetable.conduct,
+        mode=timetable.mode,
+        max_unavailable=timetable.max_unavailable.of(len(mine)) if timetable.max_unavailable else None,
+    )
     return replace(wish, awake_before=_awake_before(fleet, wish))
+
+
+def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift) -> WorkerWish:
+    """What the shift makes it carry, if it is one that says so; those that sleep carry what they carry."""
+    profile, awake = shift.profile_of(worker.name), shift.wakes(worker)
+    if profile is not None:
+        return WorkerWish(vgpus=profile.vgpus, change=True, awake=awake, label=awake, before=worker.vgpus)
+    return WorkerWish(vgpus=_profile_of(worker, catalogue), awake=awake, label=awake, before=worker.vgpus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +70,7 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
         awake_before=frozenset(name for name, mine in workers.items() if mine.awake),
         drain=how.drain,
         max_unavailable=how.max_unavailable,
-        power_off_after_s=how.power_off_after_s,
+        conduct=Conduct(power_off_after_s=how.power_off_after_s),
     )
 
 
@@ -67,16 +81,17 @@ def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wi
 
 
 def former_wish(wish: Wish) -> Wish:
-    """What going back means: awake who was awake, the others asleep, no device changed."""
-    workers = {
-        name: WorkerWish(
-            awake=True if name in wish.awake_before else (False if mine.awake is not None else None),
-            before=mine.before,
-            after=mine.vgpus if mine.change else None,
-        )
-        for name, mine in wish.workers.items()
-    }
+    """What going back means: awake who was awake, the others asleep, and no device changed but those that the shift
+    itself exchanges."""
+    workers = {name: _former(mine, wish, was_awake=name in wish.awake_before) for name, mine in wish.workers.items()}
     return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers)
+
+
+def _former(mine: WorkerWish, wish: Wish, *, was_awake: bool) -> WorkerWish:
+    awake = True if was_awake else (False if mine.awake is not None else None)
+    if wish.mode is Mode.REPLACE:
+        return WorkerWish(vgpus=mine.before, change=mine.before is not None, awake=awake)
+    return WorkerWish(awake=awake, before=mine.before, after=mine.vgpus if mine.change else None)
 
 
 def with_devices_back(fleet: Fleet, former: Wish) -> Wish:

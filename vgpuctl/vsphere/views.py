@@ -114,6 +114,7 @@ def task(properties: Properties) -> Task:
         fault=type(error).__name__.rsplit(".", 1)[-1] if error is not None else None,
         message=explanation.text if explanation else "",
         passing=explanation.passing if explanation else False,
+        own=explanation.own if explanation else False,
     )
 
 

@@ -3,11 +3,12 @@
 from vgpuctl.planning.steps.devices import Attach, equipped
 from vgpuctl.planning.steps.labels import Label, Uncordon
 from vgpuctl.planning.steps.leaving import Cordon, Drain, MarkAsleep, ShutDown, Suspend
-from vgpuctl.planning.steps.returning import PowerOn, WaitBack, missing_signs
+from vgpuctl.planning.steps.returning import Discard, PowerOn, WaitBack, missing_signs
 
 __all__ = [
     "Attach",
     "Cordon",
+    "Discard",
     "Drain",
     "Label",
     "MarkAsleep",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.record import ASLEEP, LEAVING, Record
-from vgpuctl.model.requests import Confirm, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.planning.drain import asks_budgets, must_leave, objection, pods_to_move
 from vgpuctl.planning.steps.rung import Rung, node_of
+
+#: How long pods that were deleted by force may take to go.
+FORCED_WITHIN_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,16 @@ class Drain(Rung):
     """Evict what must leave, as its budgets allow. Pods that appear late are seen the next time anybody looks."""
 
     options: DrainOptions = field(default_factory=DrainOptions)
+    on_stuck: OnStuck = OnStuck.BACK
     verb: ClassVar[str] = "drain"
 
     @property
     def deadline_s(self) -> float:  # type: ignore[override]
+        match self.on_stuck:
+            case OnStuck.WAIT:
+                return math.inf
+            case OnStuck.FORCE:
+                return self.options.timeout_s + FORCED_WITHIN_S
         return self.options.timeout_s
 
     def done_in(self, fleet: Fleet) -> bool:
@@ -59,6 +70,13 @@ class Drain(Rung):
         pods = pods_to_move(fleet.worker(self.worker))
         going = (pod for pod in pods if not pod.terminating and objection(pod, self.options) is None)
         return tuple(Evict(pod=pod, grace_period_s=self.options.grace_period_s) for pod in going)
+
+    def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
+        """By force, where the timetable says so: what budgets still hold is deleted, with its grace."""
+        if self.on_stuck is not OnStuck.FORCE or due_for_s < self.options.timeout_s:
+            return ()
+        evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
+        return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         node = node_of(fleet, self.worker)
