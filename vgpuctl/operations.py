@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.ports import HostReport, Report, World
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import Listener, Runner
-from vgpuctl.model.errors import ExitCode, RefusedError
+from vgpuctl.model.errors import ExitCode, RefusedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Refusal
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
+
+#: The ends after which a host is in one shift, and in no other.
+WHOLE = {"done", "went back", "not begun"}
 
 MakeWish = Callable[[Fleet], Wish]
 MakeFormer = Callable[[Wish], Wish]
@@ -70,17 +75,33 @@ class Operation:
         """Take the Lease, look again (somebody may have acted while we waited), and run."""
         self.world.lease.acquire(self.listener.say, lambda: self._stopped)
         try:
-            fleet = self.world.observer.fleet()
+            fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())
             prospect = look_ahead(fleet, make(fleet))
             if prospect.refusals and not prospect.plan:
                 raise refused(prospect)
+            self._depart(prospect)
             goal = Goal(wish=prospect.wish, former=former(prospect.wish) if former else None)
             self._runner = Runner(self.world, goal, self.listener)
             if self._stopped:
                 self._runner.interrupt()
-            return self._runner.run()
+            report = self._runner.run()
+            self._arrive(report, prospect)
+            return report
         finally:
             self.world.lease.release()
+
+    def _depart(self, prospect: Prospect) -> None:
+        """Before the first cordon: from where each host goes, in one write for all of them."""
+        leaving = to_record(prospect.fleet, prospect.wish, prospect.plan, self.world.clock.utc())
+        if leaving:
+            self.world.departures.write(leaving)
+
+    def _arrive(self, report: Report, prospect: Prospect) -> None:
+        """What stays written down of a host that is whole does no harm: the next departure writes over it."""
+        arrived = {host.host for host in report.hosts if host.end in WHOLE} & prospect.wish.departures.keys()
+        if arrived and prospect.plan:
+            with suppress(VgpuctlError):
+                self.world.departures.write(dict.fromkeys(arrived))
 
 
 def refused(prospect: Prospect) -> RefusedError:

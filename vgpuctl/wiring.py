@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -12,10 +13,13 @@ from vgpuctl.engine.ports import Answer, World
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, delete, evict, patch_node
 from vgpuctl.kube.client import Client
+from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.quotas import Quotas
 from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.drs import Drs
+from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue
@@ -57,6 +61,8 @@ class Connection:
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         self._kubernetes = KubernetesStream(self._client, self._changed)
+        self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
+        self._on_their_way: Mapping[str, Departure] = {}
         self._quotas = Quotas(self._client, self._changed)
         depth = replace(
             depth or Depth(),
@@ -75,6 +81,9 @@ class Connection:
                 kubernetes.result()
             self._vcenter.fill()
             kubernetes.result()
+            with suppress(VgpuctlError):
+                # Who may not read them can still look; before anything is written they are read again.
+                self._on_their_way = self._departures.read()
         return self
 
     def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
@@ -93,7 +102,7 @@ class Connection:
 
     def world(self) -> World:
         lease = ActingLease(self._client, self._settings.kubernetes.namespace, self._settings.lease_s)
-        return World(observer=self, sender=self, lease=lease, clock=SystemClock())
+        return World(observer=self, sender=self, lease=lease, clock=SystemClock(), departures=self._departures)
 
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(call)
@@ -119,7 +128,7 @@ class Connection:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
         if self._stale() and self._last is not None:
             return replace(self._last, stale=self._stale())
-        seen = self._painter.paint(self._vcenter, self._kubernetes)
+        seen = replace(self._painter.paint(self._vcenter, self._kubernetes), departures=self._on_their_way)
         stale = self._stale()
         if not stale:
             self._last = seen

@@ -27,7 +27,7 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.requests import PowerOnVm
 from vgpuctl.model.timetable import DrainOptions, Shift
 from vgpuctl.operations import look_ahead
-from vgpuctl.planning.wishes import former_wish, switch_wish
+from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
 
 DAY, NIGHT = {f"worker-{n}" for n in range(1, 5)}, {"worker-5"}
 
@@ -178,3 +178,13 @@ def test_where_it_is_all_or_nothing_one_host_that_fails_takes_all_back(all_or_no
     assert world.awake() == (day if all_or_nothing else NIGHT | {name for name in day if name.startswith("b-")})
     assert set(decision.memory.going_back) == ({"esx-1", "esx-2"} if all_or_nothing else {"esx-2"})
     assert world.broken == []
+
+
+def test_provision_leaves_what_the_shift_gave() -> None:
+    _, world = replacing()
+    world.run()
+    quarter, whole = CATALOGUE.profile("v100-4q-4GB"), CATALOGUE.profile("v100-16q-16GB")
+    how = Provisioning(exchanged=lambda name: (quarter, whole))
+    assert not look_ahead(world.fleet, provision_wish(world.fleet, CATALOGUE, how)).plan
+    without = look_ahead(world.fleet, provision_wish(world.fleet, CATALOGUE, Provisioning()))
+    assert {step.worker for step in without.plan} == {"worker-1"}

@@ -23,6 +23,7 @@ from vgpuctl.kube import views as kube_views
 from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model import plan
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet, Task
 from vgpuctl.model.hosts import Host
@@ -33,7 +34,9 @@ from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, Shu
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.picture import Painter
+from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.planner import plan as plan_of
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How
 from vgpuctl.sim.files import profiles_text, timetable_text
@@ -69,6 +72,7 @@ class Rehearsal:
     files: Files
     broken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
+    departures: dict[str, Departure | None] = field(default_factory=dict)
     watch: Callable[[Fleet], None] = lambda _: None
 
     @classmethod
@@ -84,8 +88,13 @@ class Rehearsal:
     def switch(self, shift: str, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
         """As `vgpuctl switch`; with `die_after` its process ends after so many writes, whatever was on its way."""
         timetable = self.files.timetable_of(shift, None)
-        wish = switch_wish(self.fleet(), self.files.catalogue, timetable, shift)
-        return self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+        fleet = self.fleet()
+        wish = switch_wish(fleet, self.files.catalogue, timetable, shift)
+        self.departures |= to_record(fleet, wish, plan_of(fleet, wish), "then")
+        decision = self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+        if decision.finished and not decision.memory.gave_up:
+            self.departures.clear()
+        return decision
 
     def provision(self, how: Provisioning, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
         """As `vgpuctl provision --yes`, with the profiles that the files want now; hosts that are refused are left."""
@@ -105,7 +114,8 @@ class Rehearsal:
         self._painter = Painter(self.files.catalogue)
 
     def fleet(self) -> Fleet:
-        return self._painter.paint(self._seen, self._seen)
+        there = {host: left for host, left in self.departures.items() if left is not None}
+        return replace(self._painter.paint(self._seen, self._seen), departures=there)
 
     def wait(self, seconds: float) -> None:
         self.world.clock.advance_to(self.world.clock.now_s + seconds)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Request
 
@@ -48,6 +49,15 @@ class Lease(Protocol):
     def release(self) -> None: ...
 
 
+class Departures(Protocol):
+    """Where it is recorded which hosts are on their way."""
+
+    def read(self) -> Mapping[str, Departure]: ...
+
+    def write(self, changed: Mapping[str, Departure | None]) -> None:
+        """None takes one off."""
+
+
 class Clock(Protocol):
     def monotonic(self) -> float: ...
     def utc(self) -> str: ...
@@ -61,6 +71,7 @@ class World:
     sender: Sender
     lease: Lease
     clock: Clock
+    departures: Departures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

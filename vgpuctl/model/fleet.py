@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.record import Record
@@ -115,6 +116,7 @@ class Fleet:
 
     `strangers`: VMs that no file names, on our cards or hosts. `missing`: workers that vCenter does not know.
     `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
+    `departures`: the hosts that are on their way between shifts, as far as that was recorded.
     `stale`: the streams that are not heard at this moment.
     """
 
@@ -125,6 +127,7 @@ class Fleet:
     strangers: Mapping[str, Stranger] = field(default_factory=dict)
     strays: Mapping[str, Worker] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    departures: Mapping[str, Departure] = field(default_factory=dict)
     stale: tuple[str, ...] = ()
 
     def worker(self, name: str) -> Worker:

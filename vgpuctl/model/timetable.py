@@ -51,6 +51,11 @@ class Shift:
     def wakes(self, worker: Worker) -> bool:
         return self.names(worker.name, worker.profile)
 
+    def as_wanted(self, worker: Worker) -> bool:
+        """Is it on or not as this shift wants it, and if on, with what this shift gives it?"""
+        profile = self.profile_of(worker.name) if worker.on else None
+        return worker.on is self.wakes(worker) and (profile is None or sorted(worker.vgpus) == sorted(profile.vgpus))
+
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
@@ -70,6 +75,11 @@ class Timetable:
 
     def workers(self, fleet: Fleet) -> list[Worker]:
         return [worker for worker in fleet.workers.values() if self.keeps(worker.name, worker.profile)]
+
+    def profiles_of(self, worker: str) -> tuple[Profile, ...]:
+        """What its shifts make it carry, where that changes with them."""
+        found = (shift.profile_of(worker) for shift in self.shifts.values())
+        return tuple(dict.fromkeys(profile for profile in found if profile is not None))
 
     def shift_at(self, now: datetime) -> tuple[Shift, datetime] | None:
         """The shift whose latest start is nearest before `now`, and that start."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from vgpuctl.model.conduct import Conduct, Mode
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import DrainOptions
 
@@ -31,6 +32,7 @@ class WorkerWish:
 class Wish:
     """`max_unavailable`: how many workers may be out at once; None: as many as there are.
 
+    `departures`: of each host, how it was when it was last whole.
     `prune`: take our labels off nodes that are no workers of ours any more.
     """
 
@@ -38,6 +40,7 @@ class Wish:
     catalogue: Catalogue
     workers: Mapping[str, WorkerWish]
     awake_before: frozenset[str] = frozenset()
+    departures: Mapping[str, Departure] = field(default_factory=dict)
     drain: DrainOptions = field(default_factory=DrainOptions)
     max_unavailable: int | None = None
     conduct: Conduct = field(default_factory=Conduct)

@@ -12,7 +12,8 @@ from vgpuctl.model.names import natural
 from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue, frame_gib
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.planning.findings import Finding, of_host, of_missing, of_worker
+from vgpuctl.planning.departures import on_their_way
+from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_worker
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.standing import Standing, Waking, standing
 from vgpuctl.planning.waiting import Waiting, waiting
@@ -72,6 +73,7 @@ def situate(
     fleet: Fleet, catalogue: Catalogue, timetables: Iterable[Timetable], selection: Selection, now: datetime
 ) -> Situation:
     """The whole fleet is judged, for only the whole tells which shift it is in; then the selected part is kept."""
+    timetables = tuple(timetables)
     standings = tuple(standing(fleet, timetable, now) for timetable in timetables)
     meant = selection.of(fleet)
     keeping = _keeping(standings)
@@ -82,6 +84,7 @@ def situate(
     findings = [
         *of_missing(missing),
         *(finding for host in hosts if host.name in ours for finding in of_host(host)),
+        *(of_departure(left) for left in on_their_way(fleet, timetables) if left.host in ours),
         *(
             finding
             for worker in chosen

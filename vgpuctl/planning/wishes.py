@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from vgpuctl.model.conduct import Conduct, Mode
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names
-from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.planning.departures import departures
 from vgpuctl.planning.room import against_room
 from vgpuctl.planning.steps import equipped
 
@@ -20,10 +23,12 @@ BACK_FROM = "back from "
 def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str) -> Wish:
     """The shift's workers awake and labelled, the timetable's others asleep."""
     mine = timetable.workers(fleet)
+    left = departures(fleet, timetable, shift)
     wish = Wish(
         name=shift,
         catalogue=catalogue,
-        workers={worker.name: _in_shift(worker, catalogue, timetable.shifts[shift]) for worker in mine},
+        workers={w.name: _in_shift(w, catalogue, timetable.shifts[shift], left[w.host]) for w in mine},
+        departures=left,
         drain=timetable.drain,
         conduct=timetable.conduct,
         mode=timetable.mode,
@@ -32,30 +37,33 @@ def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift:
     return replace(wish, awake_before=_awake_before(fleet, wish))
 
 
-def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift) -> WorkerWish:
+def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift, left: Departure) -> WorkerWish:
     """What the shift makes it carry, if it is one that says so; those that sleep carry what they carry."""
     profile, awake = shift.profile_of(worker.name), shift.wakes(worker)
+    before = left.carried.get(worker.name, worker.vgpus)
     if profile is not None:
-        return WorkerWish(vgpus=profile.vgpus, change=True, awake=awake, label=awake, before=worker.vgpus)
-    return WorkerWish(vgpus=_profile_of(worker, catalogue), awake=awake, label=awake, before=worker.vgpus)
+        return WorkerWish(vgpus=profile.vgpus, change=True, awake=awake, label=awake, before=before)
+    return WorkerWish(vgpus=_profile_of(worker, catalogue), awake=awake, label=awake, before=before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provisioning:
-    """How provisioning goes about it. `profile`: one for all that are selected, instead of the files' word."""
+    """How provisioning goes about it. `profile`: one for all that are selected, instead of the files' word.
+    `exchanged`: of workers that carry something else in every shift, what these are."""
 
     only: Names | None = None
     profile: str | None = None
     drain: DrainOptions = field(default_factory=DrainOptions)
     max_unavailable: int | None = None
     power_off_after_s: float | None = None
+    exchanged: Callable[[str], tuple[Profile, ...]] = lambda _: ()
 
 
 def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wish:
     """Every selected worker with its profile's devices, and in the power state in which it was found."""
     workers = {
         worker.name: WorkerWish(
-            vgpus=(vgpus := catalogue.profile(how.profile or worker.profile).vgpus),
+            vgpus=(vgpus := _to_carry(worker, catalogue, how)),
             change=True,
             awake=_to_give_back(worker, vgpus),
             before=worker.vgpus,
@@ -72,6 +80,14 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
         max_unavailable=how.max_unavailable,
         conduct=Conduct(power_off_after_s=how.power_off_after_s),
     )
+
+
+def _to_carry(worker: Worker, catalogue: Catalogue, how: Provisioning) -> tuple[str, ...]:
+    """What a shift gave it stays."""
+    given = (profile.vgpus for profile in how.exchanged(worker.name))
+    if how.profile is None and any(sorted(vgpus) == sorted(worker.vgpus) for vgpus in given):
+        return worker.vgpus
+    return catalogue.profile(how.profile or worker.profile).vgpus
 
 
 def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wish:
@@ -137,10 +153,13 @@ def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
 
 
 def _awake_before(fleet: Fleet, wish: Wish) -> frozenset[str]:
-    """Who was awake before this switch began: what its first writes recorded, where it was cut short; else who runs."""
+    """Who was awake before this switch began: what was recorded, where it was cut short; else who runs."""
     before: set[str] = set()
     for host in {worker.host for worker in fleet.workers.values()}:
         mine = [worker for worker in fleet.on_host(host) if worker.name in wish.workers]
+        if host in fleet.departures and host in wish.departures:
+            before |= set(wish.departures[host].awake)
+            continue
         recorded = _recorded(mine, wish) if _unfinished(mine, wish) else set()
         before |= recorded or {worker.name for worker in mine if worker.on}
     return frozenset(before)
