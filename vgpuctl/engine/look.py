@@ -98,8 +98,11 @@ class Look:
         return ""
 
     def _goes_down(self, worker: Worker) -> bool:
-        """Was its guest asked to shut down, and has not slept since? We go back, but it will be off. A guest that has
-        taken no notice for so long will take none any more."""
+        """We go back, but it will be off: its guest shuts down by vCenter's word, or was asked to and has not slept
+        since. One of which vCenter does not say so, and that has taken no notice for so long, will take none any more.
+        """
+        if worker.on and worker.shutting_down:
+            return True
         record = worker.node.record if worker.node else None
         asked = self._attempts.get(f"ShutDown/{worker.name}/")
         if not worker.on or asked is None or asked.error or record is None or record.state != LEAVING:
