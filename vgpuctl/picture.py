@@ -129,6 +129,7 @@ def _painted(parts: _Parts) -> Worker:
         vm=vm.outline.moid,
         host=parts.host,
         power=vm.power,
+        shutting_down=vm.shutting_down,
         profile=parts.choices[0].profile,
         chosen_at=tuple(choice.where for choice in parts.choices),
         vgpus=vm.vgpus,

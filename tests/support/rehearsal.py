@@ -158,7 +158,7 @@ class Rehearsal:
         except _Later as later:
             self.world.clock.after(later.seconds, partial(self._send_late, send))
         except VgpuctlError as error:
-            self._remember(send.key, error=error.message, passing=error.passing)
+            self._refuse(send.key, error)
 
     def _carried_out(self, send: Send) -> None:
         answer = self._request(send.request)
@@ -170,12 +170,15 @@ class Rehearsal:
         try:
             self._carried_out(send)
         except VgpuctlError as error:
-            self._remember(send.key, error=error.message, passing=error.passing)
+            self._refuse(send.key, error)
         finally:
             self._late = False
 
     def _meet(self, server: str, method: str, *names: str) -> Effect | None:
         return None if self._late else self.world.calls.count(server, method, *names)
+
+    def _refuse(self, key: str, error: VgpuctlError) -> None:
+        self._remember(key, error=error.message, passing=error.passing, after_s=error.after_s)
 
     def _remember(self, key: str, **outcome: object) -> None:
         self._memory = self._memory.answered(key, self.world.clock.now_s, **outcome)
@@ -263,7 +266,7 @@ class _Client:
         target = target_of(request.path)
         effect = self._meet(KUBERNETES, f"{request.method} {target.called}", target.name)
         if effect and effect.how is How.FAIL:
-            raise _refused(injected(int(effect.what)))
+            raise _refused(injected(int(effect.what), effect.seconds))
         found: Object = _with(effect, lambda: self._answer(request))
         return found
 
@@ -329,7 +332,8 @@ def _changes(vm: Vm, vgpus: tuple[str, ...]) -> Changes:
 
 
 def _refused(error: ApiError) -> VgpuctlError:
-    return refusal(error.code, json.dumps(error.status()).encode(), "sim")
+    after = str(error.retry_after_s) if error.retry_after_s else None
+    return refusal(error.code, json.dumps(error.status()).encode(), "sim", after=after)
 
 
 def _files(inventory: Inventory) -> Files:

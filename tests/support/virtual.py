@@ -129,7 +129,7 @@ class VirtualWorld:
         return key
 
     def _off(self, name: str) -> None:
-        self.fleet = self.fleet.with_worker(name, power=Power.OFF)
+        self.fleet = self.fleet.with_worker(name, power=Power.OFF, shutting_down=False)
 
     def _back(self, name: str) -> None:
         self.fleet = self.fleet.with_node(name, ready=True, lease_renewed=f"L{self.now_s}", heartbeat=f"H{self.now_s}")

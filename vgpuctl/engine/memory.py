@@ -8,13 +8,17 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then."""
+    """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then.
+
+    `after_s`: for how long the server that refused it asks to wait.
+    """
 
     sent_s: float
     answered_s: float | None = None
     task: str | None = None
     error: str = ""
     passing: bool = False
+    after_s: float = 0.0
     tries: int = 1
     spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 

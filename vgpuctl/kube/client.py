@@ -18,6 +18,8 @@ from vgpuctl.model.errors import (
 )
 
 ANSWER_WITHIN_S = 30
+#: The longest that a server may ask us to wait; one that names more is asked earlier.
+LONGEST_WAIT_S = 60.0
 CONNECTIONS = 40
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -96,7 +98,8 @@ class Client:
         except (HTTPError, OSError) as error:
             raise _no_answer(self.server, error) from error
         if response.status >= 300:
-            raise refusal(response.status, response.read(), self.server)
+            after = response.headers.get("Retry-After")
+            raise refusal(response.status, response.read(), self.server, after=after)
         return response
 
 
@@ -128,8 +131,16 @@ def _no_answer(server: str, error: Exception) -> VgpuctlError:
     )
 
 
-def refusal(status: int, body: bytes, server: str) -> VgpuctlError:
-    """A Status object as one of our own errors."""
+def refusal(status: int, body: bytes, server: str, *, after: str | None = None) -> VgpuctlError:
+    """A Status object as one of our own errors. `after`: the header Retry-After; Kubernetes counts it in seconds."""
+    error = _refusal(status, body, server)
+    if after and after.isdecimal():
+        error.after_s = min(float(after), LONGEST_WAIT_S)
+        error.hint = error.hint or f"It asks to wait {error.after_s:.0f} s."
+    return error
+
+
+def _refusal(status: int, body: bytes, server: str) -> VgpuctlError:
     try:
         answer = json.loads(body)
         message = str(answer.get("message") or status)
@@ -142,10 +153,11 @@ def refusal(status: int, body: bytes, server: str) -> VgpuctlError:
             return UnreachableError(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
         case 404 | 409:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
-        case 429 if "DisruptionBudget" in causes:
-            return BudgetError(message)
+        case 429:
+            budget = "DisruptionBudget" in causes
+            return BudgetError(message) if budget else TryAgainError(f"Kubernetes is asked too much: {message}")
         case 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
-        case 403 | 429 | 500:
+        case 403 | 500:
             return TryAgainError(message)
     return RequestFailedError(message)

@@ -22,6 +22,8 @@ class VgpuctlError(Exception):
     exit_code = ExitCode.FAILED
     #: May the same request succeed if it is sent again later?
     passing = False
+    #: For how long the server asks not to be sent the same again.
+    after_s = 0.0
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

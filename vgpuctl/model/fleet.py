@@ -69,7 +69,7 @@ class Worker:
     """One vSphere VM and the Kubernetes node inside it.
 
     `profile`: what our files want it to carry; `chosen_at`: the places in them that say so.
-    `doubts`: why we cannot be sure of which VM or node it is.
+    `doubts`: why we cannot be sure of which VM or node it is. `shutting_down`: its guest was asked to, and still runs.
     `fixed_devices`: devices with which it cannot be suspended. `mmio` is None where nobody asked for it.
     """
 
@@ -77,6 +77,7 @@ class Worker:
     vm: str
     host: str
     power: Power
+    shutting_down: bool = False
     profile: str = ""
     chosen_at: tuple[str, ...] = ()
     vgpus: tuple[str, ...] = ()

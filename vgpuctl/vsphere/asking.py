@@ -11,6 +11,7 @@ VM_PATHS = [
     "runtime.powerState",
     "runtime.host",
     "runtime.question",
+    "guest.guestState",
     "config.uuid",
     "config.hardware.device",
     "config.hardware.memoryMB",

@@ -113,8 +113,8 @@ class Suspend(Rung):
 
 @dataclass(frozen=True, slots=True)
 class ShutDown(Rung):
-    """Ask the guest to shut down; its devices may be changed afterwards. Where it is allowed, a guest that takes longer
-    than `power_off_after_s`, or cannot be asked, is powered off."""
+    """Ask the guest to shut down, unless somebody has; its devices may be changed afterwards. Where it is allowed, a
+    guest that takes longer than `power_off_after_s`, or cannot be asked, is powered off."""
 
     power_off_after_s: float | None = None
     verb: ClassVar[str] = "shut down"
@@ -136,6 +136,8 @@ class ShutDown(Rung):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
+        if worker.shutting_down:
+            return ()
         may_power_off = self.power_off_after_s is not None
         return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=_confirm(worker), or_power_off=may_power_off),)
 
@@ -146,7 +148,7 @@ class ShutDown(Rung):
         return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker)),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_worker(self.worker, power=Power.OFF)
+        return fleet.with_worker(self.worker, power=Power.OFF, shutting_down=False)
 
 
 def _confirm(worker: Worker) -> Confirm | None:

@@ -149,6 +149,8 @@ class Estate:
         if not vm.tools or not self.guests.running(vm.name):
             raise refusals.tools_missing()
         self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
+        vm.shutting_down = True
+        self.changed(vm)
 
     def enter_maintenance(self, host: Host, timeout_s: float) -> Task:
         return maintenance.enter(self, host, timeout_s)
