@@ -56,7 +56,7 @@ class Connection:
         self._last: Fleet | None = None
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
-        self._kubernetes = KubernetesStream(self._client, self._changed)
+        self._kubernetes = KubernetesStream(self._client, self._changed, drains=bool(depth and depth.drains))
         self._quotas = Quotas(self._client, self._changed)
         depth = replace(
             depth or Depth(),

@@ -134,7 +134,21 @@ SHIFT = mapping(
     other=mostly(some(NEVER), 1),
 )
 YES = mostly(some(NEVER, None, True, False), "yes", 1, 0)
-DRAIN = mapping(timeout=TIMES, grace_period=TIMES, force=YES, delete_emptydir_data=YES, other=mostly(some(NEVER), 1))
+OPTIONS = {
+    "timeout": TIMES,
+    "grace_period": TIMES,
+    "force": YES,
+    "delete_emptydir_data": YES,
+    "pod_selector": mostly(some(NEVER, None, "app!=scratch", "a in (b,c)", ""), 3, [], {}),
+    "skip_wait_for_delete_timeout": TIMES,
+    "other": mostly(some(NEVER), 1),
+}
+NAMESPACES = st.dictionaries(
+    mostly(some("team-*", "notebooks", "*", "a?"), "A", "", "-a", "a/b", "a" * 64),
+    mostly(mapping(**OPTIONS) | some(None), 3, []),
+    max_size=2,
+)
+DRAIN = mapping(**OPTIONS, namespaces=mostly(NAMESPACES | some(NEVER, None), 3, []))
 TIMETABLES = mapping(
     version=mostly(some(1), 2, "1", None, True, NEVER),
     timezone=mostly(some("UTC", "Europe/Berlin"), "", 3, None, [], NEVER),
@@ -180,6 +194,9 @@ GOOD: dict[str, Any] = {
         *((of, "other", 1) for of in SCHEMAS),
         *(("timetable", "drain", {"timeout": wrong}) for wrong in ("1d", "", -1, True, "1.", "٣s", [])),
         *(("timetable", "drain", {"force": wrong}) for wrong in ("yes", 1)),
+        *(("timetable", "drain", {"pod-selector": wrong}) for wrong in (3, [], {})),
+        *(("timetable", "drain", {"namespaces": wrong}) for wrong in ([], 3, {"A": {}}, {"a": 3}, {"a": {"b": 1}})),
+        *(("timetable", "drain", {"namespaces": {"a": {"force": wrong}}}) for wrong in ("yes", 1)),
         *(("timetable", "shifts", {"day": {"starts": wrong}}) for wrong in ("0 8 * *", "", [], None, 3)),
         *(("timetable", "shifts", wrong) for wrong in ({}, None, [], {"day": {}}, {"day": None})),
     ],
@@ -200,8 +217,8 @@ def test_one_good_name_is_good_for_both(name: str, path: Path) -> None:
     assert against("profiles", document) == ""
 
 
-BESIDE_A_SCHEMA = ("no worker", "is no cron line")
-"""What the reader knows besides: who is a worker; what cron makes of the five words."""
+BESIDE_A_SCHEMA = ("no worker", "is no cron line", "contradicts")
+"""What the reader knows besides: who is a worker; what cron makes of the five words; which globs mean the same."""
 
 
 @given(document=TIMETABLES)

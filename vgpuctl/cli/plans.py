@@ -66,7 +66,9 @@ def _headline(prospect: Prospect) -> str:
     stopped = {step.worker for step in steps if isinstance(step, ShutDown)}
     sleepers = {step.worker for step in steps if isinstance(step, Suspend)}
     woken = {step.worker for step in steps if isinstance(step, PowerOn)} - stopped
-    pods = sum(len(pods_to_move(prospect.fleet.worker(step.worker))) for step in steps if isinstance(step, Drain))
+    pods = sum(
+        len(pods_to_move(prospect.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
+    )
     labelled = {step.worker for step in steps if isinstance(step, Label)}
     parts = [
         _told(len(changed), "worker", "gets other vGPUs", "get other vGPUs"),
@@ -95,7 +97,7 @@ def _line(prospect: Prospect, worker: str) -> str:
 def _words(prospect: Prospect, step: Step) -> str:
     match step:
         case Drain():
-            pods = pods_to_move(prospect.fleet.worker(step.worker))
+            pods = pods_to_move(prospect.fleet.worker(step.worker), prospect.wish.drain)
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
             return f"drain {count(len(pods), 'pod')} ({names})"
         case Attach():
