@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 from vgpuctl.kube.views import Renewal, SeenNode
@@ -31,6 +32,7 @@ class KubernetesSeen(Protocol):
     def renewals(self) -> list[Renewal]: ...
     def pods(self) -> list[Pod]: ...
     def budgets(self) -> list[Budget]: ...
+    def daemon_sets(self) -> frozenset[str] | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,8 @@ class _Parts:
 class Painter:
     """Paints the fleet again and again; what did not change stays the same object."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+    def __init__(self, catalogue: Catalogue, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.catalogue, self._now = catalogue, now
         self._by_label: dict[str, tuple[Choice, ...]] = {}
         self._workers: dict[str, tuple[_Parts, Worker]] = {}
 
@@ -85,6 +87,7 @@ class Painter:
             (VmIdentity(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()),
             NodeIndex(seen.identity for seen in nodes.values()),
         )
+        daemon_sets, now = kubernetes.daemon_sets(), self._now()
         workers: dict[str, Worker] = {}
         names: dict[str, str] = {}
         for moid, vm in vms.items():
@@ -98,7 +101,7 @@ class Painter:
                 host=hosts[vm.outline.host].name if vm.outline.host in hosts else "",
                 seen=nodes.get(node),
                 renewed=renewed.get(node),
-                pods=on_node.get(node, ()),
+                pods=tuple(_judged(pod, daemon_sets, now) for pod in on_node.get(node, ())),
                 tasks=tasks.get(moid, ()),
                 doubts=tuple(_doubts(choices, inside[moid].doubt, twice=name in workers)),
             )
@@ -166,6 +169,15 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
         if pod.node is not None:
             found.setdefault(pod.node, []).append(pod)
     return {node: tuple(pods) for node, pods in found.items()}
+
+
+def _judged(pod: Pod, daemon_sets: frozenset[str] | None, now: datetime) -> Pod:
+    """With what the pod alone does not tell: is its DaemonSet gone, and should it have ended long ago?"""
+    kind, _, name = (pod.owner or "").partition("/")
+    if kind == "DaemonSet" and daemon_sets is not None and f"{pod.namespace}/{name}" not in daemon_sets:
+        pod = replace(pod, orphaned=True)
+    overdue_s = int((now - datetime.fromisoformat(pod.ends_by)).total_seconds()) if pod.ends_by else 0
+    return replace(pod, overdue_s=overdue_s) if overdue_s > 0 else pod
 
 
 def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:

@@ -60,7 +60,7 @@ class Connection:
         self._last: Fleet | None = None
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
-        self._kubernetes = KubernetesStream(self._client, self._changed)
+        self._kubernetes = KubernetesStream(self._client, self._changed, drains=bool(depth and depth.drains))
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
         self._on_their_way: Mapping[str, Departure] = {}
         self._quotas = Quotas(self._client, self._changed)

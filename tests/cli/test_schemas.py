@@ -135,13 +135,25 @@ SHIFT = mapping(
     other=mostly(some(NEVER), 1),
 )
 YES = mostly(some(NEVER, None, True, False), "yes", 1, 0)
-DRAIN = mapping(timeout=TIMES, grace_period=TIMES, force=YES, delete_emptydir_data=YES, other=mostly(some(NEVER), 1))
+OPTIONS = {
+    "timeout": TIMES,
+    "grace_period": TIMES,
+    "force": YES,
+    "delete_emptydir_data": YES,
+    "pod_selector": mostly(some(NEVER, None, "app!=scratch", "a in (b,c)", ""), 3, [], {}),
+    "skip_wait_for_delete_timeout": TIMES,
+    "other": mostly(some(NEVER), 1),
+}
+NAMESPACES = st.dictionaries(
+    mostly(some("team-*", "notebooks", "*", "a?"), "A", "", "-a", "a/b", "a" * 64),
+    mostly(mapping(**OPTIONS) | some(None), 3, []),
+    max_size=2,
+)
+DRAIN = mapping(**OPTIONS, namespaces=mostly(NAMESPACES | some(NEVER, None), 3, []))
 WORKERS = mostly(some(None, {}, {"w-[1-2]": "small"}, {"w-*": "grid_v100-4q"}), {"": "small"}, {"w": 3}, {"w": ""})
 SHIFT_OF_REPLACE = mapping(
     starts=CRON, workers=WORKERS | some(NEVER, ["w"]), profiles=mostly(some(NEVER, None, []), "x")
 )
-
-
 TIMETABLES = mapping(
     version=mostly(some(1), 2, "1", None, True, NEVER),
     timezone=mostly(some("UTC", "Europe/Berlin"), "", 3, None, [], NEVER),
@@ -203,6 +215,9 @@ GOOD: dict[str, Any] = {
         *((of, "other", 1) for of in SCHEMAS),
         *(("timetable", "drain", {"timeout": wrong}) for wrong in ("1d", "", -1, True, "1.", "٣s", [])),
         *(("timetable", "drain", {"force": wrong}) for wrong in ("yes", 1)),
+        *(("timetable", "drain", {"pod-selector": wrong}) for wrong in (3, [], {})),
+        *(("timetable", "drain", {"namespaces": wrong}) for wrong in ([], 3, {"A": {}}, {"a": 3}, {"a": {"b": 1}})),
+        *(("timetable", "drain", {"namespaces": {"a": {"force": wrong}}}) for wrong in ("yes", 1)),
         *(("timetable", "shifts", {"day": {"starts": wrong}}) for wrong in ("0 8 * *", "", [], None, 3)),
         *(("timetable", "shifts", wrong) for wrong in ({}, None, [], {"day": {}}, {"day": None})),
     ],
@@ -223,8 +238,8 @@ def test_one_good_name_is_good_for_both(name: str, path: Path) -> None:
     assert against("profiles", document) == ""
 
 
-BESIDE_A_SCHEMA = ("no worker", "is no cron line")
-"""What the reader knows besides: who is a worker; what cron makes of the five words."""
+BESIDE_A_SCHEMA = ("no worker", "is no cron line", "contradicts")
+"""What the reader knows besides: who is a worker; what cron makes of the five words; which globs mean the same."""
 
 
 @given(document=TIMETABLES | REPLACING, conduct=CONDUCT)

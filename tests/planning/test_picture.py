@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod
 from vgpuctl.kube.views import Renewal, SeenNode
@@ -25,6 +26,7 @@ class Seen:
     some_nodes: list[SeenNode] = field(default_factory=list)
     some_pods: list[Pod] = field(default_factory=list)
     holds: tuple[str, ...] = ()
+    some_daemon_sets: frozenset[str] | None = None
 
     def vms(self) -> Mapping[str, Vm]:
         return {vm.outline.moid: vm for vm in self.some_vms}
@@ -46,6 +48,9 @@ class Seen:
 
     def budgets(self) -> list[Budget]:
         return []
+
+    def daemon_sets(self) -> frozenset[str] | None:
+        return self.some_daemon_sets
 
 
 def vm(moid: str, name: str, **more: object) -> Vm:
@@ -132,3 +137,22 @@ def test_a_wish_for_no_vgpu_makes_a_worker_too() -> None:
     seen = Seen([vm("vm-1", "worker-1", vgpus=(WHOLE,))])
     fleet = Painter(catalogue(named("worker-1", profile="none"))).paint(seen, seen)
     assert fleet.worker("worker-1").profile == "none"
+
+
+def test_pods_whose_daemon_set_is_gone_are_orphans_where_that_can_be_seen() -> None:
+    painter = Painter(catalogue(named("worker-1")))
+    agents = [pod(name, "n", owner=f"DaemonSet/{name}") for name in ("here", "gone")]
+    seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], agents)
+    assert not any(each.orphaned for each in painter.paint(seen, seen).worker("worker-1").node.pods)
+    seen = replace(seen, some_daemon_sets=frozenset({"default/here"}))
+    assert [each.orphaned for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [False, True]
+
+
+def test_a_pod_that_should_have_ended_is_overdue() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    painter = Painter(catalogue(named("worker-1")), lambda: now)
+    ends = [pod(f"p{n}", "n", terminating=True, ends_by=f"2026-01-01T00:0{n}:00Z") for n in range(2)]
+    seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], [pod("runs", "n"), *ends])
+    assert [each.overdue_s for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [0, 0, 0]
+    now += timedelta(seconds=75)
+    assert [each.overdue_s for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [0, 75, 15]

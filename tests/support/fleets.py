@@ -29,8 +29,8 @@ LABEL = "vgpu.type"
 
 
 def pod(name: str, node: str | None = None, **more: Any) -> Pod:
-    more = {"owner": "ReplicaSet/some", **more}
-    return Pod(namespace="default", name=name, uid=f"uid-{name}", node=node, **more)
+    more = {"owner": "ReplicaSet/some", "namespace": "default", **more}
+    return Pod(name=name, uid=f"uid-{name}", node=node, **more)
 
 
 def node(name: str, **more: Any) -> Node:

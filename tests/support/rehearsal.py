@@ -57,7 +57,13 @@ from vgpuctl.vsphere.faults import translated
 
 LOOK_S = 5.0
 NIGHT_S = 1800.0
-SHELVES = {"nodes": "nodes", "pods": "pods", "leases": "leases", "budgets": "poddisruptionbudgets"}
+SHELVES = {
+    "nodes": "nodes",
+    "pods": "pods",
+    "leases": "leases",
+    "budgets": "poddisruptionbudgets",
+    "daemonsets": "daemonsets",
+}
 assert app.HANDLERS, "the methods must be known for their names to be checked"
 
 
@@ -81,7 +87,7 @@ class Rehearsal:
 
     def __post_init__(self) -> None:
         self._seen = _Seen(self.world)
-        self._painter = Painter(self.files.catalogue)
+        self._painter = Painter(self.files.catalogue, self.world.clock.utc)
         self._late = False
         self._client = _Client(self.world, self._meet)
 
@@ -111,7 +117,7 @@ class Rehearsal:
         choices = tuple(Choice(profile=profile, names=Names((name,))) for name, profile in wanted.items())
         known = {name: Profile(name, vgpus) for name, vgpus in profiles.items()}
         self.files = replace(self.files, catalogue=Catalogue(known, choices))
-        self._painter = Painter(self.files.catalogue)
+        self._painter = Painter(self.files.catalogue, self.world.clock.utc)
 
     def fleet(self) -> Fleet:
         there = {host: left for host, left in self.departures.items() if left is not None}
@@ -313,6 +319,9 @@ class _Seen:
 
     def budgets(self) -> list[Budget]:
         return [kube_views.budget(raw) for raw in self._all("budgets")]
+
+    def daemon_sets(self) -> frozenset[str] | None:
+        return frozenset(kube_views.daemon_set(raw) for raw in self._all("daemonsets"))
 
     def _all(self, name: str) -> list[Any]:
         return list(self._world.kubernetes.store.all(SHELVES[name]))

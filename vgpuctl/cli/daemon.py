@@ -32,9 +32,10 @@ def _keep(flags: Flags) -> None:
     from vgpuctl.cli.progress import Lines  # noqa: PLC0415
     from vgpuctl.daemon.alarm import Alarm  # noqa: PLC0415
     from vgpuctl.daemon.keeper import Keeper  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
 
     files = read(flags)
-    with connected(flags, files) as connection:
+    with connected(flags, files, Depth(neighbours=True, drains=True)) as connection:
         connection.follow()
         keeper = Keeper(files, connection, Lines(console()))
         alarm = Alarm(keeper.next_start)

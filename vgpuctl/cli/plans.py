@@ -67,7 +67,9 @@ def _headline(prospect: Prospect) -> str:
     out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
     started = {step.worker for step in steps if isinstance(step, PowerOn)}
     stopped, sleepers, woken = out & started, out - started, started - out
-    pods = sum(len(pods_to_move(prospect.fleet.worker(step.worker))) for step in steps if isinstance(step, Drain))
+    pods = sum(
+        len(pods_to_move(prospect.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
+    )
     labelled = {step.worker for step in steps if isinstance(step, Label)}
     parts = [
         _told(len(changed), "worker", "gets other vGPUs", "get other vGPUs"),
@@ -96,9 +98,9 @@ def _line(prospect: Prospect, worker: str) -> str:
 def _words(prospect: Prospect, step: Step) -> str:
     match step:
         case Drain():
-            pods = pods_to_move(prospect.fleet.worker(step.worker))
+            pods = pods_to_move(prospect.fleet.worker(step.worker), prospect.wish.drain)
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
-            forced = f", by force after {seconds(step.options.timeout_s)}" if step.on_stuck is OnStuck.FORCE else ""
+            forced = f", by force after {seconds(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
             return f"drain {count(len(pods), 'pod')} ({names}){forced}"
         case Attach():
             return f"{step.describe()} ({why(prospect, step)})"

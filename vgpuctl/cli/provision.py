@@ -120,7 +120,7 @@ class _Asked:
                 f"{count(len({step.worker for step in prospect.plan}), 'worker')} provisioned in "
                 f"{seconds(report.seconds)}."
             ),
-            depth=Depth(mmio=True, neighbours=True),
+            depth=Depth(mmio=True, neighbours=True, drains=True),
         )
 
     def _known_profile(self, files: Files) -> str | None:

@@ -91,5 +91,5 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> Order:
         former=former_wish,
         nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,
-        depth=Depth(neighbours=True),
+        depth=Depth(neighbours=True, drains=True),
     )

@@ -11,12 +11,13 @@ from cronsim import CronSim, CronSimError
 
 from vgpuctl.files import conduct
 from vgpuctl.files.catalogue import profile_name
+from vgpuctl.files.drains import drain_of
 from vgpuctl.files.reading import Reading
 from vgpuctl.model.conduct import Mode
 from vgpuctl.model.names import Names
 from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue, Profile
-from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
+from vgpuctl.model.timetable import Shift, Timetable
 
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,7 +48,7 @@ def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:
         name=reading.path.stem,
         timezone=str(timezone),
         shifts=shifts,
-        drain=_drain(reading, found.get("drain")),
+        drain=drain_of(reading, found.get("drain")),
         conduct=conduct.conduct_of(reading, found),
         mode=mode,
         max_unavailable=conduct.max_unavailable(reading, found.get("max_unavailable")),
@@ -116,15 +117,3 @@ def _known(reading: Reading, key: str, profile: str, catalogue: Catalogue) -> st
     if known is None:
         reading.wrong(key, f"no profile {profile}{nearest(profile, catalogue.profiles)}")
     return known or ""
-
-
-def _drain(reading: Reading, value: Any) -> DrainOptions:
-    entry = reading.mapping(value, "drain")
-    reading.known(entry, ("timeout", "grace-period", "force", "delete-emptydir-data"), "drain.")
-    grace = entry.get("grace-period")
-    return DrainOptions(
-        timeout_s=reading.seconds(entry.get("timeout"), "drain.timeout", DrainOptions().timeout_s),
-        grace_period_s=None if grace is None else int(reading.seconds(grace, "drain.grace-period", 0)),
-        force=reading.yes(entry.get("force"), "drain.force"),
-        delete_emptydir_data=reading.yes(entry.get("delete-emptydir-data"), "drain.delete-emptydir-data"),
-    )

@@ -30,6 +30,10 @@ class NotFoundError(RequestFailedError):
     """There is no such object."""
 
 
+class NotAllowedError(UnreachableError):
+    """Our account lacks this right."""
+
+
 class Client:
     """One connection pool for all threads."""
 
@@ -150,7 +154,8 @@ def _refusal(status: int, body: bytes, server: str) -> VgpuctlError:
     match status:
         case 401 | 403 if "being terminated" not in message:
             hint = "Check the kubeconfig's user." if status == 401 else "See the docs for the rights vgpuctl needs."
-            return UnreachableError(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
+            kind = UnreachableError if status == 401 else NotAllowedError
+            return kind(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
         case 404 | 409:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
         case 429:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from vgpuctl.kube import views
-from vgpuctl.kube.client import Client
+from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.errors import PassingError, VgpuctlError
 from vgpuctl.model.pods import Budget, Pod
@@ -30,6 +30,10 @@ KINDS = {
     "pods": Kind("/api/v1/pods", views.pod),
     "leases": Kind("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", views.renewal),
     "budgets": Kind("/apis/policy/v1/poddisruptionbudgets", views.budget),
+}
+#: What only a drain needs to know, and does without where it is denied.
+DRAIN_KINDS = {
+    "daemonsets": Kind("/apis/apps/v1/daemonsets", views.daemon_set),
 }
 
 
@@ -119,14 +123,23 @@ def _events(response: Any) -> Iterator[Any]:
 
 
 class KubernetesStream:
-    """The four shelves together."""
+    """The four shelves together, and those for drains. `denied`: the kinds that we may not see."""
 
-    def __init__(self, client: Client, on_change: Callable[[], None]) -> None:
-        self.shelves = {name: Shelf(client, kind, on_change) for name, kind in KINDS.items()}
+    def __init__(self, client: Client, on_change: Callable[[], None], *, drains: bool = False) -> None:
+        kinds = KINDS | (DRAIN_KINDS if drains else {})
+        self.shelves = {name: Shelf(client, kind, on_change) for name, kind in kinds.items()}
+        self.denied: tuple[str, ...] = ()
 
     def fill(self) -> None:
-        for shelf in self.shelves.values():
-            shelf.fill()
+        """In this order: a pod's DaemonSet, listed after the pod, is missing only if it is gone."""
+        for name, shelf in tuple(self.shelves.items()):
+            try:
+                shelf.fill()
+            except NotAllowedError:
+                if name not in DRAIN_KINDS:
+                    raise
+                self.denied += (name,)
+                del self.shelves[name]
 
     def follow(self) -> None:
         for shelf in self.shelves.values():
@@ -151,3 +164,8 @@ class KubernetesStream:
 
     def budgets(self) -> list[Budget]:
         return self.shelves["budgets"].objects()
+
+    def daemon_sets(self) -> frozenset[str] | None:
+        """None where they are not known."""
+        shelf = self.shelves.get("daemonsets")
+        return frozenset(shelf.objects()) if shelf else None

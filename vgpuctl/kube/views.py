@@ -8,13 +8,15 @@ from typing import Any
 
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
-from vgpuctl.model.pods import GPU_RESOURCE, Budget, Demand, Pod, Quota
+from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Pod, Quota
 from vgpuctl.model.record import read_record
 from vgpuctl.model.selectors import Selector
 
 Object = Mapping[str, Any]
 
 _MIRROR = "kubernetes.io/config.mirror"
+#: How people tell other programs that a pod is not to be disturbed.
+_NOT_NOW = (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"), ("karpenter.sh/do-not-disrupt", "true"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Renewal:
 
 def pod(raw: Object) -> Pod:
     meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+    annotations = meta.get("annotations") or {}
     owner = next((o for o in meta.get("ownerReferences") or () if o.get("controller")), None)
     return Pod(
         namespace=meta["namespace"],
@@ -44,13 +47,22 @@ def pod(raw: Object) -> Pod:
         phase=status.get("phase", "Pending"),
         ready=_condition(status, "Ready").get("status") == "True",
         terminating="deletionTimestamp" in meta,
+        ends_by=meta.get("deletionTimestamp") or "",
+        grace_s=_grace(meta, spec),
         owner=f"{owner['kind']}/{owner['name']}" if owner else None,
-        mirror=_MIRROR in (meta.get("annotations") or {}),
+        mirror=_MIRROR in annotations,
         empty_dir=any("emptyDir" in volume for volume in spec.get("volumes") or ()),
+        not_now=next((f"{key}={value}" for key, value in _NOT_NOW if annotations.get(key) == value), ""),
         labels=meta.get("labels") or {},
         selector=spec.get("nodeSelector") or {},
         demand=None if spec.get("nodeName") else _demand(spec, status),
     )
+
+
+def _grace(meta: Object, spec: Object) -> int:
+    """Once it is terminating, the grace that it was given then."""
+    told = (meta.get("deletionGracePeriodSeconds"), spec.get("terminationGracePeriodSeconds"))
+    return next((int(seconds) for seconds in told if seconds is not None), GRACE_S)
 
 
 def _demand(spec: Object, status: Object) -> Demand:
@@ -98,6 +110,10 @@ def budget(raw: Object) -> Budget:
         covers=Selector.of(raw["spec"].get("selector")),
         version=raw["metadata"]["resourceVersion"],
     )
+
+
+def daemon_set(raw: Object) -> str:
+    return f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
 
 
 def renewal(raw: Object) -> Renewal:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import translate
-from functools import cached_property
+from functools import cache, cached_property
 
 RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]")
 
@@ -24,6 +24,17 @@ def expand(pattern: str) -> list[str]:
 
 def is_glob(name: str) -> bool:
     return "*" in name or "?" in name
+
+
+@cache
+def overlap(one: str, other: str) -> bool:
+    """Is there a name that both globs mean?"""
+    if not one or not other:
+        return not (one + other).strip("*")
+    if one[0] == "*" or other[0] == "*":
+        star, rest = (one, other) if one[0] == "*" else (other, one)
+        return overlap(star[1:], rest) or overlap(star, rest[1:])
+    return (one[0] == other[0] or "?" in (one[0], other[0])) and overlap(one[1:], other[1:])
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from vgpuctl.model.selectors import Selector
 
 GPU_RESOURCE = "nvidia.com/gpu"
+#: How long a pod may take to end where it says nothing: the API server's own default.
+GRACE_S = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,11 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """`demand`: None once it has a node."""
+    """`demand`: None once it has a node. `not_now`: the annotation by which it asks not to be disrupted.
+
+    `ends_by`: when it must have ended, once it is terminating; `overdue_s`: how long ago that was. `orphaned`: its
+    DaemonSet is gone.
+    """
 
     namespace: str
     name: str
@@ -34,8 +40,13 @@ class Pod:
     ready: bool = True
     terminating: bool = False
     owner: str | None = None
+    ends_by: str = ""
+    overdue_s: int = 0
+    grace_s: int = GRACE_S
+    orphaned: bool = False
     mirror: bool = False
     empty_dir: bool = False
+    not_now: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     selector: Mapping[str, str] = field(default_factory=dict)
     demand: Demand | None = None

@@ -5,25 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
 from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.names import Names
+from vgpuctl.model.names import Names, is_glob
 from vgpuctl.model.profiles import Profile
+from vgpuctl.model.selectors import Selector
 from vgpuctl.model.share import Share
 
 
 @dataclass(frozen=True, slots=True)
 class DrainOptions:
-    """How pods leave a node; the names are kubectl's."""
+    """How pods leave a node; the names are kubectl's.
+
+    `pod_selector`: only these leave; None: all. `skip_wait_for_delete_timeout_s`: how long after its end was due a pod
+    is still waited for; 0: for ever. `namespaces`: instead of all these, by name or glob; no two globs contradict.
+    """
 
     timeout_s: float = 600.0
     grace_period_s: int | None = None
     force: bool = False
     delete_emptydir_data: bool = False
+    pod_selector: Selector | None = None
+    skip_wait_for_delete_timeout_s: float = 0.0
+    namespaces: Mapping[str, DrainOptions] = field(default_factory=dict)
+
+    def of(self, namespace: str) -> DrainOptions:
+        """For the pods of one namespace: a name written out decides against globs, and both against the rest."""
+        if namespace in self.namespaces:
+            return self.namespaces[namespace]
+        globs = (glob for glob in self.namespaces if is_glob(glob))
+        return next((self.namespaces[glob] for glob in globs if fnmatchcase(namespace, glob)), self)
 
 
 @dataclass(frozen=True, slots=True)

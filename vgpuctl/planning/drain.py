@@ -6,30 +6,56 @@ from vgpuctl.model.fleet import Node, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.timetable import DrainOptions
 
-
-def must_leave(pod: Pod) -> bool:
-    """DaemonSet and mirror pods stay where they are; everything else goes, finished pods too."""
-    return not pod.mirror and not (pod.owner or "").startswith("DaemonSet/")
+_PLAIN = DrainOptions()
 
 
-def leaving_pods(node: Node | None) -> tuple[Pod, ...]:
-    return tuple(pod for pod in node.pods if must_leave(pod)) if node else ()
+def must_leave(pod: Pod, options: DrainOptions) -> bool:
+    """Mirror pods stay where they are, those of DaemonSets too while these are there; everything else goes, finished
+    pods too, unless the options leave it."""
+    if pod.mirror or (_of_daemon_set(pod) and not pod.orphaned and not pod.finished):
+        return False
+    mine = options.of(pod.namespace)
+    selected = mine.pod_selector is None or mine.pod_selector.matches(pod.labels)
+    return selected and not 0 < mine.skip_wait_for_delete_timeout_s < pod.overdue_s
 
 
-def pods_to_move(worker: Worker) -> tuple[Pod, ...]:
+def _of_daemon_set(pod: Pod) -> bool:
+    return (pod.owner or "").startswith("DaemonSet/")
+
+
+def leaving_pods(node: Node | None, options: DrainOptions = _PLAIN) -> tuple[Pod, ...]:
+    return tuple(pod for pod in node.pods if must_leave(pod, options)) if node else ()
+
+
+def pods_to_move(worker: Worker, options: DrainOptions) -> tuple[Pod, ...]:
     """What a drain of this worker still waits for. A VM that does not run runs no pods."""
-    return leaving_pods(worker.node) if worker.on else ()
+    return leaving_pods(worker.node, options) if worker.on else ()
 
 
 def objection(pod: Pod, options: DrainOptions) -> str | None:
-    """Why the drain may not delete this pod; None when it may."""
-    if pod.finished or pod.terminating or not must_leave(pod):
+    """Why the drain may not delete this pod; None when it may. A pod that ends already needs nobody's leave."""
+    if pod.finished or pod.terminating or not must_leave(pod, options):
         return None
-    if pod.empty_dir and not options.delete_emptydir_data:
+    mine = options.of(pod.namespace)
+    if pod.orphaned and not mine.force:
+        return f"{pod} belongs to a {pod.owner} that is gone (allow it with force)"
+    if pod.empty_dir and not mine.delete_emptydir_data:
         return f"{pod} keeps data in an emptyDir (allow it with delete-emptydir-data)"
-    if pod.owner is None and not options.force:
+    if pod.owner is None and not mine.force:
         return f"{pod} has no controller that would replace it (allow it with force)"
     return None
+
+
+def grace_s(pod: Pod, options: DrainOptions) -> int:
+    """How long it may take to end."""
+    mine = options.of(pod.namespace)
+    return pod.grace_s if mine.grace_period_s is None else mine.grace_period_s
+
+
+def within_s(worker: Worker, options: DrainOptions) -> float:
+    """How long the drain may take: the longest time that any pod still there is given."""
+    pods = pods_to_move(worker, options)
+    return max((options.of(pod.namespace).timeout_s for pod in pods), default=options.timeout_s)
 
 
 def asks_budgets(pod: Pod) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
-from vgpuctl.planning.drain import pods_to_move
+from vgpuctl.planning.drain import grace_s, pods_to_move
 from vgpuctl.planning.steps import Attach, Drain, PowerOn, ShutDown, Suspend, WaitBack
 
 #: Assumed of a datastore: what a suspend writes and a resume reads.
 MIB_A_SECOND = 500
 MARK_S = 0.5
-GRACE_S = 30.0
 SHUT_DOWN_S = 30.0
 CHANGE_S = 5.0
 BOOT_S = 60.0
@@ -35,10 +34,8 @@ _ALWAYS: dict[type, float] = {ShutDown: SHUT_DOWN_S, Attach: CHANGE_S, WaitBack:
 
 def _drain_s(step: Drain, fleet: Fleet) -> float:
     """The pods' grace, as a rule; what budgets add nobody knows."""
-    if not pods_to_move(fleet.worker(step.worker)):
-        return 0.0
-    grace = step.options.grace_period_s
-    return min(step.options.timeout_s, GRACE_S if grace is None else grace)
+    pods = pods_to_move(fleet.worker(step.worker), step.options)
+    return min(step.within_s, max((grace_s(pod, step.options) for pod in pods), default=0))
 
 
 def longest_way_s(plan: Plan, fleet: Fleet) -> float:

@@ -16,7 +16,7 @@ from vgpuctl.model.requests import (
     ShutDownGuest,
     SuspendVm,
 )
-from vgpuctl.planning.drain import asks_budgets, pods_to_move
+from vgpuctl.planning.drain import asks_budgets
 from vgpuctl.planning.placement import fits, needs_of
 from vgpuctl.planning.seating import Sitter, booked, sitters, standing
 
@@ -25,7 +25,7 @@ def broken_by(request: Request, fleet: Fleet) -> str:
     """The law that this write would break in this world; "" when it breaks none."""
     match request:
         case SuspendVm() | ShutDownGuest() | PowerOffVm():
-            return _law_1(fleet, request.worker)
+            return _law_1(fleet, request)
         case PowerOnVm():
             return _law_2(fleet, request.worker)
         case PatchNode():
@@ -37,9 +37,12 @@ def broken_by(request: Request, fleet: Fleet) -> str:
     return ""
 
 
-def _law_1(fleet: Fleet, worker: str) -> str:
-    pods = pods_to_move(fleet.worker(worker))
-    return f"law 1: {worker} still runs {pods[0]}" if pods else ""
+def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str:
+    """Only those may be there that the drain left, and that are named before the last look at the node."""
+    node = fleet.worker(request.worker).node
+    expected = request.first.expected if request.first else frozenset()
+    late = [pod for pod in node.pods if pod.uid not in expected] if node else []
+    return f"law 1: {request.worker} still runs {late[0]}" if late else ""
 
 
 def _law_2(fleet: Fleet, name: str) -> str:

@@ -9,6 +9,7 @@ from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.planning.drain import within_s
 from vgpuctl.planning.labels import labels_of, taken_off
 from vgpuctl.planning.releases import releases
 from vgpuctl.planning.steps import (
@@ -133,9 +134,9 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, _former(fleet, wish, worker))
-        yield Drain(name, wish.drain, wish.conduct.on_stuck)
+        yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
         off = wrong or wish.conduct.asleep is Asleep.OFF
-        yield ShutDown(name, wish.conduct.power_off_after_s) if off else Suspend(name)
+        yield ShutDown(name, wish.conduct.power_off_after_s, wish.drain) if off else Suspend(name, wish.drain)
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:

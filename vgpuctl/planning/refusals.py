@@ -106,7 +106,7 @@ def _drain(wish: Wish, worker: Worker) -> Iterator[Refusal]:
             hint="Register its node, or shut the VM down yourself.",
         )
         return
-    found = [why for pod in leaving_pods(worker.node) if (why := objection(pod, wish.drain))]
+    found = [why for pod in leaving_pods(worker.node, wish.drain) if (why := objection(pod, wish.drain))]
     if found:
         count = f"{len(found)} pod{'s' * (len(found) != 1)}"
         yield Refusal(

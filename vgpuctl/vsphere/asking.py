@@ -39,13 +39,14 @@ TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "in
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
     """How much must be known. `folders`, `clusters`, `uuids`: of all VMs, because workers are chosen by them; `mmio`,
-    `neighbours`: by commands that change devices or start VMs."""
+    `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them (of Kubernetes)."""
 
     folders: bool = False
     clusters: bool = False
     uuids: bool = False
     mmio: bool = False
     neighbours: bool = False
+    drains: bool = False
 
 
 def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> Any:

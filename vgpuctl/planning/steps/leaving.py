@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP, LEAVING, Record
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
@@ -51,6 +52,7 @@ class Drain(Rung):
     """Evict what must leave, as its budgets allow. Pods that appear late are seen the next time anybody looks."""
 
     options: DrainOptions = field(default_factory=DrainOptions)
+    within_s: float = 600.0
     on_stuck: OnStuck = OnStuck.BACK
     verb: ClassVar[str] = "drain"
 
@@ -60,30 +62,31 @@ class Drain(Rung):
             case OnStuck.WAIT:
                 return math.inf
             case OnStuck.FORCE:
-                return self.options.timeout_s + FORCED_WITHIN_S
-        return self.options.timeout_s
+                return self.within_s + FORCED_WITHIN_S
+        return self.within_s
+
+    def _pods(self, fleet: Fleet) -> tuple[Pod, ...]:
+        return pods_to_move(fleet.worker(self.worker), self.options)
 
     def done_in(self, fleet: Fleet) -> bool:
-        return not pods_to_move(fleet.worker(self.worker))
+        return not self._pods(fleet)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        pods = pods_to_move(fleet.worker(self.worker))
-        going = (pod for pod in pods if not pod.terminating and objection(pod, self.options) is None)
-        return tuple(Evict(pod=pod, grace_period_s=self.options.grace_period_s) for pod in going)
+        going = (pod for pod in self._pods(fleet) if not pod.terminating and objection(pod, self.options) is None)
+        return tuple(Evict(pod=pod, grace_period_s=self.options.of(pod.namespace).grace_period_s) for pod in going)
 
     def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
         """By force, where the timetable says so: what budgets still hold is deleted, with its grace."""
-        if self.on_stuck is not OnStuck.FORCE or due_for_s < self.options.timeout_s:
+        if self.on_stuck is not OnStuck.FORCE or due_for_s < self.within_s:
             return ()
         evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
         return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
-        node = node_of(fleet, self.worker)
-        return fleet.with_node(self.worker, pods=tuple(pod for pod in node.pods if not must_leave(pod)))
+        return fleet.with_node(self.worker, pods=_staying(node_of(fleet, self.worker), self.options))
 
     def waits_for(self, fleet: Fleet) -> str:
-        pods = pods_to_move(fleet.worker(self.worker))
+        pods = self._pods(fleet)
         for pod in pods:
             if why := objection(pod, self.options):
                 return why
@@ -97,6 +100,7 @@ class Drain(Rung):
 class Suspend(Rung):
     """Freeze the VM; its frame buffer returns to the card."""
 
+    drain: DrainOptions = field(default_factory=DrainOptions)
     verb: ClassVar[str] = "suspend"
     deadline_s: ClassVar[float] = 1800.0
 
@@ -105,7 +109,7 @@ class Suspend(Rung):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
-        return (SuspendVm(worker=worker.name, vm=worker.vm, first=_confirm(worker)),)
+        return (SuspendVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         return fleet.with_worker(self.worker, power=Power.SUSPENDED)
@@ -117,6 +121,7 @@ class ShutDown(Rung):
     guest that takes longer than `power_off_after_s`, or cannot be asked, is powered off."""
 
     power_off_after_s: float | None = None
+    drain: DrainOptions = field(default_factory=DrainOptions)
     verb: ClassVar[str] = "shut down"
     effect_s: ClassVar[float] = 600.0
 
@@ -139,24 +144,27 @@ class ShutDown(Rung):
         if worker.shutting_down:
             return ()
         may_power_off = self.power_off_after_s is not None
-        return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=_confirm(worker), or_power_off=may_power_off),)
+        first = _confirm(worker, self.drain)
+        return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=first, or_power_off=may_power_off),)
 
     def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
         if self.power_off_after_s is None or due_for_s < self.power_off_after_s:
             return ()
         worker = fleet.worker(self.worker)
-        return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker)),)
+        return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         return fleet.with_worker(self.worker, power=Power.OFF, shutting_down=False)
 
 
-def _confirm(worker: Worker) -> Confirm | None:
+def _confirm(worker: Worker, drain: DrainOptions) -> Confirm | None:
     """One last list of the node's pods: only those may be there that stay."""
     node = worker.node
-    if node is None:
-        return None
-    return Confirm(node=node.name, expected=frozenset(pod.uid for pod in node.pods if not must_leave(pod)))
+    return Confirm(node=node.name, expected=frozenset(pod.uid for pod in _staying(node, drain))) if node else None
+
+
+def _staying(node: Node, drain: DrainOptions) -> tuple[Pod, ...]:
+    return tuple(pod for pod in node.pods if not must_leave(pod, drain))
 
 
 @dataclass(frozen=True, slots=True)
