@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from vgpuctl.engine.ports import HostReport, Report, World
+from vgpuctl.engine.ports import Report, World
 from vgpuctl.engine.reactor import Goal
+from vgpuctl.engine.recorder import Recorder
 from vgpuctl.engine.runner import Listener, Runner
 from vgpuctl.model.errors import ExitCode, RefusedError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import DONE, FAILED, WENT_BACK, HostReport
 from vgpuctl.model.plan import Plan, Refusal
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.hindsight import Earlier
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 
@@ -21,17 +24,23 @@ MakeFormer = Callable[[Wish], Wish]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
-    """What would be done, and what cannot be: the content of a dry run."""
+    """What would be done, and what cannot be: the content of a dry run. `earlier`: how long its steps took before."""
 
     fleet: Fleet
     wish: Wish
     plan: Plan
     refusals: tuple[Refusal, ...] = ()
+    earlier: Earlier = field(default_factory=Earlier)
 
     @property
     def touches(self) -> bool:
         """Are pods or running VMs touched? Then a person is asked."""
         return any(step.name.startswith(("Drain/", "Suspend/", "ShutDown/")) for step in self.plan)
+
+    @property
+    def memorable(self) -> bool:
+        """Is more changed than labels? Then the journal tells of it."""
+        return any(not step.name.startswith("Label/") for step in self.plan)
 
 
 def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
@@ -52,10 +61,11 @@ def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
 
 @dataclass(slots=True)
 class Operation:
-    """A prospect that is carried out under the acting Lease."""
+    """A prospect that is carried out under the acting Lease. `timetable`: by which, for the journal."""
 
     world: World
     listener: Listener
+    timetable: str = ""
     _runner: Runner | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
@@ -65,6 +75,14 @@ class Operation:
             self._runner.interrupt()
 
     def carry_out(self, make: MakeWish, former: MakeFormer | None) -> Report:
+        """Carried out, and then told to the journal: what becomes of that holds up nobody."""
+        recorder = Recorder(self.listener, self.world.journal)
+        try:
+            return self._under_the_lease(recorder, make, former)
+        finally:
+            recorder.close()
+
+    def _under_the_lease(self, recorder: Recorder, make: MakeWish, former: MakeFormer | None) -> Report:
         """Take the Lease, look again (somebody may have acted while we waited), and run."""
         self.world.lease.acquire(self.listener.say, lambda: self._stopped)
         try:
@@ -72,11 +90,15 @@ class Operation:
             prospect = look_ahead(fleet, make(fleet))
             if prospect.refusals and not prospect.plan:
                 raise refused(prospect)
+            if prospect.memorable:
+                recorder.begin(prospect.wish.name, self.timetable, self.world.clock.utc())
             goal = Goal(wish=prospect.wish, former=former(prospect.wish) if former else None)
-            self._runner = Runner(self.world, goal, self.listener)
+            self._runner = Runner(self.world, goal, recorder)
             if self._stopped:
                 self._runner.interrupt()
-            return self._runner.run()
+            report = self._runner.run()
+            recorder.end(report)
+            return report
         finally:
             self.world.lease.release()
 
@@ -94,12 +116,12 @@ def exit_code(report: Report, refused: bool) -> ExitCode:
     ends = {host.end for host in report.hosts}
     if report.interrupted:
         return ExitCode.INTERRUPTED
-    if "failed" in ends:
+    if FAILED in ends:
         return ExitCode.FAILED
-    if "went back" in ends:
+    if WENT_BACK in ends:
         return ExitCode.WENT_BACK
     return ExitCode.FAILED if refused else ExitCode.DONE
 
 
 def troubled(report: Report) -> list[HostReport]:
-    return [host for host in report.hosts if host.end != "done"]
+    return [host for host in report.hosts if host.end != DONE]

@@ -73,4 +73,5 @@ def order_of(files: Files, shift: str, name: str | None) -> Order:
         nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,
         depth=Depth(neighbours=True),
+        timetable=timetable.name,
     )

@@ -19,7 +19,10 @@ from vgpuctl.model.errors import (
 
 ANSWER_WITHIN_S = 30
 CONNECTIONS = 40
+JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+#: A list without what is in the objects, from servers that can; from others, all of it.
+NAMES_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 Object = dict[str, Any]
 
@@ -38,6 +41,14 @@ class Client:
 
     def get(self, path: str, **query: str) -> Object:
         return self._json("GET", path, query=query)
+
+    def names(self, path: str, **query: str) -> list[str]:
+        """Of a list, the objects' names."""
+        found = self._json("GET", path, query=query, accept=NAMES_ONLY)
+        return [str(each["metadata"]["name"]) for each in found.get("items") or ()]
+
+    def delete(self, path: str) -> Object:
+        return self._json("DELETE", path)
 
     def post(self, path: str, body: Object) -> Object:
         return self._json("POST", path, body=body)
@@ -71,10 +82,11 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
         timeout_s: int = ANSWER_WITHIN_S,
     ) -> Any:
-        headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if body is not None else {})
+        headers = {"Accept": accept} | ({"Content-Type": content_type} if body is not None else {})
         request = self._api.param_serialize(
             method,
             path,
