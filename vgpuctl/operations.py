@@ -14,7 +14,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, WENT_BACK, HostReport
 from vgpuctl.model.plan import Plan, Refusal
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.hindsight import Earlier
+from vgpuctl.planning.hindsight import Earlier, lasting
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 
@@ -39,8 +39,8 @@ class Prospect:
 
     @property
     def memorable(self) -> bool:
-        """Is more changed than labels? Then the journal tells of it."""
-        return any(not step.name.startswith("Label/") for step in self.plan)
+        """Is more changed than marks on nodes? Then the journal tells of it."""
+        return any(lasting(step) for step in self.plan)
 
 
 def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:

@@ -27,7 +27,6 @@ LOOKS = {
 }
 TICKS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 LONGEST_NAME = 24
-LEAST_CHART = 30
 COLUMNS_A_TICK = 12
 
 
@@ -90,8 +89,8 @@ def ticks(whole_s: float, most: int) -> list[int]:
 def gantt(entry: Entry, width: int) -> Iterator[Text]:
     """`▐drain▌▐──suspend──▌`, a line a worker, under a line of times."""
     found = lanes(entry)
-    names = min(max((len(lane.worker) for lane in found), default=0), LONGEST_NAME)
-    room = max(width - names - 2, LEAST_CHART)
+    names = min(max((len(lane.worker) for lane in found), default=0), LONGEST_NAME, width // 3)
+    room = width - names - 2
     scale = room / max(entry.seconds, max((bar.to_s for lane in found for bar in lane.bars), default=0.0), 0.001)
     yield Text(" " * (names + 2)).append(_axis(entry.seconds, scale, room), "dim")
     several = len({lane.host for lane in found}) > 1
@@ -114,8 +113,9 @@ def _short(name: str, most: int) -> str:
 def _axis(whole_s: float, scale: float, room: int) -> str:
     line = ""
     for tick in ticks(whole_s, max(room // COLUMNS_A_TICK, 1)):
-        at, told = round(tick * scale), seconds(tick)
-        if at >= len(line) and at + len(told) <= room:
+        told = seconds(tick)
+        at = min(round(tick * scale), room - len(told))
+        if at >= len(line) and round(tick * scale) - at < len(told):
             line = f"{line:<{at}}{told} "
     return line.rstrip()
 

@@ -12,6 +12,7 @@ from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
 from vgpuctl.planning.forecast import expected_s, longest_way_s
+from vgpuctl.planning.hindsight import lasting
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
@@ -85,13 +86,9 @@ def _headline(prospect: Prospect) -> str:
 def _known_from(prospect: Prospect) -> str:
     """`12 earlier switches`; where these do not know all of it, it is an estimate still."""
     number = prospect.earlier.count(prospect.plan)
-    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if _matters(prospect, step))
+    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if lasting(step))
     seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
     return ", ".join(filter(None, ["estimated" if guessed or not seen else "", seen]))
-
-
-def _matters(prospect: Prospect, step: Step) -> bool:
-    return expected_s(step, prospect.fleet, prospect.earlier) >= 1
 
 
 def _told(number: int, noun: str, one: str, many: str) -> str:

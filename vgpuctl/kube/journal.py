@@ -20,8 +20,8 @@ KIND_LABEL, HISTORY = PREFIX + "kind", "history"
 HOLDER = PREFIX + "holder"
 KEY = "entry.json"
 KEPT = 50
-#: A ConfigMap holds 1 MiB.
-MOST_BYTES = 512 * 1024
+#: A ConfigMap holds 1 MiB; so many steps of usual names are half of that.
+MOST_BYTES, MOST_STEPS = 512 * 1024, 3000
 LAST_WORD_S = 3.0
 TRIES = 3
 PAUSE_S = 0.3
@@ -35,7 +35,7 @@ class Journal:
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
         self._given: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
-        self._number = 0
+        self._number = self._tried = 0
         self._why = ""
 
     def keep(self, entry: Entry) -> None:
@@ -113,15 +113,18 @@ class Journal:
         """Under the next number that is free; what another writer took, or an answer that was lost, is seen."""
         names = self._client.names(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}")
         known = sorted(number for name in names if (number := _number(name)))
-        first = known[-1] + 1 if known else 1
+        first = self._tried or (known[-1] + 1 if known else 1)
         self._number = next((n for n in range(first, first + KEPT) if self._take(entry, n)), 0)
         self._prune(known)
 
     def _take(self, entry: Entry, number: int) -> bool:
+        path, body, self._tried = f"{self._path}/{NAME}{number}", self._body(entry, number), number
         try:
-            self._client.post(self._path, self._body(entry, number))
+            self._client.post(self._path, body)
         except ChangedMeanwhileError:
-            return _holder(self._client.get(f"{self._path}/{NAME}{number}")) == self._holder
+            if _holder(self._client.get(path)) != self._holder:
+                return False
+            self._client.put(path, body)
         return True
 
     def _prune(self, known: list[int]) -> None:
@@ -142,6 +145,7 @@ class Journal:
 
 def _text(entry: Entry) -> str:
     """Halved until it fits: what is longest says most."""
+    entry = entry.shortened(MOST_STEPS) if len(entry.steps) > MOST_STEPS else entry
     while len((text := json.dumps(document(entry), ensure_ascii=False)).encode()) > MOST_BYTES and entry.steps:
         entry = entry.shortened(len(entry.steps) // 2)
     return text

@@ -11,6 +11,8 @@ from vgpuctl.model.plan import Plan, Step
 
 #: Of how many entries a forecast is made: what is older tells of other times.
 LOOKED_AT = 12
+#: What takes time; the rest are marks on nodes.
+LASTING = ("Drain/", "Suspend/", "ShutDown/", "Attach/", "PowerOn/", "WaitBack/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,13 @@ class Earlier:
         return median(found.values()) if found else None
 
     def count(self, plan: Plan) -> int:
-        """How many entries know anything of this plan."""
-        return len({number for step in plan for number in self.times.get((step.describe(), step.worker), ())})
+        """How many entries know anything of this plan that takes time."""
+        steps = [step for step in plan if lasting(step)]
+        return len({number for step in steps for number in self.times.get((step.describe(), step.worker), ())})
+
+
+def lasting(step: Step) -> bool:
+    return step.name.startswith(LASTING)
 
 
 def earlier(entries: Iterable[Entry]) -> Earlier:
