@@ -6,19 +6,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from vgpuctl.engine.ports import HostReport, Report, World
+from vgpuctl.engine.ports import Report, World
 from vgpuctl.engine.reactor import Goal
+from vgpuctl.engine.recorder import Recorder
 from vgpuctl.engine.runner import Listener, Runner
 from vgpuctl.model.errors import ExitCode, RefusedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, HostReport
 from vgpuctl.model.plan import Plan, Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.departures import to_record
+from vgpuctl.planning.hindsight import Earlier, lasting
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 
 #: The ends after which a host is in one shift, and in no other.
-WHOLE = {"done", "went back", "not begun"}
+WHOLE = {DONE, WENT_BACK, NOT_BEGUN}
 
 MakeWish = Callable[[Fleet], Wish]
 MakeFormer = Callable[[Wish], Wish]
@@ -26,17 +29,23 @@ MakeFormer = Callable[[Wish], Wish]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
-    """What would be done, and what cannot be: the content of a dry run."""
+    """What would be done, and what cannot be: the content of a dry run. `earlier`: how long its steps took before."""
 
     fleet: Fleet
     wish: Wish
     plan: Plan
     refusals: tuple[Refusal, ...] = ()
+    earlier: Earlier = field(default_factory=Earlier)
 
     @property
     def touches(self) -> bool:
         """Are pods or running VMs touched? Then a person is asked."""
         return any(step.name.startswith(("Drain/", "Suspend/", "ShutDown/")) for step in self.plan)
+
+    @property
+    def memorable(self) -> bool:
+        """Is more changed than marks on nodes? Then the journal tells of it."""
+        return any(lasting(step) for step in self.plan)
 
 
 def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
@@ -59,10 +68,11 @@ def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
 
 @dataclass(slots=True)
 class Operation:
-    """A prospect that is carried out under the acting Lease."""
+    """A prospect that is carried out under the acting Lease. `timetable`: by which, for the journal."""
 
     world: World
     listener: Listener
+    timetable: str = ""
     _runner: Runner | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
@@ -72,6 +82,14 @@ class Operation:
             self._runner.interrupt()
 
     def carry_out(self, make: MakeWish, former: MakeFormer | None) -> Report:
+        """Carried out, and then told to the journal: what becomes of that holds up nobody."""
+        recorder = Recorder(self.listener, self.world.journal)
+        try:
+            return self._under_the_lease(recorder, make, former)
+        finally:
+            recorder.close()
+
+    def _under_the_lease(self, recorder: Recorder, make: MakeWish, former: MakeFormer | None) -> Report:
         """Take the Lease, look again (somebody may have acted while we waited), and run."""
         self.world.lease.acquire(self.listener.say, lambda: self._stopped)
         try:
@@ -80,12 +98,15 @@ class Operation:
             if prospect.refusals and not prospect.plan:
                 raise refused(prospect)
             self._depart(prospect)
+            if prospect.memorable:
+                recorder.begin(prospect.wish.name, self.timetable, self.world.clock.utc())
             goal = Goal(wish=prospect.wish, former=former(prospect.wish) if former else None)
-            self._runner = Runner(self.world, goal, self.listener)
+            self._runner = Runner(self.world, goal, recorder)
             if self._stopped:
                 self._runner.interrupt()
             report = self._runner.run()
             self._arrive(report, prospect)
+            recorder.end(report)
             return report
         finally:
             self.world.lease.release()
@@ -117,12 +138,12 @@ def exit_code(report: Report, refused: bool) -> ExitCode:
     ends = {host.end for host in report.hosts}
     if report.interrupted:
         return ExitCode.INTERRUPTED
-    if "failed" in ends:
+    if FAILED in ends:
         return ExitCode.FAILED
-    if "went back" in ends:
+    if WENT_BACK in ends:
         return ExitCode.WENT_BACK
     return ExitCode.FAILED if refused else ExitCode.DONE
 
 
 def troubled(report: Report) -> list[HostReport]:
-    return [host for host in report.hosts if host.end != "done"]
+    return [host for host in report.hosts if host.end != DONE]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +16,7 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, delete, evict, patch_node
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.departures import DepartureMap
+from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.quotas import Quotas
 from vgpuctl.kube.stream import KubernetesStream
@@ -21,6 +24,7 @@ from vgpuctl.model.departure import Departure
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import Entry
 from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
@@ -39,6 +43,22 @@ class Settings:
     kubernetes: KubernetesSettings
     lease_s: float = 15.0
     connect_s: float = 10.0
+
+
+def journal_of(settings: KubernetesSettings) -> Journal:
+    """For readers: it takes no vCenter."""
+    return Journal(Client(settings), settings.namespace)
+
+
+def _who(settings: KubernetesSettings) -> str:
+    """Who acts, for the journal: a person on a machine, or a pod."""
+    machine = socket.gethostname()
+    if settings.account:
+        return f"pod {machine}"
+    try:
+        return f"{getpass.getuser()}@{machine}"
+    except (OSError, KeyError):
+        return machine
 
 
 class SystemClock:
@@ -101,8 +121,23 @@ class Connection:
         self._session.close()
 
     def world(self) -> World:
-        lease = ActingLease(self._client, self._settings.kubernetes.namespace, self._settings.lease_s)
-        return World(observer=self, sender=self, lease=lease, clock=SystemClock(), departures=self._departures)
+        settings = self._settings.kubernetes
+        lease = ActingLease(self._client, settings.namespace, self._settings.lease_s)
+        return World(
+            observer=self,
+            sender=self,
+            lease=lease,
+            clock=SystemClock(),
+            departures=self._departures,
+            journal=Journal(self._client, settings.namespace, lease.identity, _who(settings)),
+        )
+
+    def history(self) -> list[Entry]:
+        """Of earlier switches; none where it cannot be read, for no decision stands on it."""
+        try:
+            return Journal(self._client, self._settings.kubernetes.namespace).entries()
+        except VgpuctlError:
+            return []
 
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(call)

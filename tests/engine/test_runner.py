@@ -14,6 +14,7 @@ from vgpuctl.engine.runner import Progress, Runner
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import Entry
 from vgpuctl.model.requests import Request
 
 
@@ -59,6 +60,11 @@ class Ports:
     def utc(self) -> str:
         return "now"
 
+    def keep(self, entry: Entry) -> None: ...
+
+    def close(self, entry: Entry) -> str:
+        return ""
+
     def say(self, text: str) -> None: ...
 
     def progress(self, progress: Progress) -> None:
@@ -72,7 +78,7 @@ class Ports:
 
 def run(ports: Ports) -> None:
     _, wish = day_and_night()
-    world = World(observer=ports, sender=ports, lease=ports, clock=ports, departures=ports)
+    world = World(observer=ports, sender=ports, lease=ports, clock=ports, departures=ports, journal=ports)
     ports.runner = Runner(world, Goal(wish=wish), ports)
     ports.runner.run()
 

@@ -13,6 +13,7 @@ from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
 from vgpuctl.planning.forecast import expected_s, longest_way_s
+from vgpuctl.planning.hindsight import lasting
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
@@ -81,8 +82,16 @@ def _headline(prospect: Prospect) -> str:
         _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
     ]
     told = "; ".join(part for part in parts if part) or "only marks on nodes change"
-    whole = longest_way_s(steps, prospect.fleet)
-    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} (estimated)" if whole > 1 else "")
+    whole = longest_way_s(steps, prospect.fleet, prospect.earlier)
+    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(prospect)})" if whole > 1 else "")
+
+
+def _known_from(prospect: Prospect) -> str:
+    """`12 earlier switches`; where these do not know all of it, it is an estimate still."""
+    number = prospect.earlier.count(prospect.plan)
+    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if lasting(step))
+    seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
+    return ", ".join(filter(None, ["estimated" if guessed or not seen else "", seen]))
 
 
 def _told(number: int, noun: str, one: str, many: str) -> str:
@@ -148,7 +157,8 @@ def plan_document(prospect: Prospect) -> dict[str, Any]:
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Plan",
         "wish": prospect.wish.name,
-        "expectedSeconds": round(longest_way_s(prospect.plan, prospect.fleet), 1),
+        "expectedSeconds": round(longest_way_s(prospect.plan, prospect.fleet, prospect.earlier), 1),
+        "earlierSwitches": prospect.earlier.count(prospect.plan),
         "steps": list(_steps(prospect)),
         "refusals": [
             {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint}
@@ -166,6 +176,6 @@ def _steps(prospect: Prospect) -> Iterator[dict[str, Any]]:
             "host": prospect.fleet.host_of(step.worker),
             "what": step.describe(),
             "why": why(prospect, step),
-            "expectedSeconds": round(expected_s(step, prospect.fleet), 1),
+            "expectedSeconds": round(expected_s(step, prospect.fleet, prospect.earlier), 1),
             "needs": sorted(prospect.plan.needs[step.name]),
         }

@@ -71,7 +71,7 @@ def command(
 def _as_asked(files: Files, shift: str, name: str | None, drain_s: float | None, whole: bool) -> Timetable:
     """The timetable, but for what the command line says."""
     found = files.timetable_of(shift, name)
-    drain = found.drain if drain_s is None else replace(found.drain, timeout_s=drain_s)
+    drain = found.drain if drain_s is None else found.drain.within(drain_s)
     return replace(found, drain=drain, conduct=replace(found.conduct, all_or_nothing=whole))
 
 
@@ -92,4 +92,5 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> Order:
         nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,
         depth=Depth(neighbours=True, drains=True),
+        timetable=timetable.name,
     )

@@ -94,7 +94,7 @@ class Keeper:
         if not prospect.plan:
             return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
         self._listener.say(f"{shift} on {timetable.name} begins.")
-        self._operation = Operation(world=self._connection.world(), listener=self._listener)
+        self._operation = Operation(world=self._connection.world(), listener=self._listener, timetable=timetable.name)
         report = self._operation.carry_out(wish, former_wish)
         for host in troubled(report):
             self._listener.say(f"{host.host} {host.end}: {host.why}")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import Entry, HostReport
 from vgpuctl.model.requests import Request
 
 
@@ -58,6 +59,16 @@ class Departures(Protocol):
         """None takes one off."""
 
 
+class Journal(Protocol):
+    """Where people read afterwards what happened. Nothing stands on it: it may fail, it may be deleted."""
+
+    def keep(self, entry: Entry) -> None:
+        """Written some time soon; it returns at once."""
+
+    def close(self, entry: Entry) -> str:
+        """The last word, waited for a moment; "" or why nobody will read it."""
+
+
 class Clock(Protocol):
     def monotonic(self) -> float: ...
     def utc(self) -> str: ...
@@ -72,15 +83,7 @@ class World:
     lease: Lease
     clock: Clock
     departures: Departures
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostReport:
-    """How one host's part ended. `why` says what held it up, in words for people."""
-
-    host: str
-    end: str
-    why: str = ""
+    journal: Journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

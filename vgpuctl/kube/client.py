@@ -21,7 +21,10 @@ ANSWER_WITHIN_S = 30
 #: The longest that a server may ask us to wait; one that names more is asked earlier.
 LONGEST_WAIT_S = 60.0
 CONNECTIONS = 40
+JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+#: A list without what is in the objects, from servers that can; from others, all of it.
+NAMES_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 Object = dict[str, Any]
 
@@ -45,6 +48,11 @@ class Client:
     def get(self, path: str, **query: str) -> Object:
         return self._json("GET", path, query=query)
 
+    def names(self, path: str, **query: str) -> list[str]:
+        """Of a list, the objects' names."""
+        found = self._json("GET", path, query=query, accept=NAMES_ONLY)
+        return [str(each["metadata"]["name"]) for each in found.get("items") or ()]
+
     def post(self, path: str, body: Object) -> Object:
         return self._json("POST", path, body=body)
 
@@ -54,7 +62,7 @@ class Client:
     def patch(self, path: str, body: Object) -> Object:
         return self._json("PATCH", path, body=body, content_type=MERGE_PATCH)
 
-    def delete(self, path: str, body: Object) -> Object:
+    def delete(self, path: str, body: Object | None = None) -> Object:
         return self._json("DELETE", path, body=body)
 
     def watch(self, path: str, version: str, wait_s: int) -> Any:
@@ -80,10 +88,11 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
         timeout_s: int = ANSWER_WITHIN_S,
     ) -> Any:
-        headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if body is not None else {})
+        headers = {"Accept": accept} | ({"Content-Type": content_type} if body is not None else {})
         request = self._api.param_serialize(
             method,
             path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
@@ -40,6 +40,11 @@ class DrainOptions:
             return self.namespaces[namespace]
         globs = (glob for glob in self.namespaces if is_glob(glob))
         return next((self.namespaces[glob] for glob in globs if fnmatchcase(namespace, glob)), self)
+
+    def within(self, seconds: float) -> DrainOptions:
+        """The same with this timeout, for all namespaces."""
+        inside = {name: replace(options, timeout_s=seconds) for name, options in self.namespaces.items()}
+        return replace(self, timeout_s=seconds, namespaces=inside)
 
 
 @dataclass(frozen=True, slots=True)
