@@ -62,10 +62,20 @@ def test_one_that_was_killed_is_cut_short_and_the_next_has_its_own_entry(day: La
 
 
 def test_a_journal_that_cannot_be_written_leaves_the_switch_as_it_is(day: Lab) -> None:
+    day.vgpuctl("switch", "night", "--yes").ok()
     day.vgpuctl("sim", "fault", "add", "POST configmaps", "--dir", str(day.folder), "--fail", "403").ok()
-    ran = day.vgpuctl("switch", "night", "--yes").ok()
+    ran = day.vgpuctl("switch", "day", "--yes").ok()
     assert ran.out.count("The history will not tell of this: ") == 1
-    assert day.awake() == {"worker-5"}
+    assert "worker-5" not in day.awake()
+
+
+def test_where_it_cannot_be_written_down_from_where_hosts_go_none_of_them_goes(day: Lab) -> None:
+    day.vgpuctl("sim", "fault", "add", "PATCH configmaps", "--dir", str(day.folder), "--fail", "403").ok()
+    awake = day.awake()
+    day.calls()
+    assert day.vgpuctl("switch", "night", "--yes").code == 5
+    assert day.awake() == awake
+    assert not {"PATCH nodes", "SuspendVM_Task", "POST pods/eviction"} & set(day.writes())
 
 
 def test_the_forecast_does_without_where_it_cannot_be_read(day: Lab) -> None:
