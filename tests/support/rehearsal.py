@@ -95,7 +95,7 @@ class Rehearsal:
         """As `vgpuctl switch`; with `die_after` its process ends after so many writes, whatever was on its way."""
         timetable = self.files.timetable_of(shift, None)
         fleet = self.fleet()
-        wish = switch_wish(fleet, self.files.catalogue, timetable, shift)
+        wish = switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc())
         self.departures |= to_record(fleet, wish, plan_of(fleet, wish), "then")
         decision = self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
         if decision.finished and not decision.memory.gave_up:

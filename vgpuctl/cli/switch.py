@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -84,7 +84,7 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> Order:
 
     def wish(fleet: Fleet) -> Wish:
         files.must_be_apart(fleet)
-        return switch_wish(fleet, files.catalogue, timetable, shift)
+        return switch_wish(fleet, files.catalogue, timetable, shift, datetime.now(UTC))
 
     return Order(
         wish=wish,

@@ -83,7 +83,7 @@ class Keeper:
     def _switch(self, timetable: Timetable, shift: str) -> ExitCode:
         def wish(fleet: Fleet) -> Wish:
             self._files.must_be_apart(fleet)
-            return switch_wish(fleet, self._files.catalogue, timetable, shift)
+            return switch_wish(fleet, self._files.catalogue, timetable, shift, self._now())
 
         fleet = self._connection.fleet()
         if fleet.stale:

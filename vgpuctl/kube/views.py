@@ -9,7 +9,7 @@ from typing import Any
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Pod, Quota
-from vgpuctl.model.record import read_record
+from vgpuctl.model.record import marks_on, read_record
 from vgpuctl.model.selectors import Selector
 
 Object = Mapping[str, Any]
@@ -132,6 +132,7 @@ def node(raw: Object) -> SeenNode:
         unschedulable=bool(spec.get("unschedulable")),
         labels=labels,
         record=read_record(labels, annotations),
+        marks=marks_on(labels, annotations),
         heartbeat=ready.get("lastHeartbeatTime"),
         taints=tuple(taint["key"] for taint in spec.get("taints") or ()),
         gpus=int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)),

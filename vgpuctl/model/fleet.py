@@ -38,7 +38,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """The Kubernetes node inside a worker."""
+    """The Kubernetes node inside a worker. `marks`: what others are told about it, whoever told them."""
 
     name: str
     version: str = ""
@@ -46,6 +46,7 @@ class Node:
     unschedulable: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     record: Record | None = None
+    marks: frozenset[str] = frozenset()
     lease_renewed: str | None = None
     heartbeat: str | None = None
     taints: tuple[str, ...] = ()

@@ -12,11 +12,19 @@ from vgpuctl.model.timetable import DrainOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sleep:
+    """For people: which shift put it to sleep, and when it will be woken, as servers write times."""
+
+    why: str
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerWish:
     """For one worker; None leaves a thing as it is. Its devices may be changed with `change`, else must be right.
 
     `before`: what it carried when the wish was made; `after`, on the way back: what it was to carry.
-    `cold`: were it suspended, its state is discarded and it boots.
+    `cold`: were it suspended, its state is discarded and it boots. `sleep`: what its node says while it sleeps.
     """
 
     vgpus: tuple[str, ...] | None = None
@@ -26,6 +34,7 @@ class WorkerWish:
     before: tuple[str, ...] | None = None
     after: tuple[str, ...] | None = None
     cold: bool = False
+    sleep: Sleep | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:
-        yield MarkAsleep(name, wish.name, _former(fleet, wish, worker))
+        yield MarkAsleep(name, wish.name, _former(fleet, wish, worker), mine.sleep)
     if mine.awake:
         if mine.cold and worker.power is Power.SUSPENDED:
             yield Discard(name)

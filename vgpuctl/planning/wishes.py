@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.departure import Departure
@@ -11,7 +12,7 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
-from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.model.wish import Sleep, Wish, WorkerWish
 from vgpuctl.planning.departures import departures
 from vgpuctl.planning.room import against_room
 from vgpuctl.planning.steps import equipped
@@ -20,14 +21,20 @@ PROVISION = "provision"
 BACK_FROM = "back from "
 
 
-def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str) -> Wish:
-    """The shift's workers awake and labelled, the timetable's others asleep."""
+def switch_wish(
+    fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str, now: datetime | None = None
+) -> Wish:
+    """The shift's workers awake and labelled, the timetable's others asleep. `now`: to say until when."""
     mine = timetable.workers(fleet)
+    sleeps = Sleeps(timetable, shift, now)
     left = departures(fleet, timetable, shift)
     wish = Wish(
         name=shift,
         catalogue=catalogue,
-        workers={w.name: _in_shift(w, catalogue, timetable.shifts[shift], left[w.host]) for w in mine},
+        workers={
+            w.name: replace(_in_shift(w, catalogue, timetable.shifts[shift], left[w.host]), sleep=sleeps.of(w))
+            for w in mine
+        },
         departures=left,
         drain=timetable.drain,
         conduct=timetable.conduct,
@@ -35,6 +42,24 @@ def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift:
         max_unavailable=timetable.max_unavailable.of(len(mine)) if timetable.max_unavailable else None,
     )
     return replace(wish, awake_before=_awake_before(fleet, wish))
+
+
+class Sleeps:
+    """What the nodes of those say who sleep in a shift. The starts of shifts are looked up once, not for each."""
+
+    def __init__(self, timetable: Timetable, shift: str, now: datetime | None) -> None:
+        self._table, self._shift = timetable, timetable.shifts[shift]
+        starts = {name: timetable.next_start_of(name, now) for name in timetable.shifts} if now else {}
+        self._starts = {name: start for name, start in starts.items() if start is not None}
+
+    def of(self, worker: Worker) -> Sleep | None:
+        """None for those who are awake."""
+        if self._shift.wakes(worker):
+            return None
+        waking = (start for name, start in self._starts.items() if self._table.shifts[name].wakes(worker))
+        until = min(waking, default=None)
+        said = until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if until else ""
+        return Sleep(why=f"{self._shift.name} of {self._table.name}", until=said)
 
 
 def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift, left: Departure) -> WorkerWish:
@@ -105,9 +130,10 @@ def former_wish(wish: Wish) -> Wish:
 
 def _former(mine: WorkerWish, wish: Wish, *, was_awake: bool) -> WorkerWish:
     awake = True if was_awake else (False if mine.awake is not None else None)
+    sleep = mine.sleep or Sleep(why=f"{BACK_FROM}{wish.name}") if awake is False else None
     if wish.mode is Mode.REPLACE:
-        return WorkerWish(vgpus=mine.before, change=mine.before is not None, awake=awake)
-    return WorkerWish(awake=awake, before=mine.before, after=mine.vgpus if mine.change else None)
+        return WorkerWish(vgpus=mine.before, change=mine.before is not None, awake=awake, sleep=sleep)
+    return WorkerWish(awake=awake, before=mine.before, after=mine.vgpus if mine.change else None, sleep=sleep)
 
 
 def with_devices_back(fleet: Fleet, former: Wish) -> Wish:

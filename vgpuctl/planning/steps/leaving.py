@@ -1,15 +1,15 @@
-"""Down the ladder: cordon → drain → suspend or shut down → mark asleep."""
+"""Down the ladder: cordon → drain → suspend or shut down."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Pod
-from vgpuctl.model.record import ASLEEP, LEAVING, Record
+from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.planning.drain import asks_budgets, must_leave, objection, pods_to_move
@@ -35,7 +35,10 @@ class Cordon(Rung):
 
     def _record(self, node: Node, now: str) -> Record:
         ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
-        return Record(wish=self.wish, state=LEAVING, since=now, cordoned=ours, awake_before=self.awake_before)
+        marks = node.record.marks if node.record else ()
+        return Record(
+            wish=self.wish, state=LEAVING, since=now, cordoned=ours, awake_before=self.awake_before, marks=marks
+        )
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
@@ -165,39 +168,3 @@ def _confirm(worker: Worker, drain: DrainOptions) -> Confirm | None:
 
 def _staying(node: Node, drain: DrainOptions) -> tuple[Pod, ...]:
     return tuple(pod for pod in node.pods if not must_leave(pod, drain))
-
-
-@dataclass(frozen=True, slots=True)
-class MarkAsleep(Rung):
-    """Say on the node that it sleeps, with its last signs of life, so that old evidence is known as old later."""
-
-    wish: str
-    awake_before: tuple[str, ...] = ()
-    verb: ClassVar[str] = "mark asleep"
-
-    def done_in(self, fleet: Fleet) -> bool:
-        worker = fleet.worker(self.worker)
-        return worker.on or worker.node is None or (worker.node.unschedulable and _marked(worker.node))
-
-    def _record(self, node: Node, now: str) -> Record:
-        ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
-        record = node.record or Record(
-            wish=self.wish, state=ASLEEP, since=now, cordoned=ours, awake_before=self.awake_before
-        )
-        return replace(record, cordoned=ours).asleep(since=now, lease=node.lease_renewed, heartbeat=node.heartbeat)
-
-    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        node = node_of(fleet, self.worker)
-        patch = PatchNode.recording(node.name, self._record(node, now), unschedulable=True, version=node.version)
-        return (patch,)
-
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        node = fleet.worker(self.worker).node
-        if node is None:
-            return fleet
-        return fleet.with_node(self.worker, unschedulable=True, record=self._record(node, ""))
-
-
-def _marked(node: Node) -> bool:
-    record = node.record
-    return record is not None and record.state == ASLEEP and record.lease == node.lease_renewed
