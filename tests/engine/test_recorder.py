@@ -100,6 +100,18 @@ def test_each_step_is_told_with_its_times_and_the_one_it_waited_for_last() -> No
     assert desk.shown == 4
 
 
+def test_of_several_that_ended_at_once_it_waited_for_the_one_that_took_longest() -> None:
+    desk = Desk()
+    story = Story(desk)
+    suspends = [f"Suspend/worker-{n}" for n in range(1, 5)]
+    story.look(0.0, *CORDONS, "MarkAsleep/worker-5")
+    for n, drain in enumerate((DRAINS[2], DRAINS[0], DRAINS[3], DRAINS[1])):
+        story.look(1.0 + n, drain)
+    story.look(9.0, *suspends)
+    story.recorder.close()
+    assert told(desk)["PowerOn/worker-5"].after == "Suspend/worker-3"
+
+
 def test_what_held_a_step_longest_is_kept_and_for_how_long() -> None:
     desk = Desk()
     story = Story(desk)
