@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from tests.support.past import night, past_step
+from tests.support.past import BEGAN, night, past_step
 from vgpuctl.cli.gantt import gantt
 from vgpuctl.cli.gantt_svg import svg
 from vgpuctl.cli.past import headline, remarks
 from vgpuctl.model.journal import CUT_SHORT, RUNNING, Entry, HostReport
 
+LATER = BEGAN + timedelta(minutes=3)
 PICTURE = """\
           0 s             30 s             1 min           1 min 30 s      2 min
 worker-1  ▐drain▌▐──────suspend───────▌
@@ -53,6 +55,11 @@ def test_an_end_that_nobody_saw_is_left_open_until_the_workers_next_step() -> No
     assert len(lines[2]) == 80
 
 
+def test_what_was_given_up_is_crossed_out() -> None:
+    assert "─drain─" in (shown := drawn(night(steps=(past_step("Drain/worker-1", 0.0, 60.0, given_up=True),))))
+    assert shown.endswith("─╳\n")
+
+
 def test_who_was_only_marked_is_a_dot() -> None:
     entry = night(steps=(*night().steps, past_step("MarkAsleep/worker-7", 64.0, 64.1)))
     assert [line.split() for line in drawn(entry).splitlines() if "worker-7" in line] == [["worker-7", "·"]]
@@ -63,19 +70,19 @@ def test_the_words_say_what_decided_and_what_held_it_up() -> None:
         "Longest way: worker-3 drain → suspend → worker-5 resume → ready (2 min 8 s of 2 min 8 s).",
         "Budget gateway held worker-3's drain for 24 s.",
     ]
-    assert headline(night()).startswith("night · ")
-    assert headline(night()).endswith(":00:03 · 2 min 8 s · done")
+    assert headline(night(), LATER).startswith("night · ")
+    assert headline(night(), LATER).endswith(":00:03 · 2 min 8 s · done")
 
 
 def test_the_words_say_what_did_not_end_well() -> None:
-    hosts = (HostReport(host="esx-1", end="went back", why="the drain took too long."),)
+    hosts = tuple(HostReport(host=f"esx-{n}", end="went back", why="the drain took too long.") for n in (1, 2))
     told = remarks(night(hosts=hosts, outcome="went back", left_out=3))
     assert told[2:] == [
-        "esx-1 went back: the drain took too long.",
+        "esx-1 esx-2 went back: the drain took too long.",
         "3 short steps found no room in the journal.",
     ]
-    assert headline(night(outcome=RUNNING)).endswith("2 min 8 s so far · running")
-    assert headline(night(outcome=CUT_SHORT)).endswith("seen for 2 min 8 s · cut short")
+    assert headline(night(outcome=RUNNING), LATER).endswith("3 min so far · running")
+    assert headline(night(outcome=CUT_SHORT), LATER).endswith("at least 2 min 8 s · cut short")
 
 
 def test_a_return_that_took_its_time_is_told_with_the_reason() -> None:
@@ -87,7 +94,7 @@ def test_a_return_that_took_its_time_is_told_with_the_reason() -> None:
 def test_the_picture_is_xml_of_its_own_whatever_the_names_are() -> None:
     evil = past_step('Drain/</text><script>&"\x1b[2J', 0.0, 60.0, held_by="<b>", held_s=3.0)
     entry = night(steps=(*night().steps, evil))
-    text = svg(entry, headline(entry), remarks(entry))
+    text = svg(entry, headline(entry, LATER), remarks(entry))
     root = ET.fromstring(text)
     kinds = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert kinds == {"svg", "title", "style", "rect", "text", "line"}

@@ -16,6 +16,7 @@ from vgpuctl.engine.runner import Progress
 from vgpuctl.model.journal import Entry, HostReport, PastStep
 from vgpuctl.model.plan import Plan
 from vgpuctl.planning.planner import plan
+from vgpuctl.planning.steps import Uncordon
 
 FLEET, WISH = day_and_night()
 WHOLE = plan(FLEET, WISH)
@@ -136,6 +137,22 @@ def test_a_step_that_is_due_once_more_goes_on_where_it_began() -> None:
     story.recorder.close()
     drain = told(desk)["Drain/worker-1"]
     assert (drain.began_s, drain.ended_s) == (0.0, 6.0)
+
+
+def test_a_step_that_the_plan_dropped_was_given_up_and_what_it_did_not_foresee_follows_from_that() -> None:
+    desk = Desk()
+    story = Story(desk)
+    story.look(0.0, *CORDONS)
+    back = Uncordon("worker-2", ())
+    memory = Memory(due_since={back.name: 7.0})
+    decision = Decision(memory=memory, plan=Plan((back,), {back.name: frozenset()}), waits={})
+    seen = dict.fromkeys((*CORDONS, "Drain/worker-1"), 1.0)
+    story.recorder.progress(Progress(first=WHOLE, decision=decision, fleet=FLEET, done=seen, elapsed_s=7.0))
+    story.recorder.close()
+    steps = told(desk)
+    assert (steps["Drain/worker-1"].done, steps["Drain/worker-2"].done) == (True, False)
+    assert (steps["Drain/worker-2"].ended_s, steps["Drain/worker-2"].given_up) == (7.0, True)
+    assert steps[steps["Uncordon/worker-2"].after].ended_s == 7.0
 
 
 def test_nothing_begins_any_more_once_it_is_to_stop() -> None:

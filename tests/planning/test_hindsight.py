@@ -32,7 +32,8 @@ def test_of_nothing_there_is_no_way() -> None:
 
 
 def test_an_entry_is_read_back_as_it_was_written() -> None:
-    for entry in (night(), night().shortened(3), night(outcome="running", steps=())):
+    stopped = past_step("Drain/worker-2", 1.0, 2.5, given_up=True)
+    for entry in (night(), night().shortened(3), night(outcome="running", steps=()), night(steps=(stopped,))):
         assert from_document(json.loads(json.dumps(document(entry)))) == entry
 
 
@@ -71,6 +72,8 @@ def test_only_the_last_entries_count_and_only_ends_that_were_seen() -> None:
     assert earlier([*new, *old]).usual_s(Suspend("worker-1")) == 10.0
     assert earlier(old).usual_s(Suspend("worker-1")) == 900.0
     assert earlier(unseen).usual_s(Suspend("worker-2")) is None
+    given_up = [night(number=2, steps=(past_step("Suspend/worker-2", 0.0, 9.0, given_up=True),))]
+    assert earlier(given_up).usual_s(Suspend("worker-2")) is None
 
 
 def test_the_whole_is_forecast_from_its_longest_way_and_says_how_many_know_it() -> None:

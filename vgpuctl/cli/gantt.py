@@ -32,7 +32,7 @@ COLUMNS_A_TICK = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """`open`: its end was not seen. `decides`: it is on the longest way."""
+    """`open`: it was not seen to be done. `decides`: it is on the longest way."""
 
     step: PastStep
     word: str
@@ -69,13 +69,12 @@ def lanes(entry: Entry) -> list[Lane]:
 def _bars(entry: Entry, steps: list[PastStep], way: set[str]) -> Iterator[Bar]:
     ends = [step.began_s for step in steps[1:]] + [entry.seconds]
     for step, next_s in zip(steps, ends, strict=True):
-        is_open = step.ended_s is None
         yield Bar(
             step=step,
             word=word(step),
             from_s=step.began_s,
             to_s=max(step.began_s, next_s if step.ended_s is None else step.ended_s),
-            open=is_open,
+            open=not step.done,
             decides=step.name in way,
         )
 
@@ -137,5 +136,5 @@ def _drawn(lane: Lane, scale: float) -> Iterator[Text]:
 def _block(bar: Bar, width: int) -> str:
     if width == 1:
         return "▐"
-    end = "…" if bar.open else "▌"
+    end = "╳" if bar.step.given_up else "…" if bar.open else "▌"
     return f"▐{bar.word[: width - 2]:─^{width - 2}}{end}"

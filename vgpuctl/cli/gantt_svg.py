@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
@@ -11,6 +12,7 @@ from vgpuctl.cli.words import seconds
 from vgpuctl.model.journal import Entry
 
 WIDTH, MARGIN, LETTER = 960, 24, 7.3
+LETTERS = int((WIDTH - 2 * MARGIN) / LETTER)
 ROW, BAR = 26, 18
 TOP = 84
 LEAST_NAMES = 60
@@ -43,10 +45,11 @@ text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; 
 def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
     """Hand-drawn XML: nothing is fetched, nothing runs."""
     found = lanes(entry)
+    told = [line for remark in remarks for line in textwrap.wrap(one_line(remark), LETTERS)]
     left = MARGIN + max(LEAST_NAMES, *(len(lane.worker) * LETTER for lane in found), 0) + 12
     scale = (WIDTH - MARGIN - left) / max(entry.seconds, 0.001)
     bottom = TOP + ROW * len(found)
-    height = bottom + 22 * len(remarks) + MARGIN
+    height = bottom + 22 * len(told) + MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         f"<title>{_text(headline)}</title>",
@@ -55,7 +58,7 @@ def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
         f'<text class="head" x="{MARGIN}" y="36">{_text(headline)}</text>',
         *_grid(entry, left, scale, bottom),
         *(line for i, lane in enumerate(found) for line in _lane(lane, left, scale, TOP + ROW * i)),
-        *(f'<text x="{MARGIN}" y="{bottom + 28 + 22 * i}">{_text(told)}</text>' for i, told in enumerate(remarks)),
+        *(f'<text x="{MARGIN}" y="{bottom + 28 + 22 * i}">{_text(line)}</text>' for i, line in enumerate(told)),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -94,6 +97,7 @@ def _bar(bar: Bar, x: float, width: float, y: int) -> Iterator[str]:
 
 
 def _told(bar: Bar) -> str:
-    took = "no end seen" if bar.open else seconds(bar.to_s - bar.from_s)
+    took = "no end seen" if bar.step.ended_s is None else seconds(bar.to_s - bar.from_s)
+    took += ", given up" if bar.step.given_up else ""
     held = f", held for {seconds(bar.step.held_s)}: {bar.step.held_by}" if bar.step.held_by else ""
     return f"{bar.step.worker}: {bar.step.what}, from {seconds(bar.from_s)}, {took}{held}"

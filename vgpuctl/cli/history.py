@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,7 +108,7 @@ def _list(entries: list[Entry], output: HistoryOutput) -> None:
     out = console()
     if not entries:
         out.print("Nothing yet: the first switch will be told here.")
-    for line in columns(*overview(entries[::-1]), out.width) if entries else ():
+    for line in columns(*overview(entries[::-1], _now()), out.width) if entries else ():
         out.print(line)
 
 
@@ -123,7 +124,7 @@ def _show(entries: list[Entry], output: HistoryOutput) -> None:
 
     out = console()
     for number, entry in enumerate(entries):
-        out.print(f"{chr(10) if number else ''}{headline(entry)}", style="bold")
+        out.print(f"{chr(10) if number else ''}{headline(entry, _now())}", style="bold")
         lines = [*gantt(entry, out.width), *(line for told in remarks(entry) for line in paragraph(told, out.width))]
         if output is HistoryOutput.WIDE:
             lines += [Text(), *columns(*steps_table(entry), out.width)]
@@ -148,11 +149,15 @@ def _document(entries: list[Entry], *, several: bool) -> dict[str, Any]:
     return {"apiVersion": "vgpuctl.io/v1", "kind": "HistoryList", "items": found} if several else found[0]
 
 
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
 def _draw(entry: Entry, path: Path) -> None:
     from vgpuctl.cli.gantt_svg import svg  # noqa: PLC0415
     from vgpuctl.cli.past import headline, remarks  # noqa: PLC0415
 
     try:
-        path.write_text(svg(entry, headline(entry), remarks(entry)), encoding="utf-8")
+        path.write_text(svg(entry, headline(entry, _now()), remarks(entry)), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from None

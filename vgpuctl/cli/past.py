@@ -7,7 +7,7 @@ from datetime import datetime
 
 from vgpuctl.cli.estate.layout import Row, heads, said
 from vgpuctl.cli.gantt import word
-from vgpuctl.cli.words import count, seconds
+from vgpuctl.cli.words import count, seconds, some
 from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
 from vgpuctl.planning.hindsight import longest_way
 
@@ -17,7 +17,7 @@ HOLDS_TOLD = 3
 COLOURS = {DONE: "green", RUNNING: "cyan"}
 
 
-def overview(entries: Sequence[Entry]) -> tuple[Row, list[Row]]:
+def overview(entries: Sequence[Entry], now: datetime) -> tuple[Row, list[Row]]:
     header = heads("ID", "WHEN", "WHAT", "TOOK", "END", note="BY")
     rows = [
         Row(
@@ -25,7 +25,7 @@ def overview(entries: Sequence[Entry]) -> tuple[Row, list[Row]]:
                 said(str(entry.number), "bold"),
                 said(f"{_local(entry):%a} {_local(entry).day} {_local(entry):%b %H:%M}"),
                 said(entry.wish + (f" on {entry.timetable}" if entry.timetable else "")),
-                said("" if entry.outcome == CUT_SHORT else seconds(entry.seconds)),
+                said(_took(entry, now)),
                 said(entry.outcome, COLOURS.get(entry.outcome, "red")),
             ),
             note=said(entry.by),
@@ -35,15 +35,17 @@ def overview(entries: Sequence[Entry]) -> tuple[Row, list[Row]]:
     return header, rows
 
 
-def headline(entry: Entry) -> str:
+def headline(entry: Entry, now: datetime) -> str:
     """`night · Tue 17 Nov 20:00:03 · 2 min 8 s · done`"""
     when = _local(entry)
-    took = seconds(entry.seconds)
+    return f"{entry.wish} · {when:%a} {when.day} {when:%b %H:%M:%S} · {_took(entry, now)} · {entry.outcome}"
+
+
+def _took(entry: Entry, now: datetime) -> str:
+    """Of one that was cut short, only how long it was seen."""
     if entry.outcome == RUNNING:
-        took += " so far"
-    if entry.outcome == CUT_SHORT:
-        took = f"seen for {took}"
-    return f"{entry.wish} · {when:%a} {when.day} {when:%b %H:%M:%S} · {took} · {entry.outcome}"
+        return f"{seconds(max((now - entry.began).total_seconds(), 0.0))} so far"
+    return f"{'at least ' * (entry.outcome == CUT_SHORT)}{seconds(entry.seconds)}"
 
 
 def _local(entry: Entry) -> datetime:
@@ -53,12 +55,19 @@ def _local(entry: Entry) -> datetime:
 def remarks(entry: Entry) -> list[str]:
     """What one had to wait for, what held it up, and what did not end well."""
     told = [_way(entry), *_holds(entry)]
-    told += [
-        f"{host.host} {host.end}{f': {host.why}' if host.why else '.'}" for host in entry.hosts if host.end != DONE
-    ]
+    told += _ends(entry)
     if entry.left_out:
         told.append(f"{count(entry.left_out, 'short step')} found no room in the journal.")
     return [each for each in told if each]
+
+
+def _ends(entry: Entry) -> Iterator[str]:
+    """Hosts that ended alike, in one line."""
+    alike: dict[str, list[str]] = {}
+    for host in entry.hosts:
+        if host.end != DONE:
+            alike.setdefault(f"{host.end}{f': {host.why}' if host.why else '.'}", []).append(host.host)
+    return (f"{some(hosts)} {end}" for end, hosts in alike.items())
 
 
 def _way(entry: Entry) -> str:
@@ -90,7 +99,7 @@ def _holds(entry: Entry) -> Iterator[str]:
 
 
 def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
-    header = heads("WORKER", "HOST", "STEP", "FROM", "TOOK", note="HELD BY")
+    header = heads("WORKER", "HOST", "STEP", "FROM", "TOOK", "END", note="HELD BY")
     rows = [
         Row(
             (
@@ -99,6 +108,7 @@ def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
                 said(step.what),
                 said(_exact(step.began_s)),
                 said("no end seen" if step.ended_s is None else _exact(step.took_s)),
+                said("given up" if step.given_up else "done" if step.done else "–"),
             ),
             note=said(f"{step.held_by} ({_exact(step.held_s)})" if step.held_by else ""),
         )

@@ -74,8 +74,8 @@ class Recorder:
     def _see_ends(self, progress: Progress) -> None:
         missing = progress.decision.plan.names
         for name, step in self._steps.items():
-            if step.ended_s is None and name not in missing and name in progress.done:
-                self._steps[name] = replace(step, ended_s=self._now_s)
+            if step.ended_s is None and name not in missing:
+                self._steps[name] = replace(step, ended_s=self._now_s, given_up=name not in progress.done)
                 self._changed = True
 
     def _see_beginnings(self, progress: Progress) -> None:
@@ -89,15 +89,19 @@ class Recorder:
     def _begun(self, step: Step, host: str) -> PastStep:
         """One that is due once more, for a pod that came late, goes on where it began."""
         if before := self._steps.get(step.name):
-            return replace(before, ended_s=None)
+            return replace(before, ended_s=None, given_up=False)
         return PastStep(
             worker=step.worker,
             host=host,
             kind=step.name.partition("/")[0],
             what=step.describe(),
             began_s=self._now_s,
-            after=self._last_of(self._plan.needs.get(step.name) or (s for s in self._steps if _of(s) == step.worker)),
+            after=self._last_of(self._plan.needs.get(step.name) or self._on(host)),
         )
+
+    def _on(self, host: str) -> Iterable[str]:
+        """What the last plan did not foresee follows from whatever came last there."""
+        return (name for name, step in self._steps.items() if step.host == host)
 
     def _last_of(self, names: Iterable[str]) -> str:
         """Which of these ended last; of several at once the one that took longest."""
@@ -115,10 +119,6 @@ class Recorder:
         held = self._held.get(step.name)
         by = max(held, key=held.__getitem__) if held else ""
         return replace(step, held_by=by, held_s=held[by]) if held and by else step
-
-
-def _of(name: str) -> str:
-    return name.partition("/")[2]
 
 
 def _outcome(report: Report) -> str:

@@ -24,6 +24,7 @@ class HostReport:
 class PastStep:
     """One step as it went, in seconds since the beginning; `ended_s` is None where nobody saw its end.
 
+    `given_up`: it ended because its host went back, or gave up.
     `after`: the name of the step that it waited for last. `held_by`: what kept it waiting longest, and for how long.
     """
 
@@ -33,6 +34,7 @@ class PastStep:
     what: str
     began_s: float
     ended_s: float | None = None
+    given_up: bool = False
     after: str = ""
     held_by: str = ""
     held_s: float = 0.0
@@ -40,6 +42,10 @@ class PastStep:
     @property
     def name(self) -> str:
         return f"{self.kind}/{self.worker}"
+
+    @property
+    def done(self) -> bool:
+        return self.ended_s is not None and not self.given_up
 
     @property
     def took_s(self) -> float:
@@ -109,6 +115,7 @@ def _step(step: PastStep) -> dict[str, Any]:
         "beganSeconds": round(step.began_s, 3),
         "endedSeconds": None if step.ended_s is None else round(step.ended_s, 3),
     }
+    found |= {"givenUp": True} if step.given_up else {}
     found |= {"after": step.after} if step.after else {}
     return found | ({"heldBy": step.held_by, "heldSeconds": round(step.held_s, 3)} if step.held_by else {})
 
@@ -138,6 +145,7 @@ def _past_step(found: Mapping[str, Any]) -> PastStep:
         what=str(found["what"]),
         began_s=float(found["beganSeconds"]),
         ended_s=None if ended is None else float(ended),
+        given_up=bool(found.get("givenUp")),
         after=str(found.get("after", "")),
         held_by=str(found.get("heldBy", "")),
         held_s=float(found.get("heldSeconds", 0.0)),

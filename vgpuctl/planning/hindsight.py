@@ -39,7 +39,7 @@ def earlier(entries: Iterable[Entry]) -> Earlier:
     times: dict[tuple[str, str], dict[int, float]] = {}
     for entry in sorted(entries, key=lambda entry: entry.number)[-LOOKED_AT:]:
         for step in entry.steps:
-            if step.ended_s is not None:
+            if step.done:
                 times.setdefault((step.what, step.worker), {})[entry.number] = step.took_s
     return Earlier(times)
 
