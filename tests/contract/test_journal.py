@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -76,6 +77,13 @@ def journal(server: Server, holder: str = ME) -> Journal:
     return Journal(server, "kube-system", holder, "ann@laptop")  # type: ignore[arg-type]
 
 
+def wait_until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def told(server: Server, entry: Entry, holder: str = ME) -> str:
     """Begun, and ended at once."""
     some = journal(server, holder)
@@ -96,8 +104,7 @@ def test_the_calls_are_constant_few() -> None:
     server = Server()
     some = journal(server)
     some.keep(night(outcome="running"))
-    while "post" not in server.calls:
-        threading.Event().wait(0.001)
+    wait_until(lambda: "post" in server.calls)
     some.close(night())
     assert server.calls == ["names", "post", "put"]
 
@@ -144,8 +151,7 @@ def test_one_that_was_deleted_meanwhile_is_written_again() -> None:
     server = Server()
     some = journal(server)
     some.keep(night(outcome="running"))
-    while not server.maps:
-        threading.Event().wait(0.001)
+    wait_until(lambda: bool(server.maps))
     server.maps.clear()
     assert some.close(night()) == ""
     assert journal(server).entries() == [night(number=1)]

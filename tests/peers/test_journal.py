@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.peers.clusters import Cluster
+from tests.peers.processes import until
 from tests.support.past import night
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client
@@ -29,8 +30,7 @@ def test_it_is_written_numbered_rewritten_read_and_pruned(cluster: Cluster) -> N
 def test_one_that_was_deleted_meanwhile_is_written_again(cluster: Cluster) -> None:
     some = journal(cluster)
     some.keep(replace(night(), outcome="running"))
-    while not journal(cluster).entries():
-        pass
+    until(lambda: journal(cluster).entries())
     cluster.http("DELETE", cluster.path("configmaps/vgpuctl-history-1")).ok()
     assert some.close(night()) == ""
     assert journal(cluster).entries() == [night(number=1)]
