@@ -25,6 +25,9 @@ def test_a_switch_is_told_step_by_step_and_forecasts_the_next(day: Lab) -> None:
     assert all(step["endedSeconds"] is not None for step in steps.values())
     assert steps["PowerOn/worker-5"]["after"].startswith("Suspend/worker-")
     assert night["timetable"] == "day-night"
+    kept = json.dumps(day.json("kubectl", "get", "configmaps", "-n", "kube-system", "-l", "vgpuctl.io/kind=history"))
+    assert "PowerOn" in kept
+    assert day.env["GOVC_PASSWORD"] not in kept
     plan = day.json("vgpuctl", "switch", "night", "--dry-run")
     assert plan["earlierSwitches"] == 1
     known = {f"{step['name']}": step["expectedSeconds"] for step in plan["steps"]}
