@@ -35,11 +35,12 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class CardSpec:
-    """One physical GPU."""
+    """One physical GPU. `aliases`: further names of vGPU types, each with the type that it is."""
 
     pci_id: str
     model: CardModel
     mode: CardMode = CardMode.SAME_SIZE
+    aliases: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in self.model.offers:
@@ -60,7 +61,12 @@ class CardSpec:
 
     @property
     def offers(self) -> dict[str, Offer]:
-        return self.model.offers[self.mode]
+        known = self.model.offers[self.mode]
+        return known | {name: known[vgpu] for name, vgpu in self.aliases} if self.aliases else known
+
+    def plainly(self, vgpu: str) -> str:
+        """The type's own name."""
+        return dict(self.aliases).get(vgpu, vgpu)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ class _Scenario:
             return ()
         plain = [{"model": card} if isinstance(card, str) else card for card in value]
         cards: list[CardSpec] = []
-        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode"))):
+        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode", "also"))):
             name = self._r.text(item, "model", card_key)
             mode = MODES[self._r.choice(item, "mode", card_key, MODES, "same-size")]
             model = MODELS.get(name)
@@ -115,8 +115,16 @@ class _Scenario:
             elif not model.offers.get(mode):
                 self._r.wrong(f"{card_key}.mode", f"{name} has no such mode")
             else:
-                cards.append(CardSpec(pci_id(index), model, mode))
+                cards.append(CardSpec(pci_id(index), model, mode, self._aliases(item, card_key, model.offers[mode])))
         return tuple(cards)
+
+    def _aliases(self, item: Found, key: str, offers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+        """Types under names of their own, each with the type of the card's that it is."""
+        aliases = {name: str(vgpu) for name, vgpu in self._r.mapping(item.get("also"), f"{key}.also").items()}
+        for name, vgpu in aliases.items():
+            if vgpu not in offers:
+                self._r.wrong(f"{key}.also.{name}", f"the card has no type {vgpu!r}{nearest(vgpu, offers)}")
+        return tuple((name, vgpu) for name, vgpu in aliases.items() if vgpu in offers)
 
     def _add_vms(self, key: str, item: Found) -> list[str]:
         names = self._r.names(item, key)
