@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,8 +14,8 @@ from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.tls import Trust
 
 
-@pytest.fixture
-def session(vcenter: Vcenter) -> Iterator[Session]:
+@contextmanager
+def session_at(vcenter: Vcenter) -> Iterator[Session]:
     settings = VcenterSettings(
         host="127.0.0.1",
         port=vcenter.port,
@@ -23,8 +24,16 @@ def session(vcenter: Vcenter) -> Iterator[Session]:
         trust=Trust(ca_file=str(vcenter.ca)),
     )
     session = Session(settings).open()
-    yield session
-    session.close()
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+@pytest.fixture
+def session(vcenter: Vcenter) -> Iterator[Session]:
+    with session_at(vcenter) as session:
+        yield session
 
 
 def test_a_guest_that_shuts_down_says_so_until_it_is_off(vcenter: Vcenter, client: Client) -> None:
