@@ -147,6 +147,21 @@ def test_killed_after_any_write_no_write_is_repeated(after: int) -> None:
     assert {key for key, times in Counter(rehearsal.sent).items() if times > 1} == set()
 
 
+def test_after_a_crash_a_way_back_knows_what_was_carried_before() -> None:
+    """One was changed already when the process died; another cannot be, and the card has one size."""
+    first = four_to_change()
+    assert first.provision(ALL_FOUR).finished
+    rehearsal = four_to_change()
+    rehearsal.provision(ALL_FOUR, die_after=first.sent.index("Attach/worker-2/"))
+    rehearsal.wait(30)
+    assert rehearsal.fleet().worker("worker-1").vgpus == ("grid_v100-2q",)
+    broken = Effect(how=How.FAIL, what="SystemError")
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="ReconfigVM_Task", on="worker-2", effect=broken))
+    ended = rehearsal.provision(ALL_FOUR)
+    assert (ended.finished, list(ended.memory.going_back), dict(ended.memory.gave_up)) == (True, ["esx-1"], {})
+    assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-4q"), [])
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_provision_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -> None:
     some = Provision(seed)

@@ -18,11 +18,15 @@ FACTS = (CARD, FRAME, HOST, VGPU)
 LEAVING = "leaving"
 ASLEEP = "asleep"
 
+#: What the annotation says of a VM that carried nothing.
+NO_VGPUS = "none"
+
 _FIELDS = {
     "wish": PREFIX + "for",
     "since": PREFIX + "since",
     "cordoned": PREFIX + "cordoned",
     "awake_before": PREFIX + "awake-before",
+    "vgpus_before": PREFIX + "vgpus-before",
     "lease": PREFIX + "last-lease",
     "heartbeat": PREFIX + "last-heartbeat",
 }
@@ -30,13 +34,17 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep."""
+    """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep.
+
+    `vgpus_before`: what its VM carried before; None where its devices are not to be changed.
+    """
 
     wish: str
     state: str
     since: str
     cordoned: bool = False
     awake_before: tuple[str, ...] = ()
+    vgpus_before: tuple[str, ...] | None = None
     lease: str | None = None
     heartbeat: str | None = None
 
@@ -55,6 +63,7 @@ def read_record(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Re
         since=annotations.get(_FIELDS["since"], ""),
         cordoned=annotations.get(_FIELDS["cordoned"]) == "true",
         awake_before=tuple(filter(None, annotations.get(_FIELDS["awake_before"], "").split(","))),
+        vgpus_before=_vgpus(annotations.get(_FIELDS["vgpus_before"])),
         lease=annotations.get(_FIELDS["lease"]) or None,
         heartbeat=annotations.get(_FIELDS["heartbeat"]) or None,
     )
@@ -69,6 +78,15 @@ def record_annotations(record: Record | None) -> dict[str, str | None]:
         _FIELDS["since"]: record.since,
         _FIELDS["cordoned"]: "true" if record.cordoned else None,
         _FIELDS["awake_before"]: ",".join(record.awake_before),
+        _FIELDS["vgpus_before"]: _text(record.vgpus_before),
         _FIELDS["lease"]: record.lease,
         _FIELDS["heartbeat"]: record.heartbeat,
     }
+
+
+def _text(vgpus: tuple[str, ...] | None) -> str | None:
+    return None if vgpus is None else ",".join(vgpus) or NO_VGPUS
+
+
+def _vgpus(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(vgpu for vgpu in text.split(",") if vgpu and vgpu != NO_VGPUS)
