@@ -24,6 +24,7 @@ from vgpuctl.model.departure import Departure
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.hosts import Told
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue
@@ -32,6 +33,7 @@ from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere import clusters
 from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.graphics import told_by
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
 from vgpuctl.vsphere.views import Outline
@@ -90,6 +92,7 @@ class Connection:
             clusters=catalogue.asks_clusters,
             uuids=catalogue.asks_labels,
         )
+        self._depth = depth
         self._vcenter = VcenterStream(self._session, self._interesting, depth, self._changed)
 
     def open(self) -> Connection:
@@ -100,11 +103,21 @@ class Connection:
             if self._painter.catalogue.asks_labels:
                 kubernetes.result()
             self._vcenter.fill()
+            self._painter.host_told = self._ask_a_host()
             kubernetes.result()
             with suppress(VgpuctlError):
                 # Who may not read them can still look; before anything is written they are read again.
                 self._on_their_way = self._departures.read()
         return self
+
+    def _ask_a_host(self) -> tuple[Told, ...]:
+        """One, and once: what no name and no file tells of a type is the same on all hosts that offer it."""
+        wanted = self._painter.untold(self._vcenter.vms().values())
+        if self._depth.types:
+            wanted |= {told.vgpu for told in self._painter.catalogue.told}
+        offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
+        best = max(offering, key=lambda moid: offering[moid], default="")
+        return told_by(self._session, best) if best and offering[best] else ()
 
     def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
         return self._painter.interesting(vms, self._kubernetes.nodes())
@@ -172,6 +185,10 @@ class Connection:
     def quotas(self, *, follow: bool) -> list[Quota] | None:
         """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
         return self._quotas.seen(follow=follow)
+
+    def host_told(self) -> tuple[Told, ...]:
+        """What a host says of vGPU types, where it was asked."""
+        return self._painter.host_told
 
     def drs(self) -> Drs:
         """Asked for at once: it is no part of the picture."""

@@ -102,7 +102,11 @@ REFERENCE = mostly(some("small", "whole", "none", "grid_v100-4q"), None, 3, True
 
 def vgpu(good: str) -> st.SearchStrategy[Any]:
     plain = mostly(some(good, [good]), None, 3, "", [], [""], [3], {}, {"vgpu": good}, NEVER)
-    return plain.filter(lambda value: value is not NEVER) | mapping(vgpu=plain, other=mostly(some(NEVER), 1))
+    told = {
+        "frame": mostly(some(NEVER, 16, "16", "16GB", "8 GB"), 0, -1, "", "GB", "16GiB", None, [], True, 1.5, 10000),
+        "class": mostly(some(NEVER, "C", "Q", "A", "B"), "c", "", None, 3, ["C"]),
+    }
+    return plain.filter(lambda value: value is not NEVER) | mapping(vgpu=plain, other=mostly(some(NEVER), 1), **told)
 
 
 def entry(number: int) -> st.SearchStrategy[Any]:

@@ -30,7 +30,7 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
-from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.picture import Painter
@@ -195,7 +195,7 @@ class Rehearsal:
                 return actions.patch_node(self._client, request)  # type: ignore[arg-type]
             case Evict():
                 return actions.evict(self._client, request)  # type: ignore[arg-type]
-            case SuspendVm(first=first) | ShutDownGuest(first=first) if first is not None:
+            case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 actions.confirm(self._client, first)  # type: ignore[arg-type]
         return self._vcenter(request)
 
@@ -205,7 +205,8 @@ class Rehearsal:
         calls: dict[type, tuple[str, Callable[[], Any]]] = {
             SuspendVm: ("SuspendVM_Task", lambda: estate.suspend(vm)),
             PowerOnVm: ("PowerOnVM_Task", lambda: estate.power_on(vm)),
-            ShutDownGuest: ("ShutdownGuest", lambda: estate.shut_down_guest(vm)),
+            ShutDownGuest: ("ShutdownGuest", lambda: self._shut_down(vm, request)),
+            PowerOffVm: ("PowerOffVM_Task", lambda: estate.power_off(vm)),
             AttachVgpus: ("ReconfigVM_Task", lambda: estate.reconfigure(vm, _changes(vm, request.vgpus))),
         }
         method, call = calls[type(request)]
@@ -228,6 +229,16 @@ class Rehearsal:
             with translated("sim"):
                 raise faults.by_name(effect.what)
         return _with(effect, do)
+
+    def _shut_down(self, vm: Vm, request: ShutDownGuest) -> Any:
+        """As the product's action does where no tools answer; that power-off is a call of its own, without faults."""
+        try:
+            self.world.estate.shut_down_guest(vm)
+        except Refusal as refused:
+            if refused.kind != "ToolsUnavailable" or not request.or_power_off:
+                raise
+            return self.world.estate.power_off(vm)
+        return None
 
 
 class _Later(Exception):  # noqa: N818

@@ -169,7 +169,8 @@ def _refusal(status: int, body: bytes, server: str) -> VgpuctlError:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
         case 429:
             budget = "DisruptionBudget" in causes
-            return BudgetError(message) if budget else TryAgainError(f"Kubernetes is asked too much: {message}")
+            throttled = f"Kubernetes at {server} is asked too much just now: {message}"
+            return BudgetError(message) if budget else PassingError(throttled)
         case 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
         case 403 | 500:

@@ -23,7 +23,7 @@ class Sleep:
 class WorkerWish:
     """For one worker; None leaves a thing as it is. Its devices may be changed with `change`, else must be right.
 
-    `before`: what it carried when the wish was made; `after`, on the way back: what it was to carry.
+    `before`: what it carried before, where its devices may be changed; `after`, on the way back: what it was to carry.
     `cold`: were it suspended, its state is discarded and it boots. `sleep`: what its node says while it sleeps.
     """
 

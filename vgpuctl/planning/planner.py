@@ -133,7 +133,7 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
-        yield Cordon(name, wish.name, _former(fleet, wish, worker))
+        yield Cordon(name, wish.name, _former(fleet, wish, worker), mine.before if mine.change else None)
         yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
         off = wrong or wish.conduct.asleep is Asleep.OFF
         yield ShutDown(name, wish.conduct.power_off_after_s, wish.drain) if off else Suspend(name, wish.drain)

@@ -10,8 +10,9 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.names import natural
 from vgpuctl.model.pods import Quota
-from vgpuctl.model.profiles import Catalogue, frame_gib
+from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
+from vgpuctl.planning.cards import frame_gib
 from vgpuctl.planning.departures import on_their_way
 from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_worker
 from vgpuctl.planning.selection import Selection
@@ -49,9 +50,11 @@ class Situation:
     stale: Mapping[str, datetime] = field(default_factory=dict)
 
     def used_mib(self, card: Card) -> int:
-        """What runs on the card takes; its host may still name VMs there that have stopped."""
+        """What runs on the card takes; its host may still name VMs there that have stopped. Of what nobody says the
+        frame of, all of it."""
         vgpus = (vgpu for name in card.holds if self._runs(name) for vgpu in self.fleet.vgpus_of(name))
-        return 1024 * sum(frame_gib(vgpu) or 0 for vgpu in vgpus)
+        frames = [frame_gib((card,), vgpu) for vgpu in vgpus]
+        return 1024 * sum(frame for frame in frames if frame) if all(frames) else card.frame_mib
 
     def _runs(self, name: str) -> bool:
         found = self.fleet.workers.get(name) or self.fleet.strangers.get(name)

@@ -11,6 +11,7 @@ from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
+from vgpuctl.model.record import Record
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Sleep, Wish, WorkerWish
 from vgpuctl.planning.departures import departures
@@ -91,7 +92,7 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
             vgpus=(vgpus := _to_carry(worker, catalogue, how)),
             change=True,
             awake=_to_give_back(worker, vgpus),
-            before=worker.vgpus,
+            before=_carried_before(worker),
         )
         for worker in fleet.workers.values()
         if how.only is None or worker.name in how.only
@@ -169,11 +170,21 @@ def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
     return catalogue.profile(worker.profile).vgpus
 
 
+def _cut_short(worker: Worker) -> Record | None:
+    """What an earlier provision that did not end recorded of it."""
+    record = worker.node.record if worker.node else None
+    return record if record is not None and record.wish.removeprefix(BACK_FROM) == PROVISION else None
+
+
+def _carried_before(worker: Worker) -> tuple[str, ...]:
+    record = _cut_short(worker)
+    return worker.vgpus if record is None or record.vgpus_before is None else record.vgpus_before
+
+
 def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
     """On now and about to be stopped, or on before an earlier provision was cut short. Others' power is left alone."""
-    record = worker.node.record if worker.node else None
-    ours = record is not None and record.wish.removeprefix(BACK_FROM) == PROVISION
-    cut_short = ours and record is not None and worker.name in record.awake_before
+    record = _cut_short(worker)
+    cut_short = record is not None and worker.name in record.awake_before
     stopping = worker.on and not equipped(worker, vgpus)
     return True if stopping or cut_short else None
 

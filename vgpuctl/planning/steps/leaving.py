@@ -25,6 +25,7 @@ class Cordon(Rung):
 
     wish: str
     awake_before: tuple[str, ...] = ()
+    vgpus_before: tuple[str, ...] | None = None
     verb: ClassVar[str] = "cordon"
 
     def done_in(self, fleet: Fleet) -> bool:
@@ -35,9 +36,14 @@ class Cordon(Rung):
 
     def _record(self, node: Node, now: str) -> Record:
         ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
-        marks = node.record.marks if node.record else ()
         return Record(
-            wish=self.wish, state=LEAVING, since=now, cordoned=ours, awake_before=self.awake_before, marks=marks
+            wish=self.wish,
+            state=LEAVING,
+            since=now,
+            cordoned=ours,
+            awake_before=self.awake_before,
+            vgpus_before=self.vgpus_before,
+            marks=node.record.marks if node.record else (),
         )
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
