@@ -10,10 +10,11 @@ from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import Listener, Runner
 from vgpuctl.model.errors import ExitCode, RefusedError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.plan import Plan, Refusal
+from vgpuctl.model.plan import Plan, Refusal, Remark
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
+from vgpuctl.planning.remarks import remarks
 
 MakeWish = Callable[[Fleet], Wish]
 MakeFormer = Callable[[Wish], Wish]
@@ -27,6 +28,7 @@ class Prospect:
     wish: Wish
     plan: Plan
     refusals: tuple[Refusal, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def touches(self) -> bool:
@@ -41,7 +43,7 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
     kept = wish.only(name for name in wish.workers if name in fleet.workers and fleet.workers[name].host not in against)
     todo = plan(fleet, kept)
     refused = tuple(refusal for refusal in found if _work_on(fleet, wish, refusal.host))
-    return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused)
+    return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
 
 
 def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,16 @@ def test_each_pod_goes_with_its_namespaces_grace() -> None:
 
 
 def test_a_budget_is_named_with_what_it_has_left() -> None:
-    by_day, _ = day_and_night(budgets=(budget("gateway", 0, app="gateway"),))
+    held = replace(budget("gateway", 0, app="gateway"), desired=2, expected=3)
+    by_day, _ = day_and_night(budgets=(held,))
     by_day = by_day.with_node("worker-1", pods=(pod("gateway-1", labels={"app": "gateway"}),))
-    assert Drain("worker-1").waits_for(by_day) == "gateway-1 waits for budget gateway"
+    assert Drain("worker-1").waits_for(by_day) == "gateway-1 waits for budget gateway (0 of 1 left)"
+
+
+def test_a_pod_under_two_budgets_is_refused_for_the_server_evicts_none_such() -> None:
+    by_day, _ = day_and_night(budgets=(budget("one", 1, app="twice"), budget("two", 1)))
+    twice = pod("twice", labels={"app": "twice"})
+    (refusal,) = refusals(by_day := by_day.with_node("worker-1", pods=(twice,)), night_wish(by_day))
+    assert refusal.details == ("twice is under several budgets, one and two",)
+    pending = by_day.with_node("worker-1", pods=(replace(twice, phase="Pending"),))
+    assert refusals(pending, night_wish(pending)) == ()

@@ -21,15 +21,17 @@ from vgpuctl.files import Files, read_files
 from vgpuctl.kube import actions
 from vgpuctl.kube import views as kube_views
 from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
+from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model import plan
 from vgpuctl.model.errors import PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.names import Names
-from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
 from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.picture import Painter
@@ -60,6 +62,8 @@ SHELVES = {
     "leases": "leases",
     "budgets": "poddisruptionbudgets",
     "daemonsets": "daemonsets",
+    "attachments": "volumeattachments",
+    "claims": "persistentvolumeclaims",
 }
 assert app.HANDLERS, "the methods must be known for their names to be checked"
 
@@ -110,6 +114,15 @@ class Rehearsal:
         self.files = replace(self.files, catalogue=Catalogue(known, choices))
         self._painter = Painter(self.files.catalogue, self.world.clock.utc)
 
+    def kubectl(self, method: str, path: str, body: Object | None = None) -> Object:
+        """What a person does meanwhile, with no fault in the way."""
+        return _Client(self.world, lambda *_: None).call(method, path, body or {})
+
+    def drain(self, options: DrainOptions) -> None:
+        """Write these options into the timetables."""
+        timetables = {name: replace(each, drain=options) for name, each in self.files.timetables.items()}
+        self.files = replace(self.files, timetables=timetables)
+
     def fleet(self) -> Fleet:
         return self._painter.paint(self._seen, self._seen)
 
@@ -154,7 +167,7 @@ class Rehearsal:
         except _Later as later:
             self.world.clock.after(later.seconds, partial(self._send_late, send))
         except VgpuctlError as error:
-            self._remember(send.key, error=error.message, passing=error.passing)
+            self._remember(send.key, error=error.message, passing=error.passing, patience=error.patience)
 
     def _carried_out(self, send: Send) -> None:
         answer = self._request(send.request)
@@ -166,7 +179,7 @@ class Rehearsal:
         try:
             self._carried_out(send)
         except VgpuctlError as error:
-            self._remember(send.key, error=error.message, passing=error.passing)
+            self._remember(send.key, error=error.message, passing=error.passing, patience=error.patience)
         finally:
             self._late = False
 
@@ -245,6 +258,10 @@ class _Client:
     def __init__(self, world: World, meet: Callable[..., Effect | None]) -> None:
         self._api, self._meet = Api(world.kubernetes), meet
 
+    def call(self, method: str, path: str, body: Object) -> Object:
+        kind = MERGE_PATCH if method == "PATCH" else "application/json"
+        return self._ask(Request(method=method, path=path, body=json.dumps(body).encode(), content_type=kind))
+
     def get(self, path: str, **query: str) -> Object:
         return self._ask(Request(method="GET", path=path, query=query))
 
@@ -302,10 +319,17 @@ class _Seen:
         return [kube_views.renewal(raw) for raw in self._all("leases")]
 
     def pods(self) -> list[Pod]:
-        return [kube_views.pod(raw) for raw in self._all("pods")]
+        return [kube_views.pod(raw, with_needs=True) for raw in self._all("pods")]
 
     def budgets(self) -> list[Budget]:
         return [kube_views.budget(raw) for raw in self._all("budgets")]
+
+    def disks(self) -> dict[str, list[Disk]] | None:
+        attachments = [kube_views.attachment(raw) for raw in self._all("attachments")]
+        return disks_of(attachments, [kube_views.claim(raw) for raw in self._all("claims")])
+
+    def unseen(self) -> tuple[str, ...]:
+        return ()
 
     def daemon_sets(self) -> frozenset[str] | None:
         return frozenset(kube_views.daemon_set(raw) for raw in self._all("daemonsets"))

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then."""
+    """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then.
+
+    `patience`: how often a refusal of this kind is tried again, although it may pass.
+    """
 
     sent_s: float
     answered_s: float | None = None
     task: str | None = None
     error: str = ""
     passing: bool = False
+    patience: int | None = None
     tries: int = 1
     spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ from typing import Any
 from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotFoundError
-from vgpuctl.model.errors import ChangedMeanwhileError
+from vgpuctl.model.errors import ChangedMeanwhileError, SeveralBudgetsError
 from vgpuctl.model.requests import Confirm, Evict, PatchNode
 
 
@@ -38,6 +38,9 @@ def evict(client: Client, request: Evict) -> Answer:
         client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
     except (NotFoundError, ChangedMeanwhileError):
         return Answer()
+    except SeveralBudgetsError as error:
+        names = " and ".join(request.budgets)
+        raise SeveralBudgetsError(f"{pod} is under several budgets, {names}: {error.message}") from error
     return Answer()
 
 

@@ -12,6 +12,7 @@ from vgpuctl.model.errors import (
     ChangedMeanwhileError,
     PassingError,
     RequestFailedError,
+    SeveralBudgetsError,
     TryAgainError,
     UnreachableError,
     VgpuctlError,
@@ -19,6 +20,8 @@ from vgpuctl.model.errors import (
 
 ANSWER_WITHIN_S = 30
 CONNECTIONS = 40
+#: The server's own words, where it gives no reason of a kind that could be told from others.
+_TWO_BUDGETS, _TOO_MANY_GO = "more than one PodDisruptionBudget", "DisruptedPods map too big"
 MERGE_PATCH = "application/merge-patch+json"
 
 Object = dict[str, Any]
@@ -138,16 +141,20 @@ def refusal(status: int, body: bytes, server: str) -> VgpuctlError:
     except (ValueError, AttributeError):
         message, causes = f"HTTP {status}", []
     match status:
-        case 401 | 403 if "being terminated" not in message:
+        case 401 | 403 if "NamespaceTerminating" not in causes and _TOO_MANY_GO not in message:
             hint = "Check the kubeconfig's user." if status == 401 else "See the docs for the rights vgpuctl needs."
             kind = UnreachableError if status == 401 else NotAllowedError
             return kind(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
         case 404 | 409:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
-        case 429 if "DisruptionBudget" in causes:
-            return BudgetError(message)
         case 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
         case 403 | 429 | 500:
-            return TryAgainError(message)
+            return _passing(message, causes)
     return RequestFailedError(message)
+
+
+def _passing(message: str, causes: list[str]) -> TryAgainError:
+    if "DisruptionBudget" in causes:
+        return BudgetError(message)
+    return SeveralBudgetsError(message) if _TWO_BUDGETS in message else TryAgainError(message)

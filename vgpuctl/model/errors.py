@@ -22,6 +22,8 @@ class VgpuctlError(Exception):
     exit_code = ExitCode.FAILED
     #: May the same request succeed if it is sent again later?
     passing = False
+    #: How often it may be sent in all, where even a reason that passes is not waited for longer.
+    patience: int | None = None
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -71,6 +73,12 @@ class TryAgainError(RequestFailedError):
 
 class ChangedMeanwhileError(TryAgainError):
     """The object is no longer the one that the decision was made on."""
+
+
+class SeveralBudgetsError(TryAgainError):
+    """Several disruption budgets cover the pod: until somebody changes one, it is never evicted."""
+
+    patience = 3
 
 
 class BudgetError(TryAgainError):

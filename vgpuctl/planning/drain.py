@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vgpuctl.model.fleet import Node, Worker
+from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.timetable import DrainOptions
 
@@ -44,6 +44,16 @@ def objection(pod: Pod, options: DrainOptions) -> str | None:
     if pod.owner is None and not mine.force:
         return f"{pod} has no controller that would replace it (allow it with force)"
     return None
+
+
+def budgets_asked(fleet: Fleet, pod: Pod) -> tuple[str, ...]:
+    return tuple(sorted(budget.name for budget in fleet.budgets_over(pod))) if asks_budgets(pod) else ()
+
+
+def rivals(fleet: Fleet, pod: Pod) -> str | None:
+    """The API server evicts no pod that several budgets cover."""
+    names = budgets_asked(fleet, pod)
+    return f"{pod} is under several budgets, {' and '.join(names)}" if len(names) > 1 else None
 
 
 def grace_s(pod: Pod, options: DrainOptions) -> int:

@@ -22,6 +22,7 @@ from vgpuctl.planning.steps import (
     Suspend,
     Uncordon,
     WaitBack,
+    WaitDetached,
     equipped,
 )
 from vgpuctl.planning.waves import in_order, in_waves, units
@@ -133,6 +134,7 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, _former(fleet, wish, worker))
         yield Drain(name, wish.drain, within_s(worker, wish.drain))
+        yield WaitDetached(name)
         yield ShutDown(name, wish.power_off_after_s, wish.drain) if wrong else Suspend(name, wish.drain)
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
