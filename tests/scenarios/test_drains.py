@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.rehearsal import Rehearsal, at_work
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Evict
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.timetable import DrainOptions
@@ -54,6 +55,11 @@ def budget(day: Rehearsal, name: str, app: str, **limit: Any) -> None:
 def test_no_vm_falls_asleep_with_the_volumes_of_gone_pods(day: Rehearsal) -> None:
     writer(day, "data")
     assert hanging(day) == ["worker-1"]
+
+    def look(fleet: Fleet) -> None:
+        assert not (fleet.worker("worker-1").busy_with and hanging(day))
+
+    day.watch = look
     assert day.switch("night").finished
     assert (day.awake(), hanging(day), day.broken) == ({"worker-5"}, [], [])
 

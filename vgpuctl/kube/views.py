@@ -162,6 +162,8 @@ def budget(raw: Object) -> Budget:
         covers=Selector.of(raw["spec"].get("selector")),
         desired=status.get("desiredHealthy", 0),
         expected=status.get("expectedPods", 0),
+        healthy=status.get("currentHealthy", 0),
+        always=raw["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
         seen=status.get("observedGeneration") == raw["metadata"].get("generation"),
         version=raw["metadata"]["resourceVersion"],
     )

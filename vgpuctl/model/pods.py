@@ -76,8 +76,8 @@ class Disk:
 class Budget:
     """A PodDisruptionBudget: how many of the pods it covers may go now.
 
-    Of the `expected` pods it wants `desired` to be healthy. `seen`: False where the budget was changed since that was
-    reckoned.
+    Of the `expected` pods it wants `desired` to be healthy, and `healthy` are. `seen`: False where it was changed since
+    that was reckoned. `always`: pods that are not ready need not ask.
     """
 
     namespace: str
@@ -86,8 +86,14 @@ class Budget:
     covers: Selector
     desired: int = 0
     expected: int = 0
+    healthy: int = 0
+    always: bool = False
     seen: bool = True
     version: str = ""
+
+    def lets_go(self, pod: Pod) -> bool:
+        """May it go without being counted? So may one that is not ready, where all that must be healthy are."""
+        return not pod.ready and (self.always or self.healthy >= self.desired > 0)
 
     def __str__(self) -> str:
         """`gateway (0 of 1 left)`"""

@@ -10,7 +10,7 @@ from vgpuctl.model.pods import Disk, Pod
 from vgpuctl.model.record import ASLEEP, LEAVING, Record
 from vgpuctl.model.requests import Confirm, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.planning.drain import asks_budgets, budgets_asked, must_leave, objection, pods_to_move, rivals
+from vgpuctl.planning.drain import budgets_to_pay, covering, must_leave, objection, pods_to_move, rivals
 from vgpuctl.planning.steps.rung import Rung, node_of
 
 
@@ -66,7 +66,7 @@ class Drain(Rung):
 
     def _eviction(self, fleet: Fleet, pod: Pod) -> Evict:
         grace_s = self.options.of(pod.namespace).grace_period_s
-        return Evict(pod=pod, grace_period_s=grace_s, budgets=budgets_asked(fleet, pod))
+        return Evict(pod=pod, grace_period_s=grace_s, budgets=covering(fleet, pod))
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         return fleet.with_node(self.worker, pods=_staying(node_of(fleet, self.worker), self.options))
@@ -76,7 +76,7 @@ class Drain(Rung):
         for pod in pods:
             if why := objection(pod, self.options) or rivals(fleet, pod):
                 return why
-            for budget in fleet.budgets_over(pod) if asks_budgets(pod) else ():
+            for budget in budgets_to_pay(fleet, pod):
                 if budget.allowed <= 0:
                     return f"{pod} waits for budget {budget}"
         return f"{len(pods)} pod{'s' * (len(pods) != 1)} to go{_slowest(pods)}" if pods else ""
