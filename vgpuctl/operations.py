@@ -13,12 +13,13 @@ from vgpuctl.engine.runner import Listener, Runner
 from vgpuctl.model.errors import ExitCode, RefusedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, HostReport
-from vgpuctl.model.plan import Plan, Refusal
+from vgpuctl.model.plan import Plan, Refusal, Remark
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.hindsight import Earlier, lasting
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
+from vgpuctl.planning.remarks import remarks
 
 #: The ends after which a host is in one shift, and in no other.
 WHOLE = {DONE, WENT_BACK, NOT_BEGUN}
@@ -36,6 +37,7 @@ class Prospect:
     plan: Plan
     refusals: tuple[Refusal, ...] = ()
     earlier: Earlier = field(default_factory=Earlier)
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def touches(self) -> bool:
@@ -57,7 +59,7 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
     refused = tuple(refusal for refusal in found if _work_on(fleet, wish, refusal.host))
     if refused and wish.conduct.all_or_nothing:
         kept, todo = wish.only(()), Plan()
-    return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused)
+    return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
 
 
 def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:

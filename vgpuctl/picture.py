@@ -11,7 +11,7 @@ from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
 from vgpuctl.model.hosts import Card, Host, Told
 from vgpuctl.model.identity import NodeIndex, VmIdentity, match
-from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import FACTS
 from vgpuctl.planning.boards import type_of
@@ -34,6 +34,8 @@ class KubernetesSeen(Protocol):
     def pods(self) -> list[Pod]: ...
     def budgets(self) -> list[Budget]: ...
     def daemon_sets(self) -> frozenset[str] | None: ...
+    def disks(self) -> Mapping[str, list[Disk]] | None: ...
+    def unseen(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class _Parts:
     seen: SeenNode | None
     renewed: str | None
     pods: tuple[Pod, ...]
+    disks: tuple[Disk, ...]
     tasks: tuple[Task, ...]
     doubts: tuple[str, ...]
 
@@ -61,6 +64,7 @@ class Painter:
         self.host_told: tuple[Told, ...] = ()
         self._by_label: dict[str, tuple[Choice, ...]] = {}
         self._workers: dict[str, tuple[_Parts, Worker]] = {}
+        self._nodes: dict[str, tuple[object, Node]] = {}
 
     def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
         """Those of all VMs that are workers, as far as can be told from afar."""
@@ -98,7 +102,7 @@ class Painter:
             (VmIdentity(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()),
             NodeIndex(seen.identity for seen in nodes.values()),
         )
-        daemon_sets, now = kubernetes.daemon_sets(), self._now()
+        daemon_sets, disks, now = kubernetes.daemon_sets(), kubernetes.disks() or {}, self._now()
         workers: dict[str, Worker] = {}
         names: dict[str, str] = {}
         for moid, vm in vms.items():
@@ -113,6 +117,7 @@ class Painter:
                 seen=nodes.get(node),
                 renewed=renewed.get(node),
                 pods=tuple(_judged(pod, daemon_sets, now) for pod in on_node.get(node, ())),
+                disks=tuple(disks.get(node, ())),
                 tasks=tasks.get(moid, ()),
                 doubts=tuple(_doubts(choices, inside[moid].doubt, twice=name in workers)),
             )
@@ -127,6 +132,8 @@ class Painter:
             waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
             strangers={stranger.name: stranger for stranger in strangers.values()},
             strays={stray.name: stray for stray in _strays(nodes.values(), workers)},
+            elsewhere=tuple(self._elsewhere(nodes, on_node, workers)),
+            unseen=kubernetes.unseen(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
 
@@ -135,6 +142,18 @@ class Painter:
             return self.catalogue.told
         untold = self.untold(vms)
         return (*self.catalogue.told, *(each for each in self.host_told if each.vgpu in untold))
+
+    def _elsewhere(
+        self, nodes: Mapping[str, SeenNode], pods: Mapping[str, tuple[Pod, ...]], workers: Mapping[str, Worker]
+    ) -> Iterable[Node]:
+        """The nodes that are no worker's, with their pods: they may be places for those that leave."""
+        inside = {worker.node.name for worker in workers.values() if worker.node}
+        for name in nodes.keys() - inside:
+            parts = nodes[name].node, pods.get(name, ())
+            known = self._nodes.get(name)
+            if known is None or known[0] != parts:
+                known = self._nodes[name] = (parts, replace(parts[0], pods=parts[1]))
+            yield known[1]
 
     def _worker(self, moid: str, parts: _Parts) -> Worker:
         known = self._workers.get(moid)
@@ -169,7 +188,7 @@ def _painted(parts: _Parts) -> Worker:
 def _node(parts: _Parts) -> Node | None:
     if parts.seen is None:
         return None
-    return replace(parts.seen.node, lease_renewed=parts.renewed, pods=parts.pods)
+    return replace(parts.seen.node, lease_renewed=parts.renewed, pods=parts.pods, disks=parts.disks)
 
 
 def _doubts(choices: tuple[Choice, ...], node: str, *, twice: bool) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.requests import SuspendVm
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.planning.drain import must_leave, objection, within_s
+from vgpuctl.planning.drain import budgets_to_pay, must_leave, objection, within_s
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.steps import Drain, Suspend
@@ -152,6 +153,30 @@ def test_each_pod_goes_with_its_namespaces_grace() -> None:
 
 
 def test_a_budget_is_named_with_what_it_has_left() -> None:
-    by_day, _ = day_and_night(budgets=(budget("gateway", 0, app="gateway"),))
+    held = replace(budget("gateway", 0, app="gateway"), desired=2, expected=3)
+    by_day, _ = day_and_night(budgets=(held,))
     by_day = by_day.with_node("worker-1", pods=(pod("gateway-1", labels={"app": "gateway"}),))
-    assert Drain("worker-1").waits_for(by_day) == "gateway-1 waits for budget gateway"
+    assert Drain("worker-1").waits_for(by_day) == "gateway-1 waits for budget gateway (0 of 1 left)"
+
+
+def test_pods_that_are_not_ready_pay_no_budget_that_lets_them_go() -> None:
+    """As the API server decides: under AlwaysAllow, or where all that must be healthy are."""
+    strict = replace(budget("strict", 0, app="a"), desired=1, expected=1)
+    some, _ = day_and_night(budgets=(strict,))
+    unready, ready = (pod("p", labels={"app": "a"}, ready=is_ready) for is_ready in (False, True))
+    assert budgets_to_pay(some, unready) == budgets_to_pay(some, ready) == (strict,)
+    for kind in (replace(strict, always=True), replace(strict, healthy=1)):
+        kinder = replace(some, budgets=(kind,))
+        assert (budgets_to_pay(kinder, unready), budgets_to_pay(kinder, ready)) == ((), (kind,))
+        going = kinder.with_node("worker-1", pods=(unready, ready))
+        assert Drain("worker-1").waits_for(going) == "p waits for budget strict (0 of 0 left)"
+        assert Drain("worker-1").waits_for(going.with_node("worker-1", pods=(unready,))) == "1 pod to go"
+
+
+def test_a_pod_under_two_budgets_is_refused_for_the_server_evicts_none_such() -> None:
+    by_day, _ = day_and_night(budgets=(budget("one", 1, app="twice"), budget("two", 1)))
+    twice = pod("twice", labels={"app": "twice"})
+    (refusal,) = refusals(by_day := by_day.with_node("worker-1", pods=(twice,)), night_wish(by_day))
+    assert refusal.details == ("twice is under several budgets, one and two",)
+    pending = by_day.with_node("worker-1", pods=(replace(twice, phase="Pending"),))
+    assert refusals(pending, night_wish(pending)) == ()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod
+from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.kube.views import pod as pod_view
 from vgpuctl.model.fleet import Node, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.names import Names
-from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere.views import Outline, Vm
@@ -27,6 +29,7 @@ class Seen:
     some_pods: list[Pod] = field(default_factory=list)
     holds: tuple[str, ...] = ()
     some_daemon_sets: frozenset[str] | None = None
+    some_disks: Mapping[str, list[Disk]] | None = None
 
     def vms(self) -> Mapping[str, Vm]:
         return {vm.outline.moid: vm for vm in self.some_vms}
@@ -48,6 +51,12 @@ class Seen:
 
     def budgets(self) -> list[Budget]:
         return []
+
+    def disks(self) -> Mapping[str, list[Disk]] | None:
+        return self.some_disks
+
+    def unseen(self) -> tuple[str, ...]:
+        return ()
 
     def daemon_sets(self) -> frozenset[str] | None:
         return self.some_daemon_sets
@@ -156,3 +165,21 @@ def test_a_pod_that_should_have_ended_is_overdue() -> None:
     assert [each.overdue_s for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [0, 0, 0]
     now += timedelta(seconds=75)
     assert [each.overdue_s for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [0, 75, 15]
+
+
+def test_volumes_hang_on_nodes_with_the_claims_that_they_are_bound_to() -> None:
+    painter = Painter(catalogue(named("worker-1")))
+    seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")])
+    assert painter.paint(seen, seen).worker("worker-1").node.disks == ()
+    found = disks_of(
+        [("n", "pv-1"), ("other", "pv-2"), ("n", "csi-0")], [("pv-1", "default/data"), ("", "default/new")]
+    )
+    seen = replace(seen, some_disks=found)
+    disks = painter.paint(seen, seen).worker("worker-1").node.disks
+    assert disks == (Disk("csi-0"), Disk("pv-1", "default/data"))
+
+
+def test_a_pod_claims_what_it_names_and_what_is_made_for_it() -> None:
+    volumes = [{"persistentVolumeClaim": {"claimName": "data"}}, {"name": "tmp", "ephemeral": {}}, {"emptyDir": {}}]
+    raw = {"metadata": {"namespace": "lab", "name": "p", "uid": "u"}, "spec": {"volumes": volumes}}
+    assert pod_view(raw).claims == ("lab/data", "lab/p-tmp")

@@ -38,10 +38,15 @@ def bare_pod(lab: Lab, node: str) -> None:
     lab.kubectl("create", "--validate=false", "-f", str(path)).ok()
 
 
-def budget(lab: Lab, allowed: int) -> None:
-    """Nobody may go: the gateway's budget, made as strict as asked."""
-    patch = json.dumps({"spec": {"maxUnavailable": allowed}})
-    lab.kubectl("patch", "pdb", "gateway", "--type=merge", "-p", patch).ok()
+def hold(lab: Lab) -> None:
+    """All gateways are on workers, and the one other place is cordoned, which may pass: the drain begins, and lasts."""
+    lab.kubectl("cordon", "infra-1").ok()
+    lab.kubectl("delete", "pods", "-l", "app=gateway", "--field-selector=spec.nodeName=infra-1").ok()
+    lab.settle()
+
+
+def let_go(lab: Lab) -> None:
+    lab.kubectl("uncordon", "infra-1").ok()
 
 
 def test_without_a_terminal_and_without_yes_nothing_is_touched(by_day: Lab) -> None:
@@ -97,16 +102,27 @@ def test_a_card_that_another_keeps_refuses_the_switch(by_day: Lab, tmp_path: Pat
     assert by_day.writes() == {}
 
 
+def test_a_budget_that_can_never_be_met_refuses_the_switch(day: Lab) -> None:
+    budget = json.dumps({"spec": {"maxUnavailable": 0}})
+    day.kubectl("patch", "pdb", "gateway", "--type=merge", "-p", budget).ok()
+    day.calls()
+    ran = day.vgpuctl("switch", "night", "--yes")
+    assert ran.code == 3
+    assert "budget gateway lets none of its 3 pods go" in ran.err
+    assert day.writes() == {}
+
+
 def test_a_drain_that_a_budget_holds_goes_back(day: Lab) -> None:
-    budget(day, 0)
+    hold(day)
     schedule = day.folder / "schedules" / "day-night.yaml"
     schedule.write_text(schedule.read_text().replace("timeout: 10m", "timeout: 2s"))
     ran = day.vgpuctl("switch", "night", "--yes")
     assert ran.code == 4, ran
-    assert "waits for budget gateway" in ran.err
+    assert "waits for budget gateway (0 of 1 left)" in ran.err
+    assert "may never be drained together: budget gateway keeps 2 of 3 pods" in ran.out
     assert day.awake() == {"worker-1", "worker-2", "worker-3", "worker-4"}
     for node in day.nodes().values():
-        assert "unschedulable" not in node["spec"] or node["metadata"]["name"] == "worker-5"
+        assert "unschedulable" not in node["spec"] or node["metadata"]["name"] in {"worker-5", "infra-1"}
 
 
 def test_servers_that_do_not_answer(by_day: Lab) -> None:
@@ -132,7 +148,7 @@ def test_a_certificate_is_verified(by_day: Lab) -> None:
 
 
 def test_another_instance_at_work_is_seen(day: Lab) -> None:
-    budget(day, 0)
+    hold(day)
     first = start(day, "switch", "night", "--yes")
     try:
         wait_for_lease(day)
@@ -154,21 +170,21 @@ def wait_for_lease(lab: Lab) -> None:
 
 
 def test_ctrl_c_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab) -> None:
-    budget(day, 0)
+    hold(day)
     first = start(day, "switch", "night", "--yes")
     wait_for_lease(day)
     first.send_signal(signal.SIGINT)
     _, err = first.communicate(timeout=30)
     assert first.returncode == 130
     assert "Run the same command to go on" in err
-    budget(day, 1)
+    let_go(day)
     day.vgpuctl("switch", "night", "--yes").ok()
     assert day.awake() == {"worker-5"}
 
 
 def test_servers_that_fall_silent_in_the_middle_are_waited_out(day: Lab) -> None:
     """Nothing is written while the Lease cannot be renewed; when they answer again it goes on by itself."""
-    budget(day, 0)
+    hold(day)
     running = start(day, "switch", "night", "--yes")
     wait_for_lease(day)
     servers = int((day.folder / "pid").read_text())
@@ -178,7 +194,7 @@ def test_servers_that_fall_silent_in_the_middle_are_waited_out(day: Lab) -> None
         assert any("cannot be heard" in line for line in running.stdout)
     finally:
         os.kill(servers, signal.SIGCONT)
-    budget(day, 1)
+    let_go(day)
     assert running.wait(timeout=60) == 0
     assert day.awake() == {"worker-5"}
 

@@ -21,6 +21,7 @@ from vgpuctl.files import Files, read_files
 from vgpuctl.kube import actions
 from vgpuctl.kube import views as kube_views
 from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
+from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model import plan
 from vgpuctl.model.departure import Departure
@@ -28,9 +29,10 @@ from vgpuctl.model.errors import PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.names import Names
-from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
 from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.picture import Painter
@@ -63,6 +65,8 @@ SHELVES = {
     "leases": "leases",
     "budgets": "poddisruptionbudgets",
     "daemonsets": "daemonsets",
+    "attachments": "volumeattachments",
+    "claims": "persistentvolumeclaims",
 }
 assert app.HANDLERS, "the methods must be known for their names to be checked"
 
@@ -118,6 +122,15 @@ class Rehearsal:
         known = {name: Profile(name, vgpus) for name, vgpus in profiles.items()}
         self.files = replace(self.files, catalogue=Catalogue(known, choices))
         self._painter = Painter(self.files.catalogue, self.world.clock.utc)
+
+    def kubectl(self, method: str, path: str, body: Object | None = None) -> Object:
+        """What a person does meanwhile, with no fault in the way."""
+        return _Client(self.world, lambda *_: None).call(method, path, body or {})
+
+    def drain(self, options: DrainOptions) -> None:
+        """Write these options into the timetables."""
+        timetables = {name: replace(each, drain=options) for name, each in self.files.timetables.items()}
+        self.files = replace(self.files, timetables=timetables)
 
     def fleet(self) -> Fleet:
         there = {host: left for host, left in self.departures.items() if left is not None}
@@ -184,7 +197,7 @@ class Rehearsal:
         return None if self._late else self.world.calls.count(server, method, *names)
 
     def _refuse(self, key: str, error: VgpuctlError) -> None:
-        self._remember(key, error=error.message, passing=error.passing, after_s=error.after_s)
+        self._remember(key, error=error.message, passing=error.passing, after_s=error.after_s, patience=error.patience)
 
     def _remember(self, key: str, **outcome: object) -> None:
         self._memory = self._memory.answered(key, self.world.clock.now_s, **outcome)
@@ -269,6 +282,10 @@ class _Client:
     def __init__(self, world: World, meet: Callable[..., Effect | None]) -> None:
         self._api, self._meet = Api(world.kubernetes), meet
 
+    def call(self, method: str, path: str, body: Object) -> Object:
+        kind = MERGE_PATCH if method == "PATCH" else "application/json"
+        return self._ask(Request(method=method, path=path, body=json.dumps(body).encode(), content_type=kind))
+
     def get(self, path: str, **query: str) -> Object:
         return self._ask(Request(method="GET", path=path, query=query))
 
@@ -326,10 +343,17 @@ class _Seen:
         return [kube_views.renewal(raw) for raw in self._all("leases")]
 
     def pods(self) -> list[Pod]:
-        return [kube_views.pod(raw) for raw in self._all("pods")]
+        return [kube_views.pod(raw, with_needs=True) for raw in self._all("pods")]
 
     def budgets(self) -> list[Budget]:
         return [kube_views.budget(raw) for raw in self._all("budgets")]
+
+    def disks(self) -> dict[str, list[Disk]] | None:
+        attachments = [kube_views.attachment(raw) for raw in self._all("attachments")]
+        return disks_of(attachments, [kube_views.claim(raw) for raw in self._all("claims")])
+
+    def unseen(self) -> tuple[str, ...]:
+        return ()
 
     def daemon_sets(self) -> frozenset[str] | None:
         return frozenset(kube_views.daemon_set(raw) for raw in self._all("daemonsets"))

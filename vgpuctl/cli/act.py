@@ -66,10 +66,11 @@ def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
     if not prospect.plan:
         return _nothing(manner, order, prospect)
     question = prospect.touches and not manner.yes
-    if question or prospect.refusals:
-        from vgpuctl.cli.plans import show_plan  # noqa: PLC0415
+    if question or prospect.refusals or prospect.remarks:
+        from vgpuctl.cli.plans import show_plan, show_remarks  # noqa: PLC0415
 
-        show_plan(console(error=manner.output is Output.JSON), _informed(prospect, connection))
+        show = show_plan if question or prospect.refusals else show_remarks
+        show(console(error=manner.output is Output.JSON), _informed(prospect, connection))
     if question and not may_go_on("Go on?", yes=manner.yes):
         console().print("Nothing was changed.")
         return ExitCode.DONE

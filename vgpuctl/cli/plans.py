@@ -24,6 +24,7 @@ from vgpuctl.planning.steps import (
     ShutDown,
     Suspend,
     Uncordon,
+    WaitDetached,
 )
 from vgpuctl.planning.steps.labels import wrong
 
@@ -44,8 +45,14 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
             out.print(_hanging(f"  {worker:<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0))
     for name in prospect.fleet.missing:
         out.print(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
+    show_remarks(out, prospect)
     for refusal in prospect.refusals:
         show_refusal(out, refusal)
+
+
+def show_remarks(out: Paper, prospect: Prospect) -> None:
+    for remark in prospect.remarks:
+        out.say("Note:", remark.message, "yellow")
 
 
 def _hanging(head: str, text: str, columns: int) -> str:
@@ -144,7 +151,7 @@ def why(prospect: Prospect, step: Step) -> str:
             if sorted(worker.vgpus) != sorted(vgpus):
                 return f"it carries {' '.join(worker.vgpus) or 'none'}"
             return "its memory is not fully reserved" if not worker.memory_locked else "its address space is too small"
-        case Cordon() | Drain() | ShutDown() | Suspend():
+        case Cordon() | Drain() | WaitDetached() | ShutDown() | Suspend():
             asleep = prospect.wish.workers[step.worker].awake is False
             return f"asleep in {prospect.wish.name}" if asleep else "its vGPUs can be changed only while it is off"
         case Label():
@@ -164,6 +171,7 @@ def plan_document(prospect: Prospect) -> dict[str, Any]:
             {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint}
             for r in prospect.refusals
         ],
+        "remarks": [{"host": remark.host, "message": remark.message} for remark in prospect.remarks],
         "missing": list(prospect.fleet.missing),
     }
 

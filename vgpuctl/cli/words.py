@@ -12,6 +12,7 @@ DAY_S = 86400
 #: Kind of step → (while it lasts, when it is done). Steps that are not here need no word of their own.
 STEP_WORDS = {
     "Drain": ("draining", "drained"),
+    "WaitDetached": ("detaching", "detached"),
     "Suspend": ("suspending", "suspended"),
     "ShutDown": ("shutting down", "shut down"),
     "Attach": ("changing its vGPUs", "changed"),

@@ -12,7 +12,7 @@ from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import LEAVING
 from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.drain import asks_budgets
+from vgpuctl.planning.drain import budgets_to_pay
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import PowerOn, ShutDown, Uncordon
@@ -64,9 +64,9 @@ class Look:
         )
 
     def _spends(self, request: Request) -> dict[tuple[str, str], str]:
-        if not isinstance(request, Evict) or not asks_budgets(request.pod):
+        if not isinstance(request, Evict):
             return {}
-        return {_budget_key(budget): budget.version for budget in self.fleet.budgets_over(request.pod)}
+        return {_budget_key(budget): budget.version for budget in budgets_to_pay(self.fleet, request.pod)}
 
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
@@ -154,9 +154,9 @@ class Look:
         return f"Kubernetes asks to wait {attempt.after_s:.0f} s" if attempt.error and attempt.after_s else ""
 
     def _budget_allows(self, request: Request) -> bool:
-        if not isinstance(request, Evict) or not asks_budgets(request.pod):
+        if not isinstance(request, Evict):
             return True
-        keys = [_budget_key(budget) for budget in self.fleet.budgets_over(request.pod)]
+        keys = [_budget_key(budget) for budget in budgets_to_pay(self.fleet, request.pod)]
         if any(self.left[key] <= 0 for key in keys):
             return False
         for key in keys:

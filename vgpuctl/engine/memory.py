@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 class Attempt:
     """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then.
 
-    `after_s`: for how long the server that refused it asks to wait.
+    `after_s`: for how long the server that refused it asks to wait. `patience`: how often a refusal of this kind is
+    tried again, although it may pass.
     """
 
     sent_s: float
@@ -19,6 +20,7 @@ class Attempt:
     error: str = ""
     passing: bool = False
     after_s: float = 0.0
+    patience: int | None = None
     tries: int = 1
     spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 

@@ -172,7 +172,8 @@ def _failure(step: Step, fleet: Fleet, attempts: Iterable[Attempt], due_for_s: f
 
 def _refused(attempt: Attempt, worker: Worker, due_for_s: float) -> str:
     """Why this request will not be tried again; "" where it may be, or was not refused."""
-    if attempt.error and not attempt.passing:
+    out_of_patience = attempt.patience is not None and attempt.tries >= attempt.patience
+    if attempt.error and (not attempt.passing or out_of_patience):
         return attempt.error
     task = task_of(attempt, worker)
     if task is None or task.fault is None or (task.passing and due_for_s < LAG_S):

@@ -118,7 +118,8 @@ class Runner:
                 raise PassingError("The acting Lease could not be renewed in time.")
             answer = self._world.sender.send(send.request)
         except VgpuctlError as error:
-            self._answered(send.key, error=error.message, passing=error.passing, after_s=error.after_s)
+            said = {"passing": error.passing, "after_s": error.after_s, "patience": error.patience}
+            self._answered(send.key, error=error.message, **said)
         except Exception as error:  # A thread must never die in silence: the request counts as refused for good.
             self._answered(send.key, error=f"{type(error).__name__}: {error}", passing=False)
         else:

@@ -12,6 +12,7 @@ from vgpuctl.model.errors import (
     ChangedMeanwhileError,
     PassingError,
     RequestFailedError,
+    SeveralBudgetsError,
     TryAgainError,
     UnreachableError,
     VgpuctlError,
@@ -22,6 +23,8 @@ ANSWER_WITHIN_S = 30
 LONGEST_WAIT_S = 60.0
 CONNECTIONS = 40
 JSON = "application/json"
+#: The server's own words, where it gives no reason of a kind that could be told from others.
+_TWO_BUDGETS, _TOO_MANY_GO = "more than one PodDisruptionBudget", "DisruptedPods map too big"
 MERGE_PATCH = "application/merge-patch+json"
 #: A list without what is in the objects, from servers that can; from others, all of it.
 NAMES_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
@@ -161,18 +164,17 @@ def _refusal(status: int, body: bytes, server: str) -> VgpuctlError:
     except (ValueError, AttributeError):
         message, causes = f"HTTP {status}", []
     match status:
-        case 401 | 403 if "being terminated" not in message:
+        case 401 | 403 if "NamespaceTerminating" not in causes and _TOO_MANY_GO not in message:
             hint = "Check the kubeconfig's user." if status == 401 else "See the docs for the rights vgpuctl needs."
             kind = UnreachableError if status == 401 else NotAllowedError
             return kind(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
         case 404 | 409:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
         case 429:
-            budget = "DisruptionBudget" in causes
-            throttled = f"Kubernetes at {server} is asked too much just now: {message}"
-            return BudgetError(message) if budget else PassingError(throttled)
+            throttled = PassingError(f"Kubernetes at {server} is asked too much just now: {message}")
+            return BudgetError(message) if "DisruptionBudget" in causes else throttled
         case 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
         case 403 | 500:
-            return TryAgainError(message)
+            return SeveralBudgetsError(message) if _TWO_BUDGETS in message else TryAgainError(message)
     return RequestFailedError(message)

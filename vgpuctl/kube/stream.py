@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.errors import PassingError, VgpuctlError
-from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.pods import Budget, Disk, Pod
 
 WATCH_S = 240
 AGAIN_AFTER_S = 1.0
@@ -31,9 +32,12 @@ KINDS = {
     "leases": Kind("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", views.renewal),
     "budgets": Kind("/apis/policy/v1/poddisruptionbudgets", views.budget),
 }
-#: What only a drain needs to know, and does without where it is denied.
+#: What only a drain needs to know; what stands here alone it does without where it is denied.
 DRAIN_KINDS = {
+    "pods": Kind("/api/v1/pods", partial(views.pod, with_needs=True)),
     "daemonsets": Kind("/apis/apps/v1/daemonsets", views.daemon_set),
+    "persistentvolumeclaims": Kind("/api/v1/persistentvolumeclaims", views.claim),
+    "volumeattachments": Kind("/apis/storage.k8s.io/v1/volumeattachments", views.attachment),
 }
 
 
@@ -123,12 +127,12 @@ def _events(response: Any) -> Iterator[Any]:
 
 
 class KubernetesStream:
-    """The four shelves together, and those for drains. `denied`: the kinds that we may not see."""
+    """The four shelves together, and those for drains as far as we may see them."""
 
     def __init__(self, client: Client, on_change: Callable[[], None], *, drains: bool = False) -> None:
         kinds = KINDS | (DRAIN_KINDS if drains else {})
         self.shelves = {name: Shelf(client, kind, on_change) for name, kind in kinds.items()}
-        self.denied: tuple[str, ...] = ()
+        self._denied: tuple[str, ...] = ()
 
     def fill(self) -> None:
         """In this order: a pod's DaemonSet, listed after the pod, is missing only if it is gone."""
@@ -136,9 +140,9 @@ class KubernetesStream:
             try:
                 shelf.fill()
             except NotAllowedError:
-                if name not in DRAIN_KINDS:
+                if name in KINDS:
                     raise
-                self.denied += (name,)
+                self._denied += (name,)
                 del self.shelves[name]
 
     def follow(self) -> None:
@@ -165,7 +169,24 @@ class KubernetesStream:
     def budgets(self) -> list[Budget]:
         return self.shelves["budgets"].objects()
 
+    def unseen(self) -> tuple[str, ...]:
+        return self._denied
+
     def daemon_sets(self) -> frozenset[str] | None:
         """None where they are not known."""
         shelf = self.shelves.get("daemonsets")
         return frozenset(shelf.objects()) if shelf else None
+
+    def disks(self) -> dict[str, list[Disk]] | None:
+        """What hangs on each node; None where that, or to whom it belongs, is not known."""
+        if "volumeattachments" not in self.shelves or "persistentvolumeclaims" not in self.shelves:
+            return None
+        return disks_of(self.shelves["volumeattachments"].objects(), self.shelves["persistentvolumeclaims"].objects())
+
+
+def disks_of(attachments: list[tuple[str, str]], claims: list[tuple[str, str]]) -> dict[str, list[Disk]]:
+    """By node, in an order that stays."""
+    bound, found = dict(claims), dict[str, list[Disk]]()
+    for node, volume in sorted(attachments):
+        found.setdefault(node, []).append(Disk(volume, bound.get(volume, "")))
+    return found

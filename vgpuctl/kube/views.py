@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
+from vgpuctl.model.places import Needs, Taint, Term, Toleration, amount, shared
 from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Pod, Quota
 from vgpuctl.model.record import marks_on, read_record
 from vgpuctl.model.selectors import Selector
@@ -17,6 +18,10 @@ Object = Mapping[str, Any]
 _MIRROR = "kubernetes.io/config.mirror"
 #: How people tell other programs that a pod is not to be disturbed.
 _NOT_NOW = (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"), ("karpenter.sh/do-not-disrupt", "true"))
+#: By these labels and annotations nodes tell that a program may add others like them.
+_AUTOSCALERS = ("karpenter.sh/", "cluster-autoscaler.kubernetes.io/", "cluster.x-k8s.io/")
+#: This one only keeps a program off.
+_NO_AUTOSCALER = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Renewal:
     time: str | None
 
 
-def pod(raw: Object) -> Pod:
+def pod(raw: Object, *, with_needs: bool = False) -> Pod:
     meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     annotations = meta.get("annotations") or {}
     owner = next((o for o in meta.get("ownerReferences") or () if o.get("controller")), None)
@@ -53,10 +58,21 @@ def pod(raw: Object) -> Pod:
         mirror=_MIRROR in annotations,
         empty_dir=any("emptyDir" in volume for volume in spec.get("volumes") or ()),
         not_now=next((f"{key}={value}" for key, value in _NOT_NOW if annotations.get(key) == value), ""),
+        claims=tuple(_claims(meta, spec)),
         labels=meta.get("labels") or {},
         selector=spec.get("nodeSelector") or {},
         demand=None if spec.get("nodeName") else _demand(spec, status),
+        needs=needs_of(spec) if with_needs else None,
     )
+
+
+def _claims(meta: Object, spec: Object) -> Iterator[str]:
+    """Those of its own making, too, which bear its name."""
+    for volume in spec.get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            yield f"{meta['namespace']}/{volume['persistentVolumeClaim']['claimName']}"
+        elif "ephemeral" in volume:
+            yield f"{meta['namespace']}/{meta['name']}-{volume['name']}"
 
 
 def _grace(meta: Object, spec: Object) -> int:
@@ -74,6 +90,41 @@ def _demand(spec: Object, status: Object) -> Demand:
         affinity=tuple(Selector.of(term) for term in required.get("nodeSelectorTerms") or ()),
         unplaced=str(_condition(status, "PodScheduled").get("message") or ""),
     )
+
+
+def needs_of(spec: Object) -> Needs:
+    """Requests are those of the containers that run side by side: what else counts only adds to them."""
+    requests: dict[str, int] = {}
+    for container in spec.get("containers") or ():
+        for name, value in ((container.get("resources") or {}).get("requests") or {}).items():
+            requests[name] = requests.get(name, 0) + amount(str(value))
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    terms = None if required is None else tuple(_term(term) for term in required.get("nodeSelectorTerms") or ())
+    return shared(
+        Needs(
+            requests=tuple(sorted(requests.items())),
+            labels=tuple(sorted((spec.get("nodeSelector") or {}).items())),
+            terms=terms,
+            tolerations=tuple(_toleration(each) for each in spec.get("tolerations") or ()),
+            priority=int(spec.get("priority") or 0),
+        )
+    )
+
+
+def _term(raw: Object) -> Term:
+    fields = Selector.of({"matchExpressions": raw.get("matchFields")})
+    return Selector.of({"matchExpressions": raw.get("matchExpressions")}).expressions, fields.expressions
+
+
+def _toleration(raw: Object) -> Toleration:
+    return Toleration(
+        raw.get("key") or "", raw.get("operator") or "Equal", raw.get("value") or "", raw.get("effect") or ""
+    )
+
+
+def _taint(raw: Object) -> Taint:
+    return Taint(raw["key"], raw.get("value") or "", raw["effect"])
 
 
 def _gpus(container: Object) -> int:
@@ -103,17 +154,34 @@ def quota(raw: Object) -> Quota | None:
 
 
 def budget(raw: Object) -> Budget:
+    status = raw.get("status") or {}
     return Budget(
         namespace=raw["metadata"]["namespace"],
         name=raw["metadata"]["name"],
-        allowed=(raw.get("status") or {}).get("disruptionsAllowed", 0),
+        allowed=status.get("disruptionsAllowed", 0),
         covers=Selector.of(raw["spec"].get("selector")),
+        desired=status.get("desiredHealthy", 0),
+        expected=status.get("expectedPods", 0),
+        healthy=status.get("currentHealthy", 0),
+        always=raw["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+        seen=status.get("observedGeneration") == raw["metadata"].get("generation"),
         version=raw["metadata"]["resourceVersion"],
     )
 
 
 def daemon_set(raw: Object) -> str:
     return f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
+
+
+def attachment(raw: Object) -> tuple[str, str]:
+    """On which node which volume hangs; one that a pod names itself has no name but this object's."""
+    source = raw["spec"].get("source") or {}
+    return raw["spec"]["nodeName"], source.get("persistentVolumeName") or raw["metadata"]["name"]
+
+
+def claim(raw: Object) -> tuple[str, str]:
+    """Which volume is bound to which claim."""
+    return (raw.get("spec") or {}).get("volumeName") or "", f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
 
 
 def renewal(raw: Object) -> Renewal:
@@ -135,7 +203,10 @@ def node(raw: Object) -> SeenNode:
         marks=marks_on(labels, annotations),
         heartbeat=ready.get("lastHeartbeatTime"),
         taints=tuple(taint["key"] for taint in spec.get("taints") or ()),
+        keeps_off=tuple(_taint(each) for each in spec.get("taints") or () if each["effect"] != "PreferNoSchedule"),
         gpus=int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)),
+        gives=tuple((name, amount(str(value))) for name, value in (status.get("allocatable") or {}).items()),
+        autoscaled=any(key.startswith(_AUTOSCALERS) and key != _NO_AUTOSCALER for key in (*labels, *annotations)),
         cordoned_by=str(cordoned.get("manager") or ""),
         cordoned_since=str(cordoned.get("time") or ""),
     )

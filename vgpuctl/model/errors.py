@@ -24,6 +24,8 @@ class VgpuctlError(Exception):
     passing = False
     #: For how long the server asks not to be sent the same again.
     after_s = 0.0
+    #: How often it may be sent in all, where even a reason that passes is not waited for longer.
+    patience: int | None = None
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -73,6 +75,12 @@ class TryAgainError(RequestFailedError):
 
 class ChangedMeanwhileError(TryAgainError):
     """The object is no longer the one that the decision was made on."""
+
+
+class SeveralBudgetsError(TryAgainError):
+    """Several disruption budgets cover the pod: until somebody changes one, it is never evicted."""
+
+    patience = 3
 
 
 class BudgetError(TryAgainError):

@@ -10,7 +10,8 @@ from typing import Any
 
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.hosts import Host
-from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.places import Amounts, Taint
+from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.record import Record
 
 
@@ -38,7 +39,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """The Kubernetes node inside a worker. `marks`: what others are told about it, whoever told them."""
+    """A Kubernetes node, inside a worker or elsewhere.
+
+    `taints`: the keys of all; `keeps_off`: those that keep new pods away. `gives`: what it has for pods, see `amount`.
+    `autoscaled`: it tells of a program that may add nodes like it. `marks`: what others are told about it, by whomever.
+    """
 
     name: str
     version: str = ""
@@ -50,10 +55,14 @@ class Node:
     lease_renewed: str | None = None
     heartbeat: str | None = None
     taints: tuple[str, ...] = ()
+    keeps_off: tuple[Taint, ...] = ()
     gpus: int = 0
+    gives: Amounts = ()
+    autoscaled: bool = False
     cordoned_by: str = ""
     cordoned_since: str = ""
     pods: tuple[Pod, ...] = ()
+    disks: tuple[Disk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +128,8 @@ class Fleet:
     `strangers`: VMs that no file names, on our cards or hosts. `missing`: workers that vCenter does not know.
     `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
     `departures`: the hosts that are on their way between shifts, as far as that was recorded.
+    `elsewhere`: the nodes that are no worker's, with their pods.
+    `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
     `stale`: the streams that are not heard at this moment.
     """
 
@@ -128,8 +139,10 @@ class Fleet:
     waiting: tuple[Pod, ...] = ()
     strangers: Mapping[str, Stranger] = field(default_factory=dict)
     strays: Mapping[str, Worker] = field(default_factory=dict)
+    elsewhere: tuple[Node, ...] = ()
     missing: tuple[str, ...] = ()
     departures: Mapping[str, Departure] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
     def worker(self, name: str) -> Worker:

@@ -66,6 +66,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """What a person should know before a host's part begins, although nothing is refused for it."""
+
+    host: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a host's part of a wish cannot end well, and what would help."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vgpuctl.model.places import Needs
 from vgpuctl.model.selectors import Selector
 
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -26,7 +27,9 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """`demand`: None once it has a node. `not_now`: the annotation by which it asks not to be disrupted.
+    """`demand`: None once it has a node; `needs`: None where nobody asked.
+
+    `not_now`: the annotation by which it asks not to be disrupted.
 
     `ends_by`: when it must have ended, once it is terminating; `overdue_s`: how long ago that was. `orphaned`: its
     DaemonSet is gone.
@@ -47,9 +50,11 @@ class Pod:
     mirror: bool = False
     empty_dir: bool = False
     not_now: str = ""
+    claims: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     selector: Mapping[str, str] = field(default_factory=dict)
     demand: Demand | None = None
+    needs: Needs | None = None
 
     def __str__(self) -> str:
         return self.name if self.namespace == "default" else f"{self.namespace}/{self.name}"
@@ -59,15 +64,40 @@ class Pod:
         return self.phase in {"Succeeded", "Failed"}
 
 
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A volume that hangs on a node, and the claim that it is bound to: `namespace/name`."""
+
+    volume: str
+    claim: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """A PodDisruptionBudget: how many of the pods it covers may go now."""
+    """A PodDisruptionBudget: how many of the pods it covers may go now.
+
+    Of the `expected` pods it wants `desired` to be healthy, and `healthy` are. `seen`: False where it was changed since
+    that was reckoned. `always`: pods that are not ready need not ask.
+    """
 
     namespace: str
     name: str
     allowed: int
     covers: Selector
+    desired: int = 0
+    expected: int = 0
+    healthy: int = 0
+    always: bool = False
+    seen: bool = True
     version: str = ""
+
+    def lets_go(self, pod: Pod) -> bool:
+        """May it go without being counted? So may one that is not ready, where all that must be healthy are."""
+        return not pod.ready and (self.always or self.healthy >= self.desired > 0)
+
+    def __str__(self) -> str:
+        """`gateway (0 of 1 left)`"""
+        return f"{self.name} ({self.allowed} of {max(self.expected - self.desired, self.allowed)} left)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,8 +36,11 @@ class PatchNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evict:
+    """`budgets`: the names of those that cover the pod."""
+
     pod: Pod
     grace_period_s: int | None = None
+    budgets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vgpuctl.model.fleet import Node, Worker
-from vgpuctl.model.pods import Pod
+from vgpuctl.model.fleet import Fleet, Node, Worker
+from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.timetable import DrainOptions
 
 _PLAIN = DrainOptions()
@@ -46,6 +46,12 @@ def objection(pod: Pod, options: DrainOptions) -> str | None:
     return None
 
 
+def rivals(fleet: Fleet, pod: Pod) -> str | None:
+    """The API server evicts no pod that several budgets cover."""
+    names = covering(fleet, pod)
+    return f"{pod} is under several budgets, {' and '.join(names)}" if len(names) > 1 else None
+
+
 def grace_s(pod: Pod, options: DrainOptions) -> int:
     """How long it may take to end."""
     mine = options.of(pod.namespace)
@@ -61,3 +67,15 @@ def within_s(worker: Worker, options: DrainOptions) -> float:
 def asks_budgets(pod: Pod) -> bool:
     """Pending and finished pods go without asking any budget."""
     return pod.phase == "Running" and not pod.terminating
+
+
+def covering(fleet: Fleet, pod: Pod) -> tuple[str, ...]:
+    """The names of the budgets that the API server looks at before it evicts the pod."""
+    return tuple(sorted(budget.name for budget in fleet.budgets_over(pod))) if asks_budgets(pod) else ()
+
+
+def budgets_to_pay(fleet: Fleet, pod: Pod) -> tuple[Budget, ...]:
+    """Those of which its eviction takes something."""
+    if not asks_budgets(pod):
+        return ()
+    return tuple(budget for budget in fleet.budgets_over(pod) if not budget.lets_go(pod))

@@ -7,13 +7,14 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.planning.drain import grace_s, pods_to_move
 from vgpuctl.planning.hindsight import Earlier
-from vgpuctl.planning.steps import Attach, Drain, PowerOn, ShutDown, Suspend, WaitBack
+from vgpuctl.planning.steps import Attach, Drain, PowerOn, ShutDown, Suspend, WaitBack, WaitDetached
 
 #: Assumed of a datastore: what a suspend writes and a resume reads.
 MIB_A_SECOND = 500
 MARK_S = 0.5
 SHUT_DOWN_S = 30.0
 CHANGE_S = 5.0
+DETACH_S = 10.0
 BOOT_S = 60.0
 STACK_S = 60.0
 
@@ -36,7 +37,7 @@ def _assumed_s(step: Step, fleet: Fleet) -> float:
     return _ALWAYS.get(type(step), MARK_S)
 
 
-_ALWAYS: dict[type, float] = {ShutDown: SHUT_DOWN_S, Attach: CHANGE_S, WaitBack: STACK_S}
+_ALWAYS: dict[type, float] = {ShutDown: SHUT_DOWN_S, Attach: CHANGE_S, WaitBack: STACK_S, WaitDetached: DETACH_S}
 
 
 def _drain_s(step: Drain, fleet: Fleet) -> float:

@@ -16,7 +16,7 @@ from vgpuctl.model.requests import (
     ShutDownGuest,
     SuspendVm,
 )
-from vgpuctl.planning.drain import asks_budgets
+from vgpuctl.planning.drain import budgets_to_pay
 from vgpuctl.planning.placement import fits, needs_of
 from vgpuctl.planning.seating import Sitter, booked, sitters, standing
 
@@ -70,7 +70,7 @@ def _law_3(fleet: Fleet, patch: PatchNode) -> str:
 
 def _law_4(fleet: Fleet, request: Evict) -> str:
     pod = request.pod
-    blocking = [b for b in fleet.budgets_over(pod) if asks_budgets(pod) and b.allowed <= 0]
+    blocking = [budget for budget in budgets_to_pay(fleet, pod) if budget.allowed <= 0]
     return f"law 4: budget {blocking[0].name} forbids to evict {pod}" if blocking else ""
 
 

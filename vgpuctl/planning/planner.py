@@ -24,6 +24,7 @@ from vgpuctl.planning.steps import (
     Suspend,
     Uncordon,
     WaitBack,
+    WaitDetached,
     equipped,
 )
 from vgpuctl.planning.waves import in_order, in_waves, units
@@ -135,6 +136,7 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, _former(fleet, wish, worker), mine.before if mine.change else None)
         yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
+        yield WaitDetached(name)
         off = wrong or wish.conduct.asleep is Asleep.OFF
         yield ShutDown(name, wish.conduct.power_off_after_s, wish.drain) if off else Suspend(name, wish.drain)
     if wrong and mine.vgpus is not None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.drain import leaving_pods, objection
+from vgpuctl.planning.budgets import dead_ends
+from vgpuctl.planning.drain import leaving_pods, objection, rivals
 from vgpuctl.planning.fitness import unfit
 from vgpuctl.planning.planner import climb, ladder
 from vgpuctl.planning.releases import stops
@@ -17,8 +18,22 @@ from vgpuctl.planning.waves import units
 
 
 def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
-    """All reasons against the wish, host by host."""
-    return tuple(found for host in _hosts(fleet, wish) for found in _against(fleet, wish, host))
+    """All reasons against the wish, host by host. Budgets are judged by what is left of it: who stays is a place."""
+    found = [found for host in _hosts(fleet, wish) for found in _against(fleet, wish, host)]
+    against = {refusal.host for refusal in found}
+    left = wish.only(name for name in wish.workers if fleet.host_of(name) not in against)
+    return (*found, *_dead_ends(fleet, left))
+
+
+def _dead_ends(fleet: Fleet, wish: Wish) -> Iterator[Refusal]:
+    for end in dead_ends(fleet, wish):
+        for host in dict.fromkeys(fleet.host_of(worker) for worker in end.workers) if end.certain else ():
+            yield Refusal(
+                host,
+                end.message,
+                details=tuple(str(pod) for pod in end.pods),
+                hint="Scale the workload to zero for the shift, change the budget, or set on-stuck: force.",
+            )
 
 
 def _hosts(fleet: Fleet, wish: Wish) -> list[str]:
@@ -31,7 +46,7 @@ def _against(fleet: Fleet, wish: Wish, host: str) -> Iterator[Refusal]:
         yield from unfit(worker, fleet.hosts.get(host), _rungs_of_suspects(fleet, wish, worker))
         yield from _devices(wish, worker)
         if stops(wish, worker):
-            yield from _drain(wish, worker)
+            yield from _drain(fleet, wish, worker)
     if host in fleet.hosts:
         yield from against_types(wish, fleet.hosts[host], workers)
         yield from against_room(fleet, wish, fleet.hosts[host], workers)
@@ -98,7 +113,7 @@ def _devices(wish: Wish, worker: Worker) -> Iterator[Refusal]:
         )
 
 
-def _drain(wish: Wish, worker: Worker) -> Iterator[Refusal]:
+def _drain(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Refusal]:
     if worker.node is None:
         yield Refusal(
             worker.host,
@@ -106,12 +121,13 @@ def _drain(wish: Wish, worker: Worker) -> Iterator[Refusal]:
             hint="Register its node, or shut the VM down yourself.",
         )
         return
-    found = [why for pod in leaving_pods(worker.node, wish.drain) if (why := objection(pod, wish.drain))]
+    pods = leaving_pods(worker.node, wish.drain)
+    found = [why for pod in pods if (why := objection(pod, wish.drain) or rivals(fleet, pod))]
     if found:
         count = f"{len(found)} pod{'s' * (len(found) != 1)}"
         yield Refusal(
             worker.host,
             f"{worker.name} cannot be drained: {count} may not be deleted.",
             details=tuple(found),
-            hint="Remove these pods, or allow it in the timetable's drain settings.",
+            hint="Remove these pods, or allow it in the timetable's drain settings; let one budget cover each pod.",
         )

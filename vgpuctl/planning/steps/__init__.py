@@ -1,8 +1,8 @@
-"""The rungs of the ladder: cordon → drain → suspend (or shut down → attach) → power on → back → label → uncordon."""
+"""The rungs of the ladder: cordon → drain → detached → suspend (or shut down → attach) → power on → back → uncordon."""
 
 from vgpuctl.planning.steps.devices import Attach, equipped
 from vgpuctl.planning.steps.labels import Label, Uncordon
-from vgpuctl.planning.steps.leaving import Cordon, Drain, ShutDown, Suspend
+from vgpuctl.planning.steps.leaving import Cordon, Drain, ShutDown, Suspend, WaitDetached
 from vgpuctl.planning.steps.returning import Discard, PowerOn, WaitBack, missing_signs
 from vgpuctl.planning.steps.sleeping import MarkAsleep
 
@@ -18,6 +18,7 @@ __all__ = [
     "Suspend",
     "Uncordon",
     "WaitBack",
+    "WaitDetached",
     "equipped",
     "missing_signs",
 ]

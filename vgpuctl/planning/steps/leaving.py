@@ -1,4 +1,4 @@
-"""Down the ladder: cordon → drain → suspend or shut down."""
+"""Down the ladder: cordon → drain → volumes detached → suspend or shut down."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
-from vgpuctl.model.pods import Pod
+from vgpuctl.model.pods import Disk, Pod
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.planning.drain import asks_budgets, must_leave, objection, pods_to_move
+from vgpuctl.planning.drain import budgets_to_pay, covering, must_leave, objection, pods_to_move, rivals
 from vgpuctl.planning.steps.rung import Rung, node_of
 
 #: How long pods that were deleted by force may take to go.
@@ -82,7 +82,11 @@ class Drain(Rung):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         going = (pod for pod in self._pods(fleet) if not pod.terminating and objection(pod, self.options) is None)
-        return tuple(Evict(pod=pod, grace_period_s=self.options.of(pod.namespace).grace_period_s) for pod in going)
+        return tuple(self._eviction(fleet, pod) for pod in going)
+
+    def _eviction(self, fleet: Fleet, pod: Pod) -> Evict:
+        grace_s = self.options.of(pod.namespace).grace_period_s
+        return Evict(pod=pod, grace_period_s=grace_s, budgets=covering(fleet, pod))
 
     def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
         """By force, where the timetable says so: what budgets still hold is deleted, with its grace."""
@@ -97,12 +101,52 @@ class Drain(Rung):
     def waits_for(self, fleet: Fleet) -> str:
         pods = self._pods(fleet)
         for pod in pods:
-            if why := objection(pod, self.options):
+            if why := objection(pod, self.options) or rivals(fleet, pod):
                 return why
-            for budget in fleet.budgets_over(pod) if asks_budgets(pod) else ():
+            for budget in budgets_to_pay(fleet, pod):
                 if budget.allowed <= 0:
-                    return f"{pod} waits for budget {budget.name}"
-        return f"{len(pods)} pod{'s' * (len(pods) != 1)} to go" if pods else ""
+                    return f"{pod} waits for budget {budget}"
+        return f"{len(pods)} pod{'s' * (len(pods) != 1)} to go{_slowest(pods)}" if pods else ""
+
+
+def _slowest(pods: tuple[Pod, ...]) -> str:
+    """Whoever should have ended long ago, if anybody."""
+    late = max(pods, key=lambda pod: pod.overdue_s)
+    return f": {late} should have ended {late.overdue_s} s ago" if late.overdue_s else ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitDetached(Rung):
+    """Nothing is asked of anybody: the cluster takes the volumes of gone pods off the node by itself. A VM that sleeps
+    would keep them, and nobody else could mount them."""
+
+    verb: ClassVar[str] = "wait for volumes"
+    #: Kubernetes itself detaches by force after six minutes.
+    deadline_s: ClassVar[float] = 600.0
+
+    def _left(self, fleet: Fleet) -> tuple[Disk, ...]:
+        """Those that no pod of the node claims; of pods that stay the volumes stay, too."""
+        worker = fleet.worker(self.worker)
+        if not worker.on or worker.node is None:
+            return ()
+        claimed = {claim for pod in worker.node.pods for claim in pod.claims}
+        return tuple(disk for disk in worker.node.disks if disk.claim not in claimed)
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return not self._left(fleet)
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        return ()
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        left = self._left(fleet)
+        disks = node_of(fleet, self.worker).disks
+        return fleet.with_node(self.worker, disks=tuple(disk for disk in disks if disk not in left))
+
+    def waits_for(self, fleet: Fleet) -> str:
+        left = self._left(fleet)
+        more = f" and {len(left) - 1} more" if left[1:] else ""
+        return f"volume {left[0].claim or left[0].volume}{more} still attached" if left else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,61 @@
+"""What is said before a drain begins, although nothing is refused for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tests.support.fleets import day_and_night, night_wish, pod
+from vgpuctl.kube.views import pod as pod_view
+from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.operations import look_ahead
+
+NO = "karpenter.sh/do-not-disrupt=true"
+
+
+def said(options: DrainOptions | None = None, **pods: dict[str, Any]) -> list[str]:
+    some, _ = day_and_night()
+    some = some.with_node("worker-1", pods=tuple(pod(name, **more) for name, more in pods.items()))
+    return [remark.message for remark in look_ahead(some, night_wish(some, options)).remarks]
+
+
+def test_pods_that_asked_not_to_be_disturbed_are_named_but_hold_nothing_up() -> None:
+    assert said(a={"not_now": NO}, b={"not_now": NO}, c={}) == [f"worker-1: a, b asked not to be disturbed ({NO})"]
+    many = {f"p{n}": {"not_now": NO} for n in range(5)}
+    assert said(**many) == [f"worker-1: p0, p1, p2 and 2 more asked not to be disturbed ({NO})"]
+
+
+def test_long_goodbyes_are_foreseen_with_the_grace_that_will_be_given() -> None:
+    bert = {"bert": {"namespace": "training", "grace_s": 3600}}
+    assert said(**bert) == ["worker-1: training/bert may take up to 1 h to end, and the drain is given 10 min"]
+    assert said(DrainOptions(timeout_s=7200), **bert) == ["worker-1: training/bert may take up to 1 h to end"]
+    assert said(DrainOptions(grace_period_s=30), **bert) == []
+    asked = DrainOptions(namespaces={"training": DrainOptions(grace_period_s=90)})
+    assert said(asked, **bert) == ["worker-1: training/bert may take up to 90 s to end"]
+
+
+def test_who_does_not_leave_is_not_spoken_of() -> None:
+    assert said(a={"owner": "DaemonSet/d", "not_now": NO, "grace_s": 3600}) == []
+    assert said(a={"terminating": True, "not_now": NO}) == []
+
+
+def test_what_we_may_not_see_is_said_where_something_is_drained() -> None:
+    some, wish = day_and_night(unseen=("daemonsets",))
+    (remark,) = look_ahead(some, wish).remarks
+    assert "no daemonsets" in remark.message
+    asleep = replace(some, workers={"worker-5": some.worker("worker-5")})
+    assert look_ahead(asleep, night_wish(asleep)).remarks == ()
+
+
+def test_annotations_and_graces_as_the_server_tells_them() -> None:
+    def seen(spec: dict[str, Any] | None = None, **meta: Any) -> Any:
+        return pod_view({"metadata": {"namespace": "n", "name": "p", "uid": "u", **meta}, "spec": spec or {}})
+
+    safe = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+    assert seen(annotations={safe: "false"}).not_now == f"{safe}=false"
+    assert seen(annotations={safe: "true"}).not_now == ""
+    assert (seen().grace_s, seen({"terminationGracePeriodSeconds": 5}).grace_s) == (30, 5)
+    gone = seen(
+        {"terminationGracePeriodSeconds": 5}, deletionGracePeriodSeconds=0, deletionTimestamp="2026-01-01T00:00:00Z"
+    )
+    assert (gone.grace_s, gone.terminating, gone.ends_by) == (0, True, "2026-01-01T00:00:00Z")

@@ -1,0 +1,89 @@
+"""What a pod asks of the node that it runs on, and what a node gives: as much as tells where a pod may *not* run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+
+from vgpuctl.model.selectors import Requirement, Selector
+
+Amounts = tuple[tuple[str, int], ...]
+#: A term of a required node affinity: what it asks of a node's labels, and of its fields.
+Term = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
+
+_SUFFIXES = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "": "1", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
+_SUFFIXES |= {"P": "1e15", "E": "1e18"}
+_POWERS = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """Only those that keep new pods away: PreferNoSchedule does not."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """An empty key or effect means all of them."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def covers(self, taint: Taint) -> bool:
+        if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
+            return False
+        return self.operator == "Exists" or (bool(self.key) and self.value == taint.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Of one pod, and of every replacement that looks like it. `requests`: at the least; in thousandths, see `amount`.
+
+    `terms`: one of them must hold; None: any node will do.
+    """
+
+    requests: Amounts = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    terms: tuple[Term, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    priority: int = 0
+
+    def choose(self, name: str, labels: dict[str, str]) -> bool:
+        """May it run on a node of this name with these labels? A term that asks for nothing matches nothing."""
+        if any(labels.get(key) != value for key, value in self.labels):
+            return False
+        fields = {"metadata.name": name}
+        return self.terms is None or any(
+            Selector(expressions=asked).matches(labels) and Selector(expressions=named).matches(fields)
+            for asked, named in self.terms
+            if asked or named
+        )
+
+    def tolerate(self, taint: Taint) -> bool:
+        return any(toleration.covers(taint) for toleration in self.tolerations)
+
+
+@lru_cache(4096)
+def shared(needs: Needs) -> Needs:
+    """The same object for equal needs: of thousands of pods there are few kinds."""
+    return needs
+
+
+@lru_cache(4096)
+def amount(quantity: str) -> int:
+    """Kubernetes' way to write amounts (`100m`, `1.5`, `2Gi`, `1e3`), in thousandths; what is none counts 0."""
+    number, factor = quantity, Decimal(1)
+    if quantity[-2:] in _POWERS:
+        number, factor = quantity[:-2], Decimal(1024) ** _POWERS[quantity[-2:]]
+    elif quantity[-1:] in _SUFFIXES and quantity[-1:]:
+        number, factor = quantity[:-1], Decimal(_SUFFIXES[quantity[-1]])
+    try:
+        return int(Decimal(number) * factor * 1000)
+    except InvalidOperation:
+        return 0

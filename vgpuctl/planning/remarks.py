@@ -1,0 +1,56 @@
+"""What a drain may run into, said before it begins: pods that ask to be left alone, long goodbyes, budgets in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.plan import Remark
+from vgpuctl.model.pods import GRACE_S, Pod
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.budgets import dead_ends
+from vgpuctl.planning.drain import grace_s, pods_to_move, within_s
+from vgpuctl.planning.releases import stops
+
+PODS_SHOWN = 3
+
+
+def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
+    leaving = [w for name in wish.workers if (w := fleet.workers.get(name)) and stops(wish, w)]
+    found = [Remark(worker.host, f"{worker.name}: {text}") for worker in leaving for text in _of(worker, wish)]
+    for end in dead_ends(fleet, wish):
+        hosts = dict.fromkeys(fleet.host_of(worker) for worker in end.workers)
+        found += [Remark(host, end.message) for host in hosts if not end.certain]
+    if leaving:
+        found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
+    return tuple(found)
+
+
+_WITHOUT = {
+    "daemonsets": "a pod whose DaemonSet is gone stays like any other",
+    "volumeattachments": "nothing waits until the volumes of gone pods are detached",
+    "persistentvolumeclaims": "nothing waits until the volumes of gone pods are detached",
+}
+
+
+def _of(worker: Worker, wish: Wish) -> Iterator[str]:
+    pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
+    for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
+        yield f"{_some([pod for pod in pods if pod.not_now == annotation])} asked not to be disturbed ({annotation})"
+    within = within_s(worker, wish.drain)
+    for grace in sorted({grace for pod in pods if (grace := grace_s(pod, wish.drain)) > GRACE_S}):
+        names = _some([pod for pod in pods if grace_s(pod, wish.drain) == grace])
+        late = f", and the drain is given {_lasting(within)}" if grace >= within else ""
+        yield f"{names} may take up to {_lasting(grace)} to end{late}"
+
+
+def _some(pods: list[Pod]) -> str:
+    names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN])
+    return f"{names} and {len(pods) - PODS_SHOWN} more" if pods[PODS_SHOWN:] else names
+
+
+def _lasting(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
