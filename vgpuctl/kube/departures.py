@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import VgpuctlError
 
+Thing = TypeVar("Thing")
 NAME = "vgpuctl"
 PATIENCE_S = 15.0
 AGAIN_AFTER_S = 0.5
@@ -29,23 +30,16 @@ class DepartureMap:
     def read(self) -> Mapping[str, Departure]:
         """A key that we cannot understand is left to whoever wrote it."""
         try:
-            raw = self._client.get(f"{self._path}/{NAME}")
+            raw = _patiently(lambda: self._client.get(f"{self._path}/{NAME}"))
         except NotFoundError:
             return {}
         found = (_departure(text) for text in (raw.get("data") or {}).values())
         return {each.host: each for each in found if each is not None}
 
     def write(self, changed: Mapping[str, Departure | None]) -> None:
-        """As one merge of what changed; a server that cannot answer just now is asked again for a while."""
+        """As one merge of what changed."""
         data = {_key(host): None if left is None else _text(left) for host, left in changed.items()}
-        began = time.monotonic()
-        while True:
-            try:
-                return self._write(data)
-            except VgpuctlError as error:
-                if not error.passing or time.monotonic() - began > PATIENCE_S:
-                    raise
-                time.sleep(AGAIN_AFTER_S)
+        _patiently(lambda: self._write(data))
 
     def _write(self, data: Mapping[str, str | None]) -> None:
         try:
@@ -54,6 +48,19 @@ class DepartureMap:
             there = {key: text for key, text in data.items() if text is not None}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": there}
             self._client.post(self._path, body)
+
+
+def _patiently(attempt: Callable[[], Thing]) -> Thing:
+    """A server that cannot answer just now is asked again for a while, not before it wants to be."""
+    began = time.monotonic()
+    while True:
+        try:
+            return attempt()
+        except VgpuctlError as error:
+            pause_s = max(AGAIN_AFTER_S, error.after_s)
+            if not error.passing or time.monotonic() - began + pause_s > PATIENCE_S:
+                raise
+            time.sleep(pause_s)
 
 
 def _key(host: str) -> str:
