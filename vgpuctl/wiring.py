@@ -99,6 +99,7 @@ class Connection:
         """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
         with ThreadPoolExecutor(2) as pool:
             kubernetes = pool.submit(self._kubernetes.fill)
+            departures = pool.submit(self._departures.read)
             self._session.open()
             if self._painter.catalogue.asks_labels:
                 kubernetes.result()
@@ -107,7 +108,7 @@ class Connection:
             kubernetes.result()
             with suppress(VgpuctlError):
                 # Who may not read them can still look; before anything is written they are read again.
-                self._on_their_way = self._departures.read()
+                self._on_their_way = departures.result()
         return self
 
     def _ask_a_host(self) -> tuple[Told, ...]:

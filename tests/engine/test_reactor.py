@@ -19,7 +19,7 @@ from tests.support.fleets import (
     worker,
 )
 from tests.support.virtual import VirtualWorld
-from vgpuctl.engine.look import Moment
+from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.fleet import Fleet, Power
@@ -280,3 +280,23 @@ def test_each_card_starts_its_worker_the_moment_it_is_free() -> None:
     world.run(until_s=20.0)
     assert "n1" in world.awake()
     assert world.broken == []
+
+
+def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come() -> None:
+    """vCenter took the request, but its task was not seen yet when a neighbour's failure turned the host back."""
+    world = night(refuse=lambda send, nth: ("no", False) if send.key == "Suspend/worker-2/" else None)
+    took, seen = world._carry_out, []
+
+    def late(send: Send) -> str | None:
+        if send.key != "Suspend/worker-3/":
+            return took(send)
+        world.at(world.now_s + 2.0, lambda: seen.append(took(send)))
+        return "task-unseen"
+
+    world._carry_out = late  # type: ignore[method-assign]
+    decision = world.run(until_s=3.0)
+    assert "esx-1" in decision.memory.going_back
+    assert decision.waits["Uncordon/worker-3"] == "it is about to stop"
+    assert world.run().finished
+    assert (world.awake(), world.broken, len(seen)) == (DAY, [], 1)
+    assert [key for _, key in world.sent].count("Uncordon/worker-3/") == 1

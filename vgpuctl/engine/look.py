@@ -15,7 +15,7 @@ from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import budgets_to_pay
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.releases import may_start
-from vgpuctl.planning.steps import PowerOn, ShutDown, Uncordon
+from vgpuctl.planning.steps import PowerOn, ShutDown, Suspend, Uncordon
 
 #: How long a budget may take to show an eviction that it allowed.
 BUDGET_LAG_S = 5.0
@@ -92,22 +92,28 @@ class Look:
 
     def _why_not_yet(self, step: Step, worker: Worker) -> str:
         if isinstance(step, Uncordon) and self._goes_down(worker):
-            return "its guest shuts down"
+            return "it is about to stop"
         if isinstance(step, PowerOn):
             return may_start(self.fleet, self.wishes[worker.name], worker, self._starting(worker))
         return ""
 
     def _goes_down(self, worker: Worker) -> bool:
-        """We go back, but it will be off: its guest shuts down by vCenter's word, or was asked to and has not slept
-        since. One of which vCenter does not say so, and that has taken no notice for so long, will take none any more.
+        """We go back, but it will be off: its guest shuts down by vCenter's word, or it was asked to stop and has not
+        slept since. One of which vCenter does not say so, and that takes no notice for so long, will not any more.
         """
         if worker.on and worker.shutting_down:
             return True
         record = worker.node.record if worker.node else None
-        asked = self._attempts.get(f"ShutDown/{worker.name}/")
-        if not worker.on or asked is None or asked.error or record is None or record.state != LEAVING:
+        if not worker.on or record is None or record.state != LEAVING:
             return False
-        return self.moment.now_s - asked.sent_s < ShutDown.effect_s
+        return self._asked(worker, ShutDown) or self._asked(worker, Suspend)
+
+    def _asked(self, worker: Worker, kind: type[ShutDown | Suspend]) -> bool:
+        """Was that asked for, with no effect seen yet, neither a task nor its end?"""
+        asked = self._attempts.get(f"{kind.__name__}/{worker.name}/")
+        if asked is None or asked.error or task_of(asked, worker) is not None:
+            return False
+        return self.moment.now_s - asked.sent_s < kind.effect_s
 
     def _asked_otherwise(self, step: Step) -> bool:
         """Is a request of another step for the same worker still without an answer?"""

@@ -68,14 +68,14 @@ class Memory:
         return {_worker_of(key) for key in self.attempts}
 
     def _forget(self, workers: Iterable[str]) -> Memory:
-        """All but what is out, and guests that were asked to shut down: these cannot be asked not to."""
+        """All but what is out, and what may still take a worker down: guests and vCenter cannot be asked not to."""
         names = set(workers)
         kept = {
             key: attempt
             for key, attempt in self.attempts.items()
             if attempt.answered_s is None
             or _worker_of(key) not in names
-            or (key.startswith("ShutDown/") and not attempt.error)
+            or (key.startswith(("ShutDown/", "Suspend/")) and not attempt.error)
         }
         due = {name: since for name, since in self.due_since.items() if _worker_of(name) not in names}
         return replace(self, attempts=kept, due_since=due)

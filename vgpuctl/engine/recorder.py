@@ -14,7 +14,7 @@ from vgpuctl.model.plan import Plan, Step
 #: How often an entry that changed is written anew.
 EVERY_S = 10.0
 #: What is no news of a step that is under way.
-_AT_WORK = ("to go", "at work on it", "its guest shuts down")
+_AT_WORK = ("to go", "at work on it", "its guest shuts down", "it is about to stop")
 
 
 class Recorder:

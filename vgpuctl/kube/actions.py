@@ -8,7 +8,7 @@ from typing import Any
 from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotFoundError
-from vgpuctl.model.errors import ChangedMeanwhileError
+from vgpuctl.model.errors import ChangedMeanwhileError, SeveralBudgetsError
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode
 
 
@@ -35,8 +35,12 @@ def evict(client: Client, request: Evict) -> Answer:
         "metadata": {"name": pod.name, "namespace": pod.namespace},
         "deleteOptions": options,
     }
-    with suppress(NotFoundError, ChangedMeanwhileError):
-        client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
+    try:
+        with suppress(NotFoundError, ChangedMeanwhileError):
+            client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
+    except SeveralBudgetsError as error:
+        names = " and ".join(request.budgets)
+        raise SeveralBudgetsError(f"{pod} is under several budgets, {names}: {error.message}") from error
     return Answer()
 
 

@@ -135,10 +135,12 @@ class KubernetesStream:
         self._denied: tuple[str, ...] = ()
 
     def fill(self) -> None:
-        """In this order: a pod's DaemonSet, listed after the pod, is missing only if it is gone."""
+        """In this order: a pod's DaemonSet, listed after the pod, is missing only if it is gone. What was told before
+        another failed is not asked again: its watch goes on from there."""
         for name, shelf in tuple(self.shelves.items()):
             try:
-                shelf.fill()
+                if not shelf.heard:
+                    shelf.fill()
             except NotAllowedError:
                 if name in KINDS:
                     raise
