@@ -28,6 +28,7 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
 
 _WITHOUT = {
     "daemonsets": "a pod whose DaemonSet is gone stays like any other",
+    "jobs": "Jobs that count evictions as failures are not named",
     "volumeattachments": "nothing waits until the volumes of gone pods are detached",
     "persistentvolumeclaims": "nothing waits until the volumes of gone pods are detached",
 }
@@ -37,6 +38,8 @@ def _of(worker: Worker, wish: Wish) -> Iterator[str]:
     pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
     for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
         yield f"{_some([pod for pod in pods if pod.not_now == annotation])} asked not to be disturbed ({annotation})"
+    if counted := [pod for pod in pods if pod.counted]:
+        yield f"{_some(counted)}: an eviction counts against the Job's backoffLimit (no podFailurePolicy ignores it)"
     within = within_s(worker, wish.drain)
     for grace in sorted({grace for pod in pods if (grace := grace_s(pod, wish.drain)) > GRACE_S}):
         names = _some([pod for pod in pods if grace_s(pod, wish.drain) == grace])
