@@ -12,27 +12,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from vgpuctl.model.fleet import Fleet, Node, Worker
-from vgpuctl.model.places import Needs, Taint
-from vgpuctl.model.pods import GPU_RESOURCE, Budget, Pod
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.names import fold
+from vgpuctl.model.places import Needs
+from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import asks_budgets, must_leave
 from vgpuctl.planning.labels import labels_of
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import stops, vgpus_wished
-
-#: Taints that come and go with a node's state; all others are taken to stay.
-_PASSING = (
-    "node.kubernetes.io/",
-    "node.cloudprovider.kubernetes.io/",
-    "ToBeDeletedByClusterAutoscaler",
-    "DeletionCandidateOfClusterAutoscaler",
-    "karpenter.sh/",
-)
-#: Whose pods are replaced by others like them, and do not end by themselves.
-_STEADY = ("ReplicaSet/", "StatefulSet/", "ReplicationController/")
-_STAYING = (*_STEADY, "DaemonSet/", "Node/")
-_ANY = 1_000_000
+from vgpuctl.planning.vacancies import STEADY, Place, tolerated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +42,7 @@ class DeadEnd:
         else:
             place = "no node that stays awake has a place for them" if self.certain else "places may not be found"
             why = f"budget {self.budget.name} keeps {self.budget.desired} of {self.budget.expected} pods, and {place}"
-        return f"{' '.join(self.workers)} {never}{together}: {why}."
+        return f"{' '.join(fold(self.workers))} {never}{together}: {why}."
 
 
 def dead_ends(fleet: Fleet, wish: Wish) -> Iterator[DeadEnd]:
@@ -75,10 +64,10 @@ class _Ground:
         self.fleet, self.wish = fleet, wish
 
     @cached_property
-    def places(self) -> dict[str, _Place]:
+    def places(self) -> dict[str, Place]:
         """Every node but those of workers that do not run."""
-        workers = {w.node.name: _Place(w.node, len(w.vgpus)) for w in self.fleet.workers.values() if w.node and w.on}
-        return workers | {node.name: _Place(node) for node in self.fleet.elsewhere}
+        workers = {w.node.name: Place(w.node, len(w.vgpus)) for w in self.fleet.workers.values() if w.node and w.on}
+        return workers | {node.name: Place(node) for node in self.fleet.elsewhere}
 
     @cached_property
     def pods(self) -> dict[str, list[tuple[str, Pod]]]:
@@ -116,10 +105,10 @@ class _Look:
         if not pods or not self._budget.seen or any(pod.needs is None for pod in pods):
             return None
         sure = self._outside(sure=True)
-        if sure + self._room(_Place.sure_room, wanted - sure) >= wanted:
+        if sure + self._room(Place.sure_room, wanted - sure) >= wanted:
             return None
         perhaps = self._outside(sure=False)
-        short = wanted - perhaps - self._room(_Place.any_room, wanted - perhaps)
+        short = wanted - perhaps - self._room(Place.any_room, wanted - perhaps)
         certain = short > 0 and not self._doubt(pods) and not self._woken(len(pods) - short)
         return DeadEnd(budget=self._budget, pods=pods, workers=tuple(self._held), certain=certain)
 
@@ -131,7 +120,7 @@ class _Look:
         there = (pod for name, pod in self._covered if self._stays(name) and not pod.terminating)
         return sum(pod.ready or not sure for pod in there)
 
-    def _room(self, room: Callable[[_Place, Needs], int], wanted: int) -> int:
+    def _room(self, room: Callable[[Place, Needs], int], wanted: int) -> int:
         """For how many more of such pods, while the last one still waits to go: never more than the budget expects."""
         kinds = {pod.needs for _, pod in self._covered if pod.needs}
         most, found = self._budget.expected - 1 - self._outside(sure=False), 0
@@ -143,7 +132,7 @@ class _Look:
 
     def _doubt(self, pods: Iterable[Pod]) -> bool:
         """Nodes may be added; pods may end by themselves, come back otherwise than they went, or be on their way."""
-        steady = all((pod.owner or "").startswith(_STEADY) for pod in pods)
+        steady = all((pod.owner or "").startswith(STEADY) for pod in pods)
         missing = sum(not pod.terminating for _, pod in self._covered) < self._budget.expected
         added = not _lets_none_go(self._budget) and any(p.node.autoscaled for p in self._ground.places.values())
         return missing or not steady or added
@@ -171,66 +160,7 @@ class _Look:
         labels = {**(worker.node.labels if worker.node else {}), **{key: value for key, value in told.items() if value}}
         if worker.node is None:
             return True
-        return needs.choose(worker.node.name, labels) and _tolerated(worker.node.keeps_off, needs, passing=True)
-
-
-class _Place:
-    """A node that runs; `vgpus`: how many its VM carries, whatever its device plugin tells just now."""
-
-    def __init__(self, node: Node, vgpus: int = 0) -> None:
-        self.node, self._vgpus, self._gives = node, vgpus, dict(node.gives)
-        self._taken: dict[int | None, dict[str, int]] = {}
-
-    def sure_room(self, needs: Needs) -> int:
-        """How many such pods the scheduler would place there now."""
-        if not self.node.ready or self.node.unschedulable or not self._takes(needs, passing=False):
-            return 0
-        return self._times(needs, lambda resource: self._gives.get(resource, 0), None)
-
-    def any_room(self, needs: Needs) -> int:
-        """How many could ever be placed there, as far as can be told."""
-        if not self._takes(needs, passing=True):
-            return 0
-        return self._times(needs, self._may_give, needs.priority) if self.node.ready else _ANY
-
-    def _may_give(self, resource: str) -> int:
-        given = self._gives.get(resource, 0)
-        late = resource == GPU_RESOURCE and not given and any(key.startswith(GPU_RESOURCE) for key in self.node.labels)
-        return _ANY * 1000 if late else max(given, self._vgpus * 1000 if resource == GPU_RESOURCE else 0)
-
-    def _takes(self, needs: Needs, *, passing: bool) -> bool:
-        return needs.choose(self.node.name, self.node.labels) and _tolerated(
-            self.node.keeps_off, needs, passing=passing
-        )
-
-    def _times(self, needs: Needs, gives: Callable[[str], int], priority: int | None) -> int:
-        """How often these requests go into what the node gives, less what is there."""
-        if priority not in self._taken:
-            self._taken[priority] = self._sum(priority)
-        taken = self._taken[priority]
-        asked = [(resource, wanted) for resource, wanted in needs.requests if wanted]
-        return max(0, min(((gives(r) - taken.get(r, 0)) // wanted for r, wanted in asked), default=_ANY))
-
-    def _sum(self, priority: int | None) -> dict[str, int]:
-        """What pods take there: all of them, or, with a priority, those that neither end nor can be preempted by it."""
-        taken: dict[str, int] = {}
-        for pod in self.node.pods:
-            if pod.finished or (priority is not None and not _keeps_its_place(pod, priority)):
-                continue
-            for resource, wanted in pod.needs.requests if pod.needs else ():
-                taken[resource] = taken.get(resource, 0) + wanted
-        return taken
-
-
-def _keeps_its_place(pod: Pod, priority: int) -> bool:
-    steady = pod.mirror or (pod.owner or "").startswith(_STAYING)
-    weak = pod.needs is not None and pod.needs.priority < priority
-    return steady and not weak and not pod.terminating
-
-
-def _tolerated(taints: Iterable[Taint], needs: Needs, *, passing: bool) -> bool:
-    """`passing`: taints that may go away are taken to be gone."""
-    return all(needs.tolerate(taint) or (passing and taint.key.startswith(_PASSING)) for taint in taints)
+        return needs.choose(worker.node.name, labels) and tolerated(worker.node.keeps_off, needs, passing=True)
 
 
 def _lets_none_go(budget: Budget) -> bool:
