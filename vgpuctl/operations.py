@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from vgpuctl.engine.ports import HostReport, Report, World
+from vgpuctl.engine.ports import Report, World
 from vgpuctl.engine.reactor import Goal
+from vgpuctl.engine.recorder import Recorder
 from vgpuctl.engine.runner import Listener, Runner
-from vgpuctl.model.errors import ExitCode, RefusedError
+from vgpuctl.model.errors import ExitCode, RefusedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, HostReport
 from vgpuctl.model.plan import Plan, Refusal, Remark
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.departures import to_record
+from vgpuctl.planning.hindsight import Earlier, lasting
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.remarks import remarks
+
+#: The ends after which a host is in one shift, and in no other.
+WHOLE = {DONE, WENT_BACK, NOT_BEGUN}
 
 MakeWish = Callable[[Fleet], Wish]
 MakeFormer = Callable[[Wish], Wish]
@@ -22,18 +30,24 @@ MakeFormer = Callable[[Wish], Wish]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
-    """What would be done, and what cannot be: the content of a dry run."""
+    """What would be done, and what cannot be: the content of a dry run. `earlier`: how long its steps took before."""
 
     fleet: Fleet
     wish: Wish
     plan: Plan
     refusals: tuple[Refusal, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    earlier: Earlier = field(default_factory=Earlier)
 
     @property
     def touches(self) -> bool:
         """Are pods or running VMs touched? Then a person is asked."""
         return any(step.name.startswith(("Drain/", "Suspend/", "ShutDown/")) for step in self.plan)
+
+    @property
+    def memorable(self) -> bool:
+        """Is more changed than marks on nodes? Then the journal tells of it."""
+        return any(lasting(step) for step in self.plan)
 
 
 def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
@@ -43,6 +57,8 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
     kept = wish.only(name for name in wish.workers if name in fleet.workers and fleet.workers[name].host not in against)
     todo = plan(fleet, kept)
     refused = tuple(refusal for refusal in found if _work_on(fleet, wish, refusal.host))
+    if refused and wish.conduct.all_or_nothing:
+        kept, todo = wish.only(()), Plan()
     return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
 
 
@@ -54,10 +70,11 @@ def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
 
 @dataclass(slots=True)
 class Operation:
-    """A prospect that is carried out under the acting Lease."""
+    """A prospect that is carried out under the acting Lease. `timetable`: by which, for the journal."""
 
     world: World
     listener: Listener
+    timetable: str = ""
     _runner: Runner | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
@@ -67,20 +84,47 @@ class Operation:
             self._runner.interrupt()
 
     def carry_out(self, make: MakeWish, former: MakeFormer | None) -> Report:
+        """Carried out, and then told to the journal: what becomes of that holds up nobody."""
+        recorder = Recorder(self.listener, self.world.journal)
+        try:
+            return self._under_the_lease(recorder, make, former)
+        finally:
+            recorder.close()
+
+    def _under_the_lease(self, recorder: Recorder, make: MakeWish, former: MakeFormer | None) -> Report:
         """Take the Lease, look again (somebody may have acted while we waited), and run."""
         self.world.lease.acquire(self.listener.say, lambda: self._stopped)
         try:
-            fleet = self.world.observer.fleet()
+            fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())
             prospect = look_ahead(fleet, make(fleet))
             if prospect.refusals and not prospect.plan:
                 raise refused(prospect)
+            self._depart(prospect)
+            if prospect.memorable:
+                recorder.begin(prospect.wish.name, self.timetable, self.world.clock.utc())
             goal = Goal(wish=prospect.wish, former=former(prospect.wish) if former else None)
-            self._runner = Runner(self.world, goal, self.listener)
+            self._runner = Runner(self.world, goal, recorder)
             if self._stopped:
                 self._runner.interrupt()
-            return self._runner.run()
+            report = self._runner.run()
+            self._arrive(report, prospect)
+            recorder.end(report)
+            return report
         finally:
             self.world.lease.release()
+
+    def _depart(self, prospect: Prospect) -> None:
+        """Before the first cordon: from where each host goes, in one write for all of them."""
+        leaving = to_record(prospect.fleet, prospect.wish, prospect.plan, self.world.clock.utc())
+        if leaving:
+            self.world.departures.write(leaving)
+
+    def _arrive(self, report: Report, prospect: Prospect) -> None:
+        """What stays written down of a host that is whole does no harm: the next departure writes over it."""
+        arrived = {host.host for host in report.hosts if host.end in WHOLE} & prospect.wish.departures.keys()
+        if arrived and prospect.plan:
+            with suppress(VgpuctlError):
+                self.world.departures.write(dict.fromkeys(arrived))
 
 
 def refused(prospect: Prospect) -> RefusedError:
@@ -96,12 +140,12 @@ def exit_code(report: Report, refused: bool) -> ExitCode:
     ends = {host.end for host in report.hosts}
     if report.interrupted:
         return ExitCode.INTERRUPTED
-    if "failed" in ends:
+    if FAILED in ends:
         return ExitCode.FAILED
-    if "went back" in ends:
+    if WENT_BACK in ends:
         return ExitCode.WENT_BACK
     return ExitCode.FAILED if refused else ExitCode.DONE
 
 
 def troubled(report: Report) -> list[HostReport]:
-    return [host for host in report.hosts if host.end != "done"]
+    return [host for host in report.hosts if host.end != DONE]

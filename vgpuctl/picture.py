@@ -9,11 +9,12 @@ from typing import Protocol
 
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
-from vgpuctl.model.hosts import Host
+from vgpuctl.model.hosts import Card, Host, Told
 from vgpuctl.model.identity import NodeIndex, VmIdentity, match
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import FACTS
+from vgpuctl.planning.boards import type_of
 from vgpuctl.vsphere.views import Outline, Vm
 
 
@@ -73,10 +74,14 @@ class _Owners:
 
 
 class Painter:
-    """Paints the fleet again and again; what did not change stays the same object."""
+    """Paints the fleet again and again; what did not change stays the same object.
+
+    `host_told`: what a host says of vGPU types, where somebody asked it. What the file says counts before that.
+    """
 
     def __init__(self, catalogue: Catalogue, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.catalogue, self._now = catalogue, now
+        self.host_told: tuple[Told, ...] = ()
         self._by_label: dict[str, tuple[Choice, ...]] = {}
         self._workers: dict[str, tuple[_Parts, Worker]] = {}
         self._nodes: dict[str, tuple[object, Node]] = {}
@@ -102,6 +107,12 @@ class Painter:
         if any(choice.labels for choice in found):
             self._by_label[vm.moid] = found
         return found
+
+    def untold(self, vms: Iterable[Vm]) -> set[str]:
+        """The vGPU types of files and VMs of which neither their names nor the file say the frame."""
+        types = {vgpu for profile in self.catalogue.profiles.values() for vgpu in profile.vgpus}
+        types |= {vgpu for vm in vms for vgpu in vm.vgpus}
+        return {vgpu for vgpu in types if type_of(vgpu, self.catalogue.told).gib is None}
 
     def paint(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
         vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
@@ -132,10 +143,11 @@ class Painter:
                 doubts=tuple(_doubts(choices, inside[moid].doubt, twice=name in workers)),
             )
             workers[name] = self._worker(moid, parts)
+        told = self._told(vms.values())
         strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
         return Fleet(
-            hosts={host.name: _with_names(host, names) for host in hosts.values()},
+            hosts={host.name: _completed(host, names, told) for host in hosts.values()},
             workers=workers,
             budgets=tuple(kubernetes.budgets()),
             waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
@@ -158,6 +170,12 @@ class Painter:
                 known = self._nodes[name] = (parts, replace(parts[0], pods=parts[1]))
             yield known[1]
 
+    def _told(self, vms: Iterable[Vm]) -> tuple[Told, ...]:
+        if not self.host_told:
+            return self.catalogue.told
+        untold = self.untold(vms)
+        return (*self.catalogue.told, *(each for each in self.host_told if each.vgpu in untold))
+
     def _worker(self, moid: str, parts: _Parts) -> Worker:
         known = self._workers.get(moid)
         if known is None or known[0] != parts:
@@ -172,6 +190,7 @@ def _painted(parts: _Parts) -> Worker:
         vm=vm.outline.moid,
         host=parts.host,
         power=vm.power,
+        shutting_down=vm.shutting_down,
         profile=parts.choices[0].profile,
         chosen_at=tuple(choice.where for choice in parts.choices),
         vgpus=vm.vgpus,
@@ -233,9 +252,12 @@ def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterabl
             yield Worker(name=name, vm="", host="", power=Power.OFF, node=seen.node)
 
 
-def _with_names(host: Host, names: Mapping[str, str]) -> Host:
-    """Its cards hold VMs by their names from here on."""
-    if not any(card.holds for card in host.cards):
+def _completed(host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
+    """Its cards hold VMs by their names from here on, and know what is told of vGPU types."""
+    if not told and not any(card.holds for card in host.cards):
         return host
-    cards = (replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds)) for card in host.cards)
-    return replace(host, cards=tuple(cards))
+
+    def completed(card: Card) -> Card:
+        return replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds), told=told)
+
+    return replace(host, cards=tuple(map(completed, host.cards)), unshared=tuple(map(completed, host.unshared)))

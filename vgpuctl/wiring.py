@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import getpass
+import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.actions import confirm, evict, patch_node
+from vgpuctl.kube.actions import confirm, delete, evict, patch_node
 from vgpuctl.kube.client import Client
+from vgpuctl.kube.departures import DepartureMap
+from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.quotas import Quotas
 from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.drs import Drs
+from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.hosts import Told
+from vgpuctl.model.journal import Entry
 from vgpuctl.model.pods import Quota
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere import clusters
 from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.graphics import told_by
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
 from vgpuctl.vsphere.views import Outline
@@ -35,6 +45,22 @@ class Settings:
     kubernetes: KubernetesSettings
     lease_s: float = 15.0
     connect_s: float = 10.0
+
+
+def journal_of(settings: KubernetesSettings) -> Journal:
+    """For readers: it takes no vCenter."""
+    return Journal(Client(settings), settings.namespace)
+
+
+def _who(settings: KubernetesSettings) -> str:
+    """Who acts, for the journal: a person on a machine, or a pod."""
+    machine = socket.gethostname()
+    if settings.account:
+        return f"pod {machine}"
+    try:
+        return f"{getpass.getuser()}@{machine}"
+    except (OSError, KeyError):
+        return machine
 
 
 class SystemClock:
@@ -57,6 +83,8 @@ class Connection:
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         self._kubernetes = KubernetesStream(self._client, self._changed, drains=bool(depth and depth.drains))
+        self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
+        self._on_their_way: Mapping[str, Departure] = {}
         self._quotas = Quotas(self._client, self._changed)
         depth = replace(
             depth or Depth(),
@@ -64,6 +92,7 @@ class Connection:
             clusters=catalogue.asks_clusters,
             uuids=catalogue.asks_labels,
         )
+        self._depth = depth
         self._vcenter = VcenterStream(self._session, self._interesting, depth, self._changed)
 
     def open(self) -> Connection:
@@ -74,8 +103,21 @@ class Connection:
             if self._painter.catalogue.asks_labels:
                 kubernetes.result()
             self._vcenter.fill()
+            self._painter.host_told = self._ask_a_host()
             kubernetes.result()
+            with suppress(VgpuctlError):
+                # Who may not read them can still look; before anything is written they are read again.
+                self._on_their_way = self._departures.read()
         return self
+
+    def _ask_a_host(self) -> tuple[Told, ...]:
+        """One, and once: what no name and no file tells of a type is the same on all hosts that offer it."""
+        wanted = self._painter.untold(self._vcenter.vms().values())
+        if self._depth.types:
+            wanted |= {told.vgpu for told in self._painter.catalogue.told}
+        offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
+        best = max(offering, key=lambda moid: offering[moid], default="")
+        return told_by(self._session, best) if best and offering[best] else ()
 
     def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
         return self._painter.interesting(vms, self._kubernetes.nodes())
@@ -92,8 +134,23 @@ class Connection:
         self._session.close()
 
     def world(self) -> World:
-        lease = ActingLease(self._client, self._settings.kubernetes.namespace, self._settings.lease_s)
-        return World(observer=self, sender=self, lease=lease, clock=SystemClock())
+        settings = self._settings.kubernetes
+        lease = ActingLease(self._client, settings.namespace, self._settings.lease_s)
+        return World(
+            observer=self,
+            sender=self,
+            lease=lease,
+            clock=SystemClock(),
+            departures=self._departures,
+            journal=Journal(self._client, settings.namespace, lease.identity, _who(settings)),
+        )
+
+    def history(self) -> list[Entry]:
+        """Of earlier switches; none where it cannot be read, for no decision stands on it."""
+        try:
+            return Journal(self._client, self._settings.kubernetes.namespace).entries()
+        except VgpuctlError:
+            return []
 
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(call)
@@ -109,6 +166,8 @@ class Connection:
                 return patch_node(self._client, request)
             case Evict():
                 return evict(self._client, request)
+            case DeletePod():
+                return delete(self._client, request)
             case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 confirm(self._client, first)
         return vsphere_actions.send(self._session, request)
@@ -117,7 +176,7 @@ class Connection:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
         if self._stale() and self._last is not None:
             return replace(self._last, stale=self._stale())
-        seen = self._painter.paint(self._vcenter, self._kubernetes)
+        seen = replace(self._painter.paint(self._vcenter, self._kubernetes), departures=self._on_their_way)
         stale = self._stale()
         if not stale:
             self._last = seen
@@ -126,6 +185,10 @@ class Connection:
     def quotas(self, *, follow: bool) -> list[Quota] | None:
         """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
         return self._quotas.seen(follow=follow)
+
+    def host_told(self) -> tuple[Told, ...]:
+        """What a host says of vGPU types, where it was asked."""
+        return self._painter.host_told
 
     def drs(self) -> Drs:
         """Asked for at once: it is no part of the picture."""

@@ -33,6 +33,11 @@ workers:
 """
 
 
+TWO_FRAMES = """\
+whole: {vgpu: [grid_v100-4q, grid_v100-4q], frame: 5}
+  x: {vgpu: grid_v100-4q, frame: 6}"""
+
+
 def catalogue(tmp_path: Path, text: str = PROFILES) -> Path:
     path = tmp_path / "profiles.yaml"
     path.write_text(text)
@@ -73,6 +78,10 @@ def test_a_plain_vgpu_type_stands_for_its_profile(tmp_path: Path) -> None:
         ("  small:", "  -small-:", "cannot be a label's value"),
         ("whole: grid_v100-16q", "whole: {vgpu: 3}", "must be a text"),
         ("whole: grid_v100-16q", "whole: grid_v100-4q", "is the same vGPU as small"),
+        ("whole: grid_v100-16q", "whole: {vgpu: grid_v100-16q, frame: 16MB}", "whole.frame: '16MB' is no number of GB"),
+        ("whole: grid_v100-16q", "whole: {vgpu: grid_v100-16q, class: c}", "whole.class: 'c' is none of C, Q, A, B"),
+        ("whole: grid_v100-16q", "whole: {vgpu: [a-16q, b-16q], frame: 16}", "give each a profile of its own"),
+        ("whole: grid_v100-16q", TWO_FRAMES, "x: says another frame or class of its type than whole"),
         ("workers:", "worker:", "worker: is not known; did you mean workers?"),
         ("version: 1", "version: 1\nlabel: 'a b'", "is no label key"),
     ],

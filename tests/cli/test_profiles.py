@@ -52,6 +52,21 @@ def test_drs_is_asked_for_once(make_lab: Make, tmp_path: Path) -> None:
     assert lab.calls()["vcenter"]["RetrievePropertiesEx"] == 1
 
 
+def test_whom_drs_leaves_where_he_is_is_no_finding(make_lab: Make, tmp_path: Path) -> None:
+    """An override, or a must-rule to one host; an override that lets DRS go on is none."""
+    kinds = ("drs: disabled", "drs: manual", "must-run-on: esx-1", "drs: fully-automated", "drs: partially-automated")
+    workers = "".join(f"  - {{name: w-{n}, profile: small, {kind}}}\n" for n, kind in enumerate(kinds, start=1))
+    for word, placed in (("fully-automated", ["w-4", "w-5"]), ("manual", []), ("false", [])):
+        scenario = tmp_path / f"{word}.yaml"
+        scenario.write_text(
+            f"version: 1\ndrs: {word}\nhosts: [{{name: 'esx-[1-2]', cards: [V100-16, V100-16]}}]\n"
+            f"profiles: {{small: grid_v100-4q}}\nworkers:\n{workers}shifts: {{day: small}}\n"
+        )
+        lab = make_lab("--instant", "--scenario", str(scenario))
+        found = json.loads(lab.vgpuctl("profiles", "check", "-o", "json").ok().out)["findings"]
+        assert [each["workers"] for each in found if each["kind"] == "drs"] == ([placed] if placed else [])
+
+
 def test_offline_asks_no_server(tmp_path: Path) -> None:
     (tmp_path / "p.yml").write_text("version: 1\nprofiles:\n  small: grid_v100-4q\nworkers:\n")
     lab = Lab(tmp_path, {"VGPUCTL_PROFILES": str(tmp_path / "p.yml"), "VGPUCTL_SCHEDULES": str(tmp_path)})

@@ -62,7 +62,8 @@ def keys(schema: Any, name: str = "") -> list[tuple[str, Any]]:
     if not isinstance(schema, dict):
         return []
     own = list(schema.get("properties", {}).items())
-    return own + [found for value in schema.values() for found in keys(value)]
+    conditions = ("if", "then", "else")
+    return own + [found for word, value in schema.items() if word not in conditions for found in keys(value)]
 
 
 @pytest.mark.parametrize("of", SCHEMAS)
@@ -101,7 +102,11 @@ REFERENCE = mostly(some("small", "whole", "none", "grid_v100-4q"), None, 3, True
 
 def vgpu(good: str) -> st.SearchStrategy[Any]:
     plain = mostly(some(good, [good]), None, 3, "", [], [""], [3], {}, {"vgpu": good}, NEVER)
-    return plain.filter(lambda value: value is not NEVER) | mapping(vgpu=plain, other=mostly(some(NEVER), 1))
+    told = {
+        "frame": mostly(some(NEVER, 16, "16", "16GB", "8 GB"), 0, -1, "", "GB", "16GiB", None, [], True, 1.5, 10000),
+        "class": mostly(some(NEVER, "C", "Q", "A", "B"), "c", "", None, 3, ["C"]),
+    }
+    return plain.filter(lambda value: value is not NEVER) | mapping(vgpu=plain, other=mostly(some(NEVER), 1), **told)
 
 
 def entry(number: int) -> st.SearchStrategy[Any]:
@@ -149,6 +154,10 @@ NAMESPACES = st.dictionaries(
     max_size=2,
 )
 DRAIN = mapping(**OPTIONS, namespaces=mostly(NAMESPACES | some(NEVER, None), 3, []))
+WORKERS = mostly(some(None, {}, {"w-[1-2]": "small"}, {"w-*": "grid_v100-4q"}), {"": "small"}, {"w": 3}, {"w": ""})
+SHIFT_OF_REPLACE = mapping(
+    starts=CRON, workers=WORKERS | some(NEVER, ["w"]), profiles=mostly(some(NEVER, None, []), "x")
+)
 TIMETABLES = mapping(
     version=mostly(some(1), 2, "1", None, True, NEVER),
     timezone=mostly(some("UTC", "Europe/Berlin"), "", 3, None, [], NEVER),
@@ -156,6 +165,22 @@ TIMETABLES = mapping(
     drain=mostly(DRAIN | some(NEVER, None), 3, []),
     other=mostly(some(NEVER), 1),
 )
+CONDUCT = st.fixed_dictionaries(
+    {},
+    optional={
+        "on_stuck": mostly(some(None, "back", "wait", "force"), "forward", True, 3),
+        "on_resume_failed": mostly(some(None, "back", "boot"), "wait", []),
+        "asleep": mostly(some(None, "suspend", "off", False), "on", True),
+        "max_unavailable": mostly(some(None, 1, 5, "2", "25%", "100%"), 0, "0", "101%", "", True, -1, 1.5, []),
+        "suspends": mostly(
+            some(None, {}, {"per_host": 2}, {"per_datastore": 3, "per_host": None}), {"per_host": 0}, {"other": 1}, 3
+        ),
+        "power_off_after": mostly(some(None, 0, "10m"), -1, "soon", True),
+    },
+)
+REPLACING = mapping(
+    version=some(1), timezone=some("UTC"), shifts=st.dictionaries(some("day", "night"), SHIFT_OF_REPLACE, min_size=1)
+).map(lambda document: {**document, "mode": "replace"})
 
 
 @given(document=CATALOGUES)
@@ -221,8 +246,9 @@ BESIDE_A_SCHEMA = ("no worker", "is no cron line", "contradicts")
 """What the reader knows besides: who is a worker; what cron makes of the five words; which globs mean the same."""
 
 
-@given(document=TIMETABLES)
-def test_both_judge_timetables_alike(document: Any, path: Path) -> None:
+@given(document=TIMETABLES | REPLACING, conduct=CONDUCT)
+def test_both_judge_timetables_alike(document: Any, conduct: Any, path: Path) -> None:
+    document = {**document, **conduct}
     told, said = read("timetable", document, path), against("timetable", document)
     if not any(words in told for words in BESIDE_A_SCHEMA):
         assert bool(told) == bool(said), f"reader: {told or 'good'}\nschema: {said or 'good'}"

@@ -20,9 +20,14 @@ class Server:
     def __init__(self) -> None:
         self.lease: dict[str, Any] | None = None
         self.lose_answers = 0
+        self.asks_to_wait: list[float] = []
         self._versions = itertools.count(1)
 
     def get(self, path: str) -> dict[str, Any]:
+        if self.asks_to_wait:
+            error = PassingError("too many requests")
+            error.after_s = self.asks_to_wait.pop(0)
+            raise error
         if self.lease is None:
             raise NotFoundError("no lease")
         return copy.deepcopy(self.lease)
@@ -71,6 +76,14 @@ def test_it_is_taken_held_and_released() -> None:
     assert not mine.held()
     assert server.holder == ""
     assert acquire(lease(server)) == []
+
+
+def test_a_server_that_asks_to_wait_longer_than_we_would_is_not_asked_again() -> None:
+    server = Server()
+    server.asks_to_wait = [0.3, 60.0]
+    with pytest.raises(PassingError):
+        acquire(lease(server, duration_s=1.0))
+    assert server.asks_to_wait == [], "the first pause was short enough"
 
 
 def test_a_holder_that_renews_is_left_alone() -> None:

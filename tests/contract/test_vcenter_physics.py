@@ -173,9 +173,9 @@ def test_a_guest_shuts_itself_down_where_its_tools_run(world: World) -> None:
     assert refused.value.kind == "ToolsUnavailable"
     world.guests.up.add("worker-1")
     world.estate.shut_down_guest(vm)
-    assert vm.power is Power.ON
+    assert (vm.power, vm.shutting_down) == (Power.ON, True)
     world.guests.going_down["worker-1"]()
-    assert (vm.power, vm.cards) == (Power.OFF, [])
+    assert (vm.power, vm.cards, vm.shutting_down) == (Power.OFF, [], False)
 
 
 def test_a_guest_that_goes_down_during_its_suspend_is_off_and_the_suspend_fails(world: World) -> None:

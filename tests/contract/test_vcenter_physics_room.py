@@ -188,6 +188,23 @@ def test_under_drs_a_resume_finds_another_host_too() -> None:
     assert (world.vm("a").host.name, world.guests.told[-1]) == ("esx-2", "thaw a")
 
 
+@pytest.mark.parametrize("more", [{"drs": "disabled"}, {"drs": "manual"}, {"must_run_on": "esx-1"}])
+def test_drs_leaves_those_where_they_are_of_whom_it_is_told_so(more: dict[str, str]) -> None:
+    whole = {"vgpus": ("grid_v100-16q",)}
+    world = estate(worker("a", **whole), worker("b", **whole, **more), worker("c", **whole), hosts=2, drs=True)
+    world.on("a")
+    assert kind(world.on("b")) == "InsufficientGraphicsResourcesFault"
+    assert kind(world.on("c")) is None
+    assert world.vm("c").host.name == "esx-2"
+
+
+def test_where_drs_only_recommends_nobody_is_placed() -> None:
+    whole = {"vgpus": ("grid_v100-16q",)}
+    world = estate(*(worker(name, **whole) for name in "ab"), hosts=2, drs=True, drs_behaviour="manual")
+    world.on("a")
+    assert kind(world.on("b")) == "InsufficientGraphicsResourcesFault"
+
+
 def test_the_fewest_vms_count_not_the_fewest_vgpus() -> None:
     host = HostSpec("esx-1", (v100(0), v100(1)), policy="consolidation")
     pair = worker("pair", vgpus=(QUARTER, QUARTER))

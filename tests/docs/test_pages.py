@@ -68,13 +68,13 @@ def test_make_has_the_targets_that_the_readme_names() -> None:
 
 def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
     readme = (ROOT / "README.md").read_text()
-    for name in ("status", "provision", "label-nodes", "switch", "profiles", "daemon", "demo", "sim"):
+    for name in ("status", "provision", "label-nodes", "switch", "history", "profiles", "daemon", "demo", "sim"):
         assert f"vgpuctl {name}" in readme
         shown = subprocess.run(
             [str(BIN / "vgpuctl"), name, "--help"], capture_output=True, text=True, timeout=30, check=True
         ).stdout
         assert shown
-        if name in {"status", "provision", "label-nodes", "switch"}:
+        if name in {"status", "provision", "label-nodes", "switch", "history"}:
             assert f"vgpuctl {name}" in shown.replace("Usage: vgpuctl", "")
             for told in ("$VGPUCTL_PROFILES", "$KUBECONFIG", "--output", "-o", "--debug"):
                 assert told in shown

@@ -48,6 +48,7 @@ def test_the_demo_plays_within_a_minute_and_leaves_nothing_running(tmp_path: Pat
     shown = run("env", *(f"{k}={v}" for k, v in env.items()), str(BIN / "vgpuctl"), "demo", cwd=tmp_path)
     assert time.monotonic() - began < DEMO_WITHIN_S
     assert "night since" in shown
+    assert shown.count("Longest way:") == 2
     assert list(tmp_path.iterdir()) == []
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, timeout=10, check=True).stdout
     assert str(tmp_path) not in running

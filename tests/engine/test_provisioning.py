@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.fleets import CATALOGUE, fleet, worker
+from tests.support.fleets import CATALOGUE, fleet, pod, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import _end
@@ -66,3 +66,29 @@ def test_a_guest_that_hears_nothing_is_powered_off_only_where_that_is_allowed() 
     ((when, _),) = [sent for sent in firm.sent if sent[1].endswith("power-off")]
     asked = next(when for when, key in firm.sent if key == "ShutDown/w-esx-1/")
     assert 90 <= when - asked <= 91
+
+
+def test_a_guest_that_shuts_down_already_is_not_asked_again() -> None:
+    some = three_hosts().with_worker("w-esx-1", shutting_down=True)
+    world = provisioning(some, Provisioning(max_unavailable=1))
+    world.at(30.0, lambda: world._off("w-esx-1"))
+    assert world.run().finished
+    assert ends(world) == dict.fromkeys(HOSTS, "done")
+    assert "ShutDown/w-esx-1/" not in {key for _, key in world.sent}
+
+
+def test_going_back_waits_for_a_guest_that_another_process_asked_to_shut_down() -> None:
+    """Its node would take pods again that end with the guest."""
+
+    def refuse(send: object, nth: int) -> tuple[str, bool] | None:
+        return ("no room", False) if send.key.startswith("Drain/") else None  # type: ignore[attr-defined]
+
+    some = three_hosts().with_worker("w-esx-1", shutting_down=True)
+    some = some.with_node("w-esx-1", pods=(pod("p", "w-esx-1"),))
+    world = provisioning(some, Provisioning(max_unavailable=1), refuse=refuse)
+    world.at(30.0, lambda: world._off("w-esx-1"))
+    assert world.run().finished
+    assert ends(world)["esx-1"] == "went back"
+    ((when, _),) = [sent for sent in world.sent if sent[1] == "Uncordon/w-esx-1/"]
+    assert when > 30.0
+    assert out(world) == set()

@@ -20,8 +20,8 @@ from tests.support.fleets import (
 )
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine.look import Moment
-from vgpuctl.engine.memory import Memory
-from vgpuctl.engine.reactor import Goal, decide
+from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import PatchNode
@@ -96,6 +96,21 @@ def test_a_refusal_that_passes_is_tried_again() -> None:
     assert world.run().finished
     assert world.awake() == NIGHT
     assert sum(key == "Suspend/worker-1/" for _, key in world.sent) == 3
+
+
+def test_a_server_that_asks_to_wait_is_not_asked_the_same_before() -> None:
+    world = night()
+    refused = Attempt(sent_s=0.0, answered_s=0.0, error="too many requests", passing=True, after_s=20.0)
+    memory = Memory(attempts={"Cordon/worker-1/": refused})
+
+    def at(now_s: float) -> Decision:
+        return decide(world.goal, world.fleet, memory, Moment(now_s=now_s, utc="now"))
+
+    early = at(19.9)
+    assert "Cordon/worker-1/" not in {send.key for send in early.sends}
+    assert "Cordon/worker-2/" in {send.key for send in early.sends}
+    assert early.waits["Cordon/worker-1"] == "Kubernetes asks to wait 20 s"
+    assert "Cordon/worker-1/" in {send.key for send in at(20.0).sends}
 
 
 def test_a_refusal_for_good_goes_back() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -11,8 +11,10 @@ from tests.support.fleets import day_and_night
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import Progress, Runner
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import Entry
 from vgpuctl.model.requests import Request
 
 
@@ -47,11 +49,21 @@ class Ports:
 
     def release(self) -> None: ...
 
+    def read(self) -> dict[str, Departure]:
+        return {}
+
+    def write(self, changed: Mapping[str, Departure | None]) -> None: ...
+
     def monotonic(self) -> float:
         return self.now_s
 
     def utc(self) -> str:
         return "now"
+
+    def keep(self, entry: Entry) -> None: ...
+
+    def close(self, entry: Entry) -> str:
+        return ""
 
     def say(self, text: str) -> None: ...
 
@@ -66,7 +78,7 @@ class Ports:
 
 def run(ports: Ports) -> None:
     _, wish = day_and_night()
-    world = World(observer=ports, sender=ports, lease=ports, clock=ports)
+    world = World(observer=ports, sender=ports, lease=ports, clock=ports, departures=ports, journal=ports)
     ports.runner = Runner(world, Goal(wish=wish), ports)
     ports.runner.run()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.fleets import QUARTER, WHOLE
 from tests.support.reckoning import types_of
-from vgpuctl.model.hosts import Card, CardMode
-from vgpuctl.planning.cards import Load, assumption, kind_of, slice_of
+from vgpuctl.model.hosts import Card, CardMode, Told
+from vgpuctl.planning.cards import Load, assumption, frame_gib, kind_of, slice_of
 from vgpuctl.sim.card_models import MODELS
 from vgpuctl.sim.card_models import CardMode as SimulatedMode
 
@@ -44,6 +46,18 @@ def test_all_three_tables_say_the_same(model: str, simulated: SimulatedMode) -> 
             assert (piece.width, piece.most, piece.starts) == (theirs.width, theirs.most, theirs.places), vgpu
             assert piece == types_of(model, reckoned)[vgpu][1:], vgpu
             assert assumption(ours, vgpu) == ""
+
+
+def test_what_is_told_of_a_type_counts_before_its_name() -> None:
+    odd, v100 = "grid_v100-special", card("V100-16")
+    assert most(v100, odd) == 1
+    assert "nobody says its frame, taken to fill the card" in assumption(v100, odd)
+    told = replace(v100, told=(Told(odd, 4, "q"), Told(QUARTER, 8)))
+    assert (most(told, odd), assumption(told, odd)) == (4, "")
+    assert (most(told, QUARTER), most(v100, QUARTER)) == (2, 4)
+    assert [frame_gib([some], odd) for some in (told, v100)] == [4, None]
+    a100 = replace(card("A100-40"), told=(Told("nvidia_a100-own", 20, "q"),))
+    assert most(a100, "nvidia_a100-own") == 0, "a board for compute alone takes no series Q"
 
 
 @pytest.mark.parametrize(

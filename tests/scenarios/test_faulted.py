@@ -55,6 +55,15 @@ def test_a_night_comes_through_one_fault(day: Lab, target: str, how: How, more: 
     assert cordoned == DAY
 
 
+def test_kubernetes_may_ask_to_wait(day: Lab) -> None:
+    throttled = ("PATCH nodes", "--fail", "429", "--retry-after", "2s", "--on", "worker-1", "--times", "1")
+    day.vgpuctl("sim", "fault", "add", *throttled).ok()
+    day.calls()
+    ran = day.vgpuctl("label-nodes").ok()
+    assert "worker-1 labelling: Kubernetes asks to wait 2 s" in ran.out
+    assert day.writes()["PATCH nodes"] == 5 + 1
+
+
 def test_its_own_hold_is_no_other_instance(day: Lab) -> None:
     """The Lease was written, but the reply was lost: nobody waits for oneself."""
     fault(day, "POST leases", How.LOSE_REPLY, nth=1)

@@ -18,7 +18,9 @@ from vgpuctl.sim.inventory import Durations, story
 
 SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 200))]
 TRIES = 6
-CALLS = ["ShutdownGuest", "ReconfigVM_Task", "PowerOnVM_Task"]
+CALLS = ["ShutdownGuest", "PowerOffVM_Task", "ReconfigVM_Task", "PowerOnVM_Task"]
+POWER_OFF_AFTER_S = 60.0
+NEVER_S = 1e6
 PROFILES = {
     "v100-2q-2GB": ("grid_v100-2q",),
     "v100-4q-4GB": ("grid_v100-4q",),
@@ -35,15 +37,26 @@ class Provision:
         self.chance = random.Random(seed)
         self.rehearsal = Rehearsal.of(at_work(story(1, self.chance.choice([1, 1, 2]))), Durations())
         self.rehearsal.wait(60)
+        firm = self.chance.random() < 0.4
         if self.chance.random() < 0.2:
             assert self.rehearsal.switch("night").finished
-        self.how = Provisioning(max_unavailable=self.chance.randrange(1, 5))
+        self.how = Provisioning(
+            max_unavailable=self.chance.randrange(1, 5), power_off_after_s=POWER_OFF_AFTER_S if firm else None
+        )
+        if firm:
+            self._some_guests_are_deaf()
         self.before = self.rehearsal.fleet()
         self.used = {w.name for w in self.before.workers.values() if w.on and w.node and not w.node.unschedulable}
         while not self._wants_something_lawful():
             pass
         self.most_out = 0
         self.rehearsal.watch = self._look
+
+    def _some_guests_are_deaf(self) -> None:
+        """Some begin to shut down and never end it, some have no tools at all."""
+        self.rehearsal.world.durations.guest_shutdown_s = self.chance.choice([1.0, NEVER_S, NEVER_S])
+        for vm in self.rehearsal.world.estate.vms.values():
+            self.rehearsal.world.estate.set_tools(vm, self.chance.random() < 0.7)
 
     def _wants_something_lawful(self) -> bool:
         common = self.chance.choice([*PROFILES, "none"])
@@ -139,13 +152,55 @@ def test_power_is_given_back_after_a_way_back_that_was_cut_short() -> None:
     "after", [*range(3, 40, 12), *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 40) if n % 12 != 3)]
 )
 def test_killed_after_any_write_no_write_is_repeated(after: int) -> None:
-    """Nor is any pod evicted twice. Only of a guest that is on its way down no server tells: it may be asked again."""
+    """Nor is any pod evicted twice, nor a guest that is on its way down asked again."""
     rehearsal = four_to_change()
     rehearsal.provision(ALL_FOUR, die_after=after)
     assert rehearsal.provision(ALL_FOUR).finished
     assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
-    repeated = {key for key, times in Counter(rehearsal.sent).items() if times > 1}
-    assert {key for key in repeated if not key.startswith("ShutDown/")} == set()
+    assert {key for key, times in Counter(rehearsal.sent).items() if times > 1} == set()
+
+
+@pytest.mark.parametrize(
+    ("effect", "cut_off", "asked"),
+    [
+        (None, "1234", "1234"),
+        (Effect(how=How.LOSE_REPLY), "1234", "1234"),
+        (Effect(how=How.HANG, seconds=3.0), "1234", "1234"),
+        (Effect(how=How.CUT), "12234", "1234"),
+        # All are given back, and changed by the next run; the guest of worker-2 has been going down all the while.
+        (Effect(how=How.FAIL, what="SystemError"), "11223344", "1123344"),
+        (Effect(how=How.TASK_FAILS, what="SystemError"), "11223344", "1123344"),
+    ],
+)
+def test_guests_that_never_end_are_powered_off_where_that_is_allowed(
+    effect: Effect | None, cut_off: str, asked: str
+) -> None:
+    rehearsal = four_to_change(guest_shutdown_s=NEVER_S)
+    if effect:
+        rule = Rule(server=VCENTER, method="PowerOffVM_Task", on="worker-2", effect=effect, times=1)
+        rehearsal.world.calls.faults.add(rule)
+    firm = replace(ALL_FOUR, power_off_after_s=POWER_OFF_AFTER_S)
+    rehearsal.provision(firm)
+    assert rehearsal.provision(firm).finished
+    assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
+    stops = [key.removeprefix("ShutDown/worker-") for key in rehearsal.sent if key.startswith("ShutDown/")]
+    assert "".join(sorted(stop[0] for stop in stops if stop.endswith("/power-off"))) == cut_off
+    assert "".join(sorted(stop[0] for stop in stops if stop.endswith("/"))) == asked
+
+
+def test_after_a_crash_a_way_back_knows_what_was_carried_before() -> None:
+    """One was changed already when the process died; another cannot be, and the card has one size."""
+    first = four_to_change()
+    assert first.provision(ALL_FOUR).finished
+    rehearsal = four_to_change()
+    rehearsal.provision(ALL_FOUR, die_after=first.sent.index("Attach/worker-2/"))
+    rehearsal.wait(30)
+    assert rehearsal.fleet().worker("worker-1").vgpus == ("grid_v100-2q",)
+    broken = Effect(how=How.FAIL, what="SystemError")
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="ReconfigVM_Task", on="worker-2", effect=broken))
+    ended = rehearsal.provision(ALL_FOUR)
+    assert (ended.finished, list(ended.memory.going_back), dict(ended.memory.gave_up)) == (True, ["esx-1"], {})
+    assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-4q"), [])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

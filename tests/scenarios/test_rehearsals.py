@@ -81,3 +81,18 @@ def test_a_night_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -
     assert rehearsal.broken == []
     assert rehearsal.awake() == expected
     assert rehearsal.cordoned() == (day | night) - expected
+
+
+@pytest.mark.parametrize(
+    "die_after", [14, 21, *(pytest.param(n, marks=pytest.mark.long) for n in range(34) if n not in {14, 21})]
+)
+def test_a_way_back_that_is_cut_short_and_fails_again_still_leads_to_the_day(die_after: int) -> None:
+    rehearsal = a_day()
+    day = rehearsal.awake()
+    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
+    rehearsal.switch("night", die_after=die_after)
+    rehearsal.wait(60)
+    ended = rehearsal.switch("night")
+    assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
+    assert (rehearsal.awake(), rehearsal.cordoned() & day, rehearsal.broken) == (day, set(), [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from tests.support.lab import Lab
 
@@ -82,7 +83,10 @@ def test_calls_are_counted_and_few(lab: Lab) -> None:
     assert writes["PowerOnVM_Task"] == 1
     assert writes["POST pods/eviction"] == 7
     assert writes["PATCH nodes"] <= 3 * 5
-    assert set(writes) == {"SuspendVM_Task", "PowerOnVM_Task", "POST pods/eviction", "PATCH nodes", "PUT leases"}
+    once = {"PATCH configmaps": 2, "POST configmaps": 1, "PUT configmaps": 1}
+    assert {name: writes[name] for name in once} == once, "departures and journal: as many for a whole estate"
+    rest = {"SuspendVM_Task", "PowerOnVM_Task", "POST pods/eviction", "PATCH nodes", "PUT leases"}
+    assert set(writes) == rest | once.keys()
 
 
 def test_a_dry_run_changes_nothing(by_day: Lab) -> None:
@@ -161,3 +165,21 @@ def test_a_node_deleted_in_its_sleep_is_labelled_anew(day: Lab) -> None:
     day.vgpuctl("switch", "day", "--yes").ok()
     node = day.nodes()["worker-2"]
     assert node["metadata"]["labels"]["vgpu.type"] == "v100-4q-4GB"
+
+
+def test_those_who_sleep_say_until_when_and_are_not_taken_for_broken(day: Lab) -> None:
+    excluded, kept = "node.kubernetes.io/exclude-disruption", "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+    day.kubectl("annotate", "node", "worker-2", f"{kept}=true").ok()
+    day.vgpuctl("switch", "night", "--yes").ok()
+    for name in ("worker-1", "worker-2"):
+        said = day.nodes()[name]["metadata"]
+        assert said["labels"][excluded] == said["annotations"][kept] == "true"
+        assert said["annotations"]["vgpuctl.io/why"] == "night of day-night"
+        assert datetime.fromisoformat(said["annotations"]["vgpuctl.io/until"]) > datetime.now(UTC)
+    day.vgpuctl("switch", "day", "--yes").ok()
+    for name in ("worker-1", "worker-2"):
+        said = day.nodes()[name]["metadata"]
+        assert excluded not in said["labels"]
+        annotations = said.get("annotations", {})
+        assert [key for key in annotations if key.startswith("vgpuctl.io/")] == []
+        assert (kept in annotations) == (name == "worker-2"), "another's mark stays"

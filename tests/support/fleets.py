@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from vgpuctl.model.conduct import Conduct
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.names import Names
@@ -68,9 +69,10 @@ CATALOGUE = Catalogue(PROFILES)
 LABELLED = {LABEL: "v100-4q-4GB", VGPU: QUARTER, FRAME: "4096", CARD: "V100-16", HOST: "esx-1"}
 
 
-def timetable(drain: DrainOptions | None = None, **awake: tuple[str, ...]) -> Timetable:
+def timetable(drain: DrainOptions | None = None, conduct: Conduct | None = None, **awake: tuple[str, ...]) -> Timetable:
     shifts = {name: Shift(name, ("0 8 * * *",), workers=Names(workers)) for name, workers in awake.items()}
-    return Timetable(name="test", timezone="UTC", shifts=shifts, drain=drain or DrainOptions())
+    drain, conduct = drain or DrainOptions(), conduct or Conduct()
+    return Timetable(name="test", timezone="UTC", shifts=shifts, drain=drain, conduct=conduct)
 
 
 def day_and_night(**more: Any) -> tuple[Fleet, Wish]:
@@ -80,9 +82,9 @@ def day_and_night(**more: Any) -> tuple[Fleet, Wish]:
     return by_day, night_wish(by_day)
 
 
-def night_wish(by_day: Fleet, drain: DrainOptions | None = None) -> Wish:
+def night_wish(by_day: Fleet, drain: DrainOptions | None = None, conduct: Conduct | None = None) -> Wish:
     names = tuple(f"worker-{n}" for n in range(1, 5))
-    return switch_wish(by_day, CATALOGUE, timetable(drain, day=names, night=("worker-5",)), "night")
+    return switch_wish(by_day, CATALOGUE, timetable(drain, conduct, day=names, night=("worker-5",)), "night")
 
 
 def budget(name: str, allowed: int, **labels: str) -> Budget:

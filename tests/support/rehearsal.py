@@ -24,18 +24,21 @@ from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
 from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model import plan
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
-from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.picture import Painter
+from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.planner import plan as plan_of
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How
 from vgpuctl.sim.files import profiles_text, timetable_text
@@ -80,6 +83,7 @@ class Rehearsal:
     files: Files
     broken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
+    departures: dict[str, Departure | None] = field(default_factory=dict)
     watch: Callable[[Fleet], None] = lambda _: None
 
     @classmethod
@@ -95,8 +99,13 @@ class Rehearsal:
     def switch(self, shift: str, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
         """As `vgpuctl switch`; with `die_after` its process ends after so many writes, whatever was on its way."""
         timetable = self.files.timetable_of(shift, None)
-        wish = switch_wish(self.fleet(), self.files.catalogue, timetable, shift)
-        return self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+        fleet = self.fleet()
+        wish = switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc())
+        self.departures |= to_record(fleet, wish, plan_of(fleet, wish), "then")
+        decision = self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+        if decision.finished and not decision.memory.gave_up:
+            self.departures.clear()
+        return decision
 
     def provision(self, how: Provisioning, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
         """As `vgpuctl provision --yes`, with the profiles that the files want now; hosts that are refused are left."""
@@ -125,7 +134,8 @@ class Rehearsal:
         self.files = replace(self.files, timetables=timetables)
 
     def fleet(self) -> Fleet:
-        return self._painter.paint(self._seen, self._seen)
+        there = {host: left for host, left in self.departures.items() if left is not None}
+        return replace(self._painter.paint(self._seen, self._seen), departures=there)
 
     def wait(self, seconds: float) -> None:
         self.world.clock.advance_to(self.world.clock.now_s + seconds)
@@ -168,7 +178,7 @@ class Rehearsal:
         except _Later as later:
             self.world.clock.after(later.seconds, partial(self._send_late, send))
         except VgpuctlError as error:
-            self._remember(send.key, error=error.message, passing=error.passing, patience=error.patience)
+            self._refuse(send.key, error)
 
     def _carried_out(self, send: Send) -> None:
         answer = self._request(send.request)
@@ -180,12 +190,15 @@ class Rehearsal:
         try:
             self._carried_out(send)
         except VgpuctlError as error:
-            self._remember(send.key, error=error.message, passing=error.passing, patience=error.patience)
+            self._refuse(send.key, error)
         finally:
             self._late = False
 
     def _meet(self, server: str, method: str, *names: str) -> Effect | None:
         return None if self._late else self.world.calls.count(server, method, *names)
+
+    def _refuse(self, key: str, error: VgpuctlError) -> None:
+        self._remember(key, error=error.message, passing=error.passing, after_s=error.after_s, patience=error.patience)
 
     def _remember(self, key: str, **outcome: object) -> None:
         self._memory = self._memory.answered(key, self.world.clock.now_s, **outcome)
@@ -196,7 +209,7 @@ class Rehearsal:
                 return actions.patch_node(self._client, request)  # type: ignore[arg-type]
             case Evict():
                 return actions.evict(self._client, request)  # type: ignore[arg-type]
-            case SuspendVm(first=first) | ShutDownGuest(first=first) if first is not None:
+            case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 actions.confirm(self._client, first)  # type: ignore[arg-type]
         return self._vcenter(request)
 
@@ -206,7 +219,8 @@ class Rehearsal:
         calls: dict[type, tuple[str, Callable[[], Any]]] = {
             SuspendVm: ("SuspendVM_Task", lambda: estate.suspend(vm)),
             PowerOnVm: ("PowerOnVM_Task", lambda: estate.power_on(vm)),
-            ShutDownGuest: ("ShutdownGuest", lambda: estate.shut_down_guest(vm)),
+            ShutDownGuest: ("ShutdownGuest", lambda: self._shut_down(vm, request)),
+            PowerOffVm: ("PowerOffVM_Task", lambda: estate.power_off(vm)),
             AttachVgpus: ("ReconfigVM_Task", lambda: estate.reconfigure(vm, _changes(vm, request.vgpus))),
         }
         method, call = calls[type(request)]
@@ -229,6 +243,16 @@ class Rehearsal:
             with translated("sim"):
                 raise faults.by_name(effect.what)
         return _with(effect, do)
+
+    def _shut_down(self, vm: Vm, request: ShutDownGuest) -> Any:
+        """As the product's action does where no tools answer; that power-off is a call of its own, without faults."""
+        try:
+            self.world.estate.shut_down_guest(vm)
+        except Refusal as refused:
+            if refused.kind != "ToolsUnavailable" or not request.or_power_off:
+                raise
+            return self.world.estate.power_off(vm)
+        return None
 
 
 class _Later(Exception):  # noqa: N818
@@ -277,7 +301,7 @@ class _Client:
         target = target_of(request.path)
         effect = self._meet(KUBERNETES, f"{request.method} {target.called}", target.name)
         if effect and effect.how is How.FAIL:
-            raise _refused(injected(int(effect.what)))
+            raise _refused(injected(int(effect.what), effect.seconds))
         found: Object = _with(effect, lambda: self._answer(request))
         return found
 
@@ -357,7 +381,8 @@ def _changes(vm: Vm, vgpus: tuple[str, ...]) -> Changes:
 
 
 def _refused(error: ApiError) -> VgpuctlError:
-    return refusal(error.code, json.dumps(error.status()).encode(), "sim")
+    after = str(error.retry_after_s) if error.retry_after_s else None
+    return refusal(error.code, json.dumps(error.status()).encode(), "sim", after=after)
 
 
 def _files(inventory: Inventory) -> Files:

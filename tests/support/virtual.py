@@ -13,7 +13,16 @@ from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import read_record
-from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import (
+    AttachVgpus,
+    DeletePod,
+    Evict,
+    PatchNode,
+    PowerOffVm,
+    PowerOnVm,
+    ShutDownGuest,
+    SuspendVm,
+)
 from vgpuctl.planning.laws import broken_by
 
 LONGEST_S = 7200.0
@@ -23,8 +32,8 @@ Refuse = Callable[[Send, int], tuple[str, bool] | None]
 
 @dataclass
 class VirtualWorld:
-    """Durations by kind of request; `refuse` may refuse a request: (why, may it be tried again). `deaf`: guests that
-    take no notice of being asked to shut down."""
+    """Durations by kind of request; `refuse` may refuse a request: (why, may it be tried again); `fail` may let the
+    task of one end with a fault. `deaf`: guests that take no notice of being asked to shut down."""
 
     fleet: Fleet
     goal: Goal
@@ -33,6 +42,7 @@ class VirtualWorld:
     drain_s: float = 2.0
     back_s: float = 1.0
     refuse: Refuse = lambda send, nth: None
+    fail: Callable[[Send], Task | None] = lambda send: None
     deaf: frozenset[str] = frozenset()
     now_s: float = 0.0
     memory: Memory = field(default_factory=Memory)
@@ -74,8 +84,14 @@ class VirtualWorld:
             why, passing = refused
             self.memory = self.memory.answered(send.key, self.now_s, error=why, passing=passing)
             return
-        task = self._carry_out(send)
+        fault = self.fail(send)
+        task = self._failing(send, fault) if fault else self._carry_out(send)
         self.memory = self.memory.answered(send.key, self.now_s, task=task, error="")
+
+    def _failing(self, send: Send, fault: Task) -> str:
+        name = send.request.worker  # type: ignore[union-attr]
+        self.fleet = self.fleet.with_worker(name, tasks=(fault,))
+        return fault.key
 
     def _carry_out(self, send: Send) -> str | None:
         match send.request:
@@ -94,6 +110,9 @@ class VirtualWorld:
             case Evict(pod=pod):
                 self._evicted(pod)
                 self.at(self.now_s + self.drain_s, lambda: self._gone(pod))
+            case DeletePod(pod=pod):
+                self._with_pods(lambda p: replace(p, terminating=True) if p.uid == pod.uid else p)
+                self.at(self.now_s + self.drain_s, lambda: self._gone(pod))
             case PatchNode():
                 self._patched(send.request)
         return None
@@ -110,7 +129,7 @@ class VirtualWorld:
         return key
 
     def _off(self, name: str) -> None:
-        self.fleet = self.fleet.with_worker(name, power=Power.OFF)
+        self.fleet = self.fleet.with_worker(name, power=Power.OFF, shutting_down=False)
 
     def _back(self, name: str) -> None:
         self.fleet = self.fleet.with_node(name, ready=True, lease_renewed=f"L{self.now_s}", heartbeat=f"H{self.now_s}")

@@ -53,7 +53,7 @@ ACCESS: dict[str, Any] = {
         _option(
             "--namespace",
             "-n",
-            told="Where vgpuctl keeps its Lease; default $VGPUCTL_NAMESPACE, then kube-system.",
+            told="Where vgpuctl keeps its Lease and history; default $VGPUCTL_NAMESPACE, then kube-system.",
         ),
     ],
     "config": Annotated[

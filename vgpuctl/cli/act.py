@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -43,6 +43,7 @@ class Order:
     nothing: Callable[[Prospect], str]
     done: Callable[[Prospect, Report], str]
     depth: Depth | None = None
+    timetable: str = ""
 
 
 def act(manner: Manner, order: Callable[[Files], Order]) -> None:
@@ -61,7 +62,7 @@ def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
     fleet = connection.fleet()
     prospect = look_ahead(fleet, order.wish(fleet))
     if manner.dry_run:
-        return _dry_run(manner, order, prospect)
+        return _dry_run(manner, order, _informed(prospect, connection))
     if not prospect.plan:
         return _nothing(manner, order, prospect)
     question = prospect.touches and not manner.yes
@@ -69,11 +70,18 @@ def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
         from vgpuctl.cli.plans import show_plan, show_remarks  # noqa: PLC0415
 
         show = show_plan if question or prospect.refusals else show_remarks
-        show(console(error=manner.output is Output.JSON), prospect)
+        show(console(error=manner.output is Output.JSON), _informed(prospect, connection))
     if question and not may_go_on("Go on?", yes=manner.yes):
         console().print("Nothing was changed.")
         return ExitCode.DONE
     return _carry_out(manner, order, connection, prospect)
+
+
+def _informed(prospect: Prospect, connection: Connection) -> Prospect:
+    """Before a plan is shown, and only then, it is asked how long its steps took earlier."""
+    from vgpuctl.planning.hindsight import earlier  # noqa: PLC0415
+
+    return replace(prospect, earlier=earlier(connection.history()))
 
 
 def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
@@ -110,7 +118,7 @@ def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: P
     connection.follow()
     out = console()
     with screen(out, quiet=manner.output is Output.JSON) as listener:
-        operation = Operation(world=connection.world(), listener=listener)
+        operation = Operation(world=connection.world(), listener=listener, timetable=order.timetable)
         with _interruptible(operation):
             report = operation.carry_out(order.wish, order.former)
     code = exit_code(report, refused=bool(prospect.refusals))

@@ -27,6 +27,10 @@ COMMANDS = {
         "vgpuctl.cli.switch:command",
         "Put one shift's workers on the cards: the others are drained and suspended, these resumed.",
     ),
+    "history": (
+        "vgpuctl.cli.history:app",
+        "What earlier switches did: when, how long, step by step, and what held them up.",
+    ),
     "profiles": (
         "vgpuctl.cli.profiles:app",
         "Are the files right? Check them against vCenter, or print their JSON Schema.",

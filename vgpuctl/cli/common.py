@@ -91,14 +91,14 @@ def _open(connection: Connection, patience_s: float) -> None:
             connection.open()
             return
         except VgpuctlError as error:
-            if not error.passing or time.monotonic() - began > patience_s:
+            if not error.passing or time.monotonic() - began + error.after_s > patience_s:
                 raise
             if not said:
                 text = error.message.rstrip(".")
                 text = text if text.startswith("vCenter") else f"{text[0].upper()}{text[1:]}"
                 console(error=True).print(f"{text}. Trying again for {patience_s:.0f} s.")
             said = True
-            time.sleep(0.5)
+            time.sleep(max(0.5, error.after_s))
 
 
 def may_go_on(question: str, *, yes: bool) -> bool:

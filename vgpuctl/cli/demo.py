@@ -24,6 +24,7 @@ STORY = (
     ("Night: they are drained and suspended, and the night worker takes the card.", "switch night --yes"),
     ("", "status"),
     ("Morning: and back.", "switch day --yes"),
+    ("Which steps decided how long the night and the morning took.", "history show 3 4"),
 )
 
 #: Which of them are drawn: a night, and what it looks like before and after.

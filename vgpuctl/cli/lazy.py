@@ -22,7 +22,7 @@ with suppress(ImportError):
 def group(**settings: Any) -> typer.Typer:
     """Help is plain text: rich would take longer to load than all the rest."""
     return typer.Typer(
-        no_args_is_help=True,
+        no_args_is_help=not settings.get("invoke_without_command"),
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

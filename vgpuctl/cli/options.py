@@ -21,8 +21,16 @@ class StatusOutput(StrEnum):
     NAME = "name"
 
 
+class HistoryOutput(StrEnum):
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the result.")]
 StatusOutputOption = Annotated[StatusOutput, typer.Option("--output", "-o", help="How to print it.")]
+HistoryOutputOption = Annotated[HistoryOutput, typer.Option("--output", "-o", help="How to print it.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before pods or running VMs are touched.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]

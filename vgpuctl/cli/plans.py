@@ -8,10 +8,12 @@ from typing import Any
 
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import count, seconds
+from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
 from vgpuctl.planning.forecast import expected_s, longest_way_s
+from vgpuctl.planning.hindsight import lasting
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
@@ -70,9 +72,9 @@ def show_refusal(out: Paper, refusal: Refusal) -> None:
 def _headline(prospect: Prospect) -> str:
     steps, wish = prospect.plan, prospect.wish
     changed = {step.worker for step in steps if isinstance(step, Attach)}
-    stopped = {step.worker for step in steps if isinstance(step, ShutDown)}
-    sleepers = {step.worker for step in steps if isinstance(step, Suspend)}
-    woken = {step.worker for step in steps if isinstance(step, PowerOn)} - stopped
+    out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
+    started = {step.worker for step in steps if isinstance(step, PowerOn)}
+    stopped, sleepers, woken = out & started, out - started, started - out
     pods = sum(
         len(pods_to_move(prospect.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
     )
@@ -87,8 +89,16 @@ def _headline(prospect: Prospect) -> str:
         _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
     ]
     told = "; ".join(part for part in parts if part) or "only marks on nodes change"
-    whole = longest_way_s(steps, prospect.fleet)
-    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} (estimated)" if whole > 1 else "")
+    whole = longest_way_s(steps, prospect.fleet, prospect.earlier)
+    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(prospect)})" if whole > 1 else "")
+
+
+def _known_from(prospect: Prospect) -> str:
+    """`12 earlier switches`; where these do not know all of it, it is an estimate still."""
+    number = prospect.earlier.count(prospect.plan)
+    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if lasting(step))
+    seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
+    return ", ".join(filter(None, ["estimated" if guessed or not seen else "", seen]))
 
 
 def _told(number: int, noun: str, one: str, many: str) -> str:
@@ -106,7 +116,8 @@ def _words(prospect: Prospect, step: Step) -> str:
         case Drain():
             pods = pods_to_move(prospect.fleet.worker(step.worker), prospect.wish.drain)
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
-            return f"drain {count(len(pods), 'pod')} ({names})"
+            forced = f", by force after {seconds(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
+            return f"drain {count(len(pods), 'pod')} ({names}){forced}"
         case Attach():
             return f"{step.describe()} ({why(prospect, step)})"
         case Uncordon(labels=labels):
@@ -153,7 +164,8 @@ def plan_document(prospect: Prospect) -> dict[str, Any]:
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Plan",
         "wish": prospect.wish.name,
-        "expectedSeconds": round(longest_way_s(prospect.plan, prospect.fleet), 1),
+        "expectedSeconds": round(longest_way_s(prospect.plan, prospect.fleet, prospect.earlier), 1),
+        "earlierSwitches": prospect.earlier.count(prospect.plan),
         "steps": list(_steps(prospect)),
         "refusals": [
             {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint}
@@ -172,6 +184,6 @@ def _steps(prospect: Prospect) -> Iterator[dict[str, Any]]:
             "host": prospect.fleet.host_of(step.worker),
             "what": step.describe(),
             "why": why(prospect, step),
-            "expectedSeconds": round(expected_s(step, prospect.fleet), 1),
+            "expectedSeconds": round(expected_s(step, prospect.fleet, prospect.earlier), 1),
             "needs": sorted(prospect.plan.needs[step.name]),
         }

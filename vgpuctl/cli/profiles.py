@@ -91,10 +91,11 @@ def _compared(flags: Flags, files: Files) -> Compared:
     from vgpuctl.planning.checking import Compared  # noqa: PLC0415
     from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
 
-    with connected(flags, files, Depth(mmio=True, neighbours=True)) as connection:
+    with connected(flags, files, Depth(mmio=True, neighbours=True, types=True)) as connection:
         return Compared(
             fleet=connection.fleet(),
             catalogue=files.catalogue,
             timetables=tuple(files.timetables.values()),
             drs=connection.drs(),
+            host_told=connection.host_told(),
         )

@@ -72,7 +72,7 @@ class Lines(Silence):
                     name, f"{worker} {STEP_WORDS[kind][1]}{f' ({seconds(took)})' if took >= WORTH_TELLING_S else ''}"
                 )
         for name, why in progress.decision.waits.items():
-            if "budget" in why or "cannot be heard" in why:
+            if "budget" in why or "cannot be heard" in why or "asks to wait" in why:
                 kind, worker = name.split("/")
                 self._once(f"{name} {why}", f"{worker} {STEP_WORDS.get(kind, (kind.lower(),))[0]}: {why}")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from typing import TYPE_CHECKING
 
 from vgpuctl.model.errors import UsageError
@@ -43,11 +41,12 @@ def known_workers(fleet: Fleet, wanted: Names | None) -> None:
 
 def at_most(text: str, of: int) -> int:
     """`2`, or `25%` of so many, at least one."""
-    match = re.fullmatch(r"(\d{1,6})(%?)", text.strip())
-    if match is None or int(match.group(1)) == 0 or (match.group(2) and int(match.group(1)) > 100):
+    from vgpuctl.model.share import Share  # noqa: PLC0415
+
+    share = Share.read(text)
+    if share is None:
         raise UsageError(f"--max-unavailable {text} is neither a number from 1 nor a share such as 25%.")
-    number = int(match.group(1))
-    return max(1, math.floor(of * number / 100)) if match.group(2) else number
+    return share.of(of)
 
 
 def duration_s(text: str, option: str) -> float:

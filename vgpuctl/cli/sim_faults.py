@@ -25,6 +25,7 @@ def add(
     ],
     dir: DirOption,
     fail: Annotated[str | None, typer.Option(help="A vSphere fault, or an HTTP status for Kubernetes.")] = None,
+    retry_after: Annotated[str | None, typer.Option(help="With such a status, asks to wait so long.")] = None,
     task_fails: Annotated[str | None, typer.Option(help="The call starts a task, which ends with this fault.")] = None,
     task_hangs: Annotated[bool, typer.Option("--task-hangs", help="Its task stays at 95 %.")] = False,
     hang: Annotated[str | None, typer.Option(help="It is carried out, but only after this time.")] = None,
@@ -53,6 +54,7 @@ def add(
       vgpuctl sim fault add vcenter --end-sessions --nth 5
       vgpuctl sim fault add vcenter --down 10s
       vgpuctl sim fault add kubernetes --fail 503 --for 10s
+      vgpuctl sim fault add "PATCH nodes" --fail 429 --retry-after 5s --times 1
     """
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
@@ -65,6 +67,7 @@ def add(
     asked: dict[str, Any] = {"target": call, "how": how, "on": on, "nth": nth, "every": every, "chance": chance}
     asked |= {"seed": seed, "times": times, "lasts": seconds(lasts) if lasts else None}
     asked |= {"seconds": seconds(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
+    asked |= {"seconds": seconds(retry_after)} if retry_after else {}
     with sim_explained():
         added = ask(dir.resolve(), "POST", "faults", asked)
     if output is Output.JSON:
@@ -112,6 +115,7 @@ def _sentence(fault: dict[str, Any]) -> str:
     words = [called] if fault["on"] == "*" else [called, "on", fault["on"]]
     words.append(_NAMES[fault["how"]])
     words += [fault["what"]] if fault["what"] else []
+    words += ["and asks to wait"] if fault["seconds"] and fault["how"] == "fail" else []
     words += [f"{fault['seconds']:g} s"] if fault["seconds"] else []
     if "nth" in fault:
         words.append(f"(call {fault['nth']})")

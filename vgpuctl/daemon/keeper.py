@@ -83,7 +83,7 @@ class Keeper:
     def _switch(self, timetable: Timetable, shift: str) -> ExitCode:
         def wish(fleet: Fleet) -> Wish:
             self._files.must_be_apart(fleet)
-            return switch_wish(fleet, self._files.catalogue, timetable, shift)
+            return switch_wish(fleet, self._files.catalogue, timetable, shift, self._now())
 
         fleet = self._connection.fleet()
         if fleet.stale:
@@ -94,7 +94,7 @@ class Keeper:
         if not prospect.plan:
             return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
         self._listener.say(f"{shift} on {timetable.name} begins.")
-        self._operation = Operation(world=self._connection.world(), listener=self._listener)
+        self._operation = Operation(world=self._connection.world(), listener=self._listener, timetable=timetable.name)
         report = self._operation.carry_out(wish, former_wish)
         for host in troubled(report):
             self._listener.say(f"{host.host} {host.end}: {host.why}")

@@ -10,7 +10,7 @@ from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import LEAVING
-from vgpuctl.model.requests import Evict, PowerOffVm, Request
+from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.drain import budgets_to_pay
 from vgpuctl.planning.laws import broken_by
@@ -98,8 +98,11 @@ class Look:
         return ""
 
     def _goes_down(self, worker: Worker) -> bool:
-        """Was its guest asked to shut down, and has not slept since? We go back, but it will be off. A guest that has
-        taken no notice for so long will take none any more."""
+        """We go back, but it will be off: its guest shuts down by vCenter's word, or was asked to and has not slept
+        since. One of which vCenter does not say so, and that has taken no notice for so long, will take none any more.
+        """
+        if worker.on and worker.shutting_down:
+            return True
         record = worker.node.record if worker.node else None
         asked = self._attempts.get(f"ShutDown/{worker.name}/")
         if not worker.on or asked is None or asked.error or record is None or record.state != LEAVING:
@@ -123,7 +126,10 @@ class Look:
 
     def _consider(self, step: Step, request: Request) -> None:
         key = f"{step.name}/{_part(request)}"
-        if not self._may_send(key, step) or not self._budget_allows(request):
+        if not self._may_send(key, step):
+            self.waits[step.name] = self._asked_to_wait(key) or self.waits[step.name]
+            return
+        if not self._budget_allows(request):
             return
         if why := broken_by(request, self.fleet):
             self.waits[step.name] = why
@@ -140,8 +146,12 @@ class Look:
         if attempt.answered_s is None:
             return False
         again = failed(attempt, self.fleet.worker(step.worker))
-        pause = min(0.25 * 2 ** min(attempt.tries, 5), 5.0) if again else step.effect_s
+        pause = max(min(0.25 * 2 ** min(attempt.tries, 5), 5.0), attempt.after_s) if again else step.effect_s
         return self.moment.now_s - attempt.answered_s >= pause
+
+    def _asked_to_wait(self, key: str) -> str:
+        attempt = self._attempts[key]
+        return f"Kubernetes asks to wait {attempt.after_s:.0f} s" if attempt.error and attempt.after_s else ""
 
     def _budget_allows(self, request: Request) -> bool:
         if not isinstance(request, Evict):
@@ -169,6 +179,8 @@ def _part(request: Request) -> str:
     match request:
         case Evict(pod=pod):
             return pod.uid
+        case DeletePod(pod=pod):
+            return f"delete {pod.uid}"
         case PowerOffVm():
             return "power-off"
     return ""

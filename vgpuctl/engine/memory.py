@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 class Attempt:
     """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then.
 
-    `patience`: how often a refusal of this kind is tried again, although it may pass.
+    `after_s`: for how long the server that refused it asks to wait. `patience`: how often a refusal of this kind is
+    tried again, although it may pass.
     """
 
     sent_s: float
@@ -19,6 +20,7 @@ class Attempt:
     error: str = ""
     passing: bool = False
     patience: int | None = None
+    after_s: float = 0.0
     tries: int = 1
     spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
@@ -32,6 +34,7 @@ class Memory:
     going_back: Mapping[str, str] = field(default_factory=dict)
     gave_up: Mapping[str, str] = field(default_factory=dict)
     held_back: Mapping[str, str] = field(default_factory=dict)
+    booting: frozenset[str] = frozenset()
     stopping: bool = False
 
     def answered(self, key: str, now: float, **outcome: object) -> Memory:
@@ -47,6 +50,11 @@ class Memory:
     def turn_back(self, host: str, why: str, workers: Iterable[str]) -> Memory:
         """From here on this host's wish is the former one; what was tried for the old wish is forgotten."""
         return replace(self._forget(workers), going_back={**self.going_back, host: why})
+
+    def boot(self, workers: Iterable[str]) -> Memory:
+        """These could not be resumed; what was tried for that is forgotten."""
+        names = frozenset(workers)
+        return replace(self._forget(names), booting=self.booting | names)
 
     def give_up(self, host: str, why: str) -> Memory:
         return replace(self, gave_up={**self.gave_up, host: why})

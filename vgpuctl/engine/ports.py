@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import Entry, HostReport
 from vgpuctl.model.requests import Request
 
 
@@ -48,6 +50,25 @@ class Lease(Protocol):
     def release(self) -> None: ...
 
 
+class Departures(Protocol):
+    """Where it is recorded which hosts are on their way."""
+
+    def read(self) -> Mapping[str, Departure]: ...
+
+    def write(self, changed: Mapping[str, Departure | None]) -> None:
+        """None takes one off."""
+
+
+class Journal(Protocol):
+    """Where people read afterwards what happened. Nothing stands on it: it may fail, it may be deleted."""
+
+    def keep(self, entry: Entry) -> None:
+        """Written some time soon; it returns at once."""
+
+    def close(self, entry: Entry) -> str:
+        """The last word, waited for a moment; "" or why nobody will read it."""
+
+
 class Clock(Protocol):
     def monotonic(self) -> float: ...
     def utc(self) -> str: ...
@@ -61,15 +82,8 @@ class World:
     sender: Sender
     lease: Lease
     clock: Clock
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostReport:
-    """How one host's part ended. `why` says what held it up, in words for people."""
-
-    host: str
-    end: str
-    why: str = ""
+    departures: Departures
+    journal: Journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.look import Look, Moment, Send, task_of
 from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.model.conduct import OnResumeFailed
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import Memo, plan
+from vgpuctl.planning.steps import PowerOn
 from vgpuctl.planning.wishes import with_devices_back
 
 #: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
@@ -42,14 +44,21 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
+    """`boots`: it was a suspended state that cannot be resumed; booting the worker is a way on."""
+
+    step: Step
     host: str
     why: str
+    boots: bool = False
 
 
 def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision:
     """One look: what is still missing, what may be sent now, and what each due step waits for."""
     if memory.going_back and goal.former is not None:
         goal = replace(goal, former=with_devices_back(fleet, goal.former))
+    if memory.booting:
+        former = goal.former.cold(memory.booting) if goal.former else None
+        goal = replace(goal, wish=goal.wish.cold(memory.booting), former=former)
     wishes = _wishes(goal, fleet, memory)
     todo = _plan(goal, fleet, wishes)
     due = todo.ready()
@@ -110,16 +119,33 @@ def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
 
 def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory, todo: Plan) -> Memory:
     """A host that failed goes back, or, where nothing can be given back or that failed too, gives up."""
-    for host, why in {failure.host: failure.why for failure in failures}.items():
+    failures = list(failures)
+    if goal.wish.conduct.on_resume_failed is OnResumeFailed.BOOT:
+        memory = memory.boot(failure.step.worker for failure in failures if failure.boots)
+        failures = [failure for failure in failures if not failure.boots]
+    for host, why in _concerned(failures, goal, fleet, memory).items():
         workers = [worker.name for worker in fleet.on_host(host)]
         can = goal.former is not None and host not in memory.going_back and not memory.stopping
         if can and goal.former and plan(fleet, goal.former.only(workers)):
             memory = memory.turn_back(host, why, workers)
+        elif host not in {failure.host for failure in failures}:
+            memory = memory.hold_back([host], why)
         else:
             memory = memory.give_up(host, why)
         if goal.wish.max_unavailable:
             memory = memory.hold_back(_not_begun(todo, fleet, memory), f"because of {host}: {why}")
     return memory
+
+
+def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, str]:
+    """The hosts that do not go on, and why: those that failed, or, where it is all or nothing, all of them."""
+    found = {failure.host: failure.why for failure in failures}
+    if found and goal.wish.conduct.all_or_nothing:
+        first, why = next(iter(found.items()))
+        hosts = {fleet.workers[name].host for name in goal.wish.workers if name in fleet.workers}
+        others = hosts - found.keys() - memory.gave_up.keys() - memory.going_back.keys() - memory.held_back.keys()
+        found |= dict.fromkeys(sorted(others), f"because of {first}: {why}")
+    return found
 
 
 def _not_begun(todo: Plan, fleet: Fleet, memory: Memory) -> set[str]:
@@ -134,10 +160,13 @@ def _failure(step: Step, fleet: Fleet, attempts: Iterable[Attempt], due_for_s: f
     worker = fleet.worker(step.worker)
     for attempt in attempts:
         if why := _refused(attempt, worker, due_for_s):
-            return Failure(worker.host, f"{worker.name} could not {step.describe()}: {why}")
+            boots = isinstance(step, PowerOn) and step.resume and _by_its_own_state(attempt, worker)
+            return Failure(step, worker.host, f"{worker.name} could not {step.describe()}: {why}", boots)
     if due_for_s >= step.deadline_s:
         why = step.waits_for(fleet) or "it took too long"
-        return Failure(worker.host, f"{worker.name} did not {step.describe()} within {step.deadline_s:.0f} s: {why}")
+        return Failure(
+            step, worker.host, f"{worker.name} did not {step.describe()} within {step.deadline_s:.0f} s: {why}"
+        )
     return None
 
 
@@ -150,3 +179,9 @@ def _refused(attempt: Attempt, worker: Worker, due_for_s: float) -> str:
     if task is None or task.fault is None or (task.passing and due_for_s < LAG_S):
         return ""
     return task.message
+
+
+def _by_its_own_state(attempt: Attempt, worker: Worker) -> bool:
+    """Was it refused for what the VM itself is, and not for want of room or rights? Then booting it may help."""
+    task = task_of(attempt, worker)
+    return task is not None and task.own

@@ -10,10 +10,11 @@ from typing import Protocol
 
 from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
-from vgpuctl.engine.ports import HostReport, Report, StepReport, World
+from vgpuctl.engine.ports import Report, StepReport, World
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BACK, HostReport
 from vgpuctl.model.plan import Plan, Step
 
 LOOK_S = 0.5
@@ -117,7 +118,8 @@ class Runner:
                 raise PassingError("The acting Lease could not be renewed in time.")
             answer = self._world.sender.send(send.request)
         except VgpuctlError as error:
-            self._answered(send.key, error=error.message, passing=error.passing, patience=error.patience)
+            how = {"passing": error.passing, "after_s": error.after_s, "patience": error.patience}
+            self._answered(send.key, error=error.message, **how)
         except Exception as error:  # A thread must never die in silence: the request counts as refused for good.
             self._answered(send.key, error=f"{type(error).__name__}: {error}", passing=False)
         else:
@@ -149,11 +151,11 @@ def _end(host: str, memory: Memory, *, left: bool) -> HostReport:
     if host in memory.gave_up:
         tried = memory.going_back.get(host)
         why = memory.gave_up[host] if tried is None else f"{tried} Going back failed too: {memory.gave_up[host]}"
-        return HostReport(host=host, end="failed", why=why)
+        return HostReport(host=host, end=FAILED, why=why)
     if host in memory.held_back:
-        return HostReport(host=host, end="not begun", why=memory.held_back[host])
+        return HostReport(host=host, end=NOT_BEGUN, why=memory.held_back[host])
     if left:
-        return HostReport(host=host, end="interrupted")
+        return HostReport(host=host, end=INTERRUPTED)
     if host in memory.going_back:
-        return HostReport(host=host, end="went back", why=memory.going_back[host])
-    return HostReport(host=host, end="done")
+        return HostReport(host=host, end=WENT_BACK, why=memory.going_back[host])
+    return HostReport(host=host, end=DONE)

@@ -12,7 +12,7 @@ from vgpuctl.files.timetables import timetable_of
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.nearest import nearest
-from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Timetable
 
 
@@ -29,6 +29,10 @@ class Files:
             names = [t.name for t in self.timetables.values() if t.keeps(worker.name, worker.profile)]
             if len(names) > 1:
                 raise UsageError(f"{worker.name} is in two timetables: {names[0]} and {names[1]}.")
+
+    def exchanged(self, worker: str) -> tuple[Profile, ...]:
+        """What its shifts make it carry, where that changes with them."""
+        return tuple(profile for table in self.timetables.values() for profile in table.profiles_of(worker))
 
     def timetable_of(self, shift: str, name: str | None = None) -> Timetable:
         """The timetable that has this shift; a name decides where several have it."""

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from vgpuctl.files.reading import Reading
+from vgpuctl.model.hosts import Told
 from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Choice, Profile
 
+_FRAME = re.compile(r"([1-9][0-9]{0,3})(?: ?GB)?")
+_CLASSES = ("C", "Q", "A", "B")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_PREFIX = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _WAYS_TO_CHOOSE = ("names", "folder", "cluster", "nodes")
@@ -34,6 +37,7 @@ def catalogue_of(reading: Reading) -> Catalogue:
         for name, value in reading.mapping(found.get("profiles"), "profiles").items()
     }
     _all_different(reading, profiles)
+    _told_alike(reading, profiles)
     choices = tuple(_choices(reading, found.get("workers"), profiles))
     _named_once(reading, choices)
     return Catalogue(profiles=profiles, choices=choices, label=label)
@@ -58,11 +62,26 @@ def _profile(reading: Reading, name: str, value: Any) -> Profile:
     if name == NONE.name:
         reading.wrong(key, "stands for no vGPU already; choose another name")
     entry = {"vgpu": value} if isinstance(value, str | list) else reading.mapping(value, key)
-    reading.known(entry, ("vgpu",), f"{key}.")
+    reading.known(entry, ("vgpu", "frame", "class"), f"{key}.")
     vgpus = reading.texts(entry.get("vgpu"), f"{key}.vgpu")
     if not vgpus:
         reading.wrong(f"{key}.vgpu", "must name a vSphere vGPU type, such as grid_v100-4q, or several")
-    return Profile(name, vgpus, reading.where(key))
+    return Profile(name, vgpus, reading.where(key), _told(reading, entry, key, vgpus))
+
+
+def _told(reading: Reading, entry: Mapping[str, Any], key: str, vgpus: tuple[str, ...]) -> Told | None:
+    """What the file says of the type, which a worker may carry several of."""
+    if "frame" not in entry and "class" not in entry:
+        return None
+    if len(set(vgpus)) > 1:
+        reading.wrong(key, "frame and class are said of one type, and here are several; give each a profile of its own")
+    frame = _FRAME.fullmatch(str(entry.get("frame", "")))
+    if "frame" in entry and frame is None:
+        reading.wrong(f"{key}.frame", f"{entry['frame']!r} is no number of GB, such as 16 or 16GB")
+    series = str(entry.get("class", ""))
+    if "class" in entry and series not in _CLASSES:
+        reading.wrong(f"{key}.class", f"{series!r} is none of {', '.join(_CLASSES)}")
+    return Told(vgpus[0] if vgpus else "", int(frame[1]) if frame else None, series.lower())
 
 
 def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
@@ -72,6 +91,16 @@ def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
         other = seen.setdefault(tuple(sorted(profile.vgpus)), profile.name)
         if profile.vgpus and other != profile.name:
             reading.wrong(f"profiles.{profile.name}", f"is the same vGPU as {other}")
+
+
+def _told_alike(reading: Reading, profiles: Mapping[str, Profile]) -> None:
+    """Of one type one thing is said, whichever profiles have it."""
+    seen: dict[str, Profile] = {}
+    for profile in profiles.values():
+        if profile.told:
+            other = seen.setdefault(profile.told.vgpu, profile)
+            if other.told != profile.told:
+                reading.wrong(f"profiles.{profile.name}", f"says another frame or class of its type than {other.name}")
 
 
 def _choices(reading: Reading, value: Any, profiles: Mapping[str, Profile]) -> Iterator[Choice]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -13,6 +14,8 @@ from vgpuctl.files.yaml_lines import Lined, load
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import RANGE, Names
 from vgpuctl.model.nearest import nearest
+
+Word = TypeVar("Word", bound=StrEnum)
 
 VERSION = 1
 MAX_BYTES = 1 << 20
@@ -91,6 +94,25 @@ class Reading:
         if seconds is None:
             self.wrong(key, f"{value!r} is no duration, such as 90s, 10m or 1h")
         return default if seconds is None else seconds
+
+    def one_of(self, value: Any, key: str, default: Word) -> Word:
+        """One of the words that this kind of thing knows."""
+        words = [str(word) for word in type(default)]
+        if value is None:
+            return default
+        # To YAML 1.1, `off` without quotes is no word but false.
+        value = "off" if value is False and "off" in words else value
+        if value not in words:
+            self.wrong(key, f"must be {', '.join(words[:-1])} or {words[-1]}{nearest(str(value), words)}")
+            return default
+        return type(default)(value)
+
+    def count(self, value: Any, key: str) -> int | None:
+        """A whole number from 1."""
+        good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        if not (value is None or good):
+            self.wrong(key, "must be a whole number from 1")
+        return value if good else None
 
     def names(self, patterns: tuple[str, ...], key: str) -> Names:
         """Names, ranges and globs; those that are none of these are told and left out."""

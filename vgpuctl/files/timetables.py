@@ -9,11 +9,14 @@ from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from vgpuctl.files import conduct
 from vgpuctl.files.catalogue import profile_name
 from vgpuctl.files.drains import drain_of
 from vgpuctl.files.reading import Reading
+from vgpuctl.model.conduct import Mode
+from vgpuctl.model.names import Names
 from vgpuctl.model.nearest import nearest
-from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Shift, Timetable
 
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,28 +31,42 @@ def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
 
 def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:
     """As much of it as can be understood; what is wrong is in the reading."""
-    found = reading.document(("version", "timezone", "shifts", "drain"))
+    found = reading.document(("version", "timezone", "shifts", "drain", *conduct.KEYS))
     timezone = found.get("timezone")
     if not isinstance(timezone, str):
         reading.wrong("timezone", "must be a name, such as Europe/Berlin")
     elif timezone not in available_timezones():
         reading.wrong("timezone", f"no time zone {timezone}{nearest(timezone, available_timezones())}")
+    mode = conduct.mode_of(reading, found)
     shifts = {
-        name: _shift(reading, name, value, catalogue)
+        name: _shift(reading, name, value, catalogue, mode)
         for name, value in reading.mapping(found.get("shifts"), "shifts").items()
     }
     if not shifts:
         reading.wrong("shifts", "names no shift")
-    drain = drain_of(reading, found.get("drain"))
-    return Timetable(name=reading.path.stem, timezone=str(timezone), shifts=shifts, drain=drain)
+    return Timetable(
+        name=reading.path.stem,
+        timezone=str(timezone),
+        shifts=shifts,
+        drain=drain_of(reading, found.get("drain")),
+        conduct=conduct.conduct_of(reading, found),
+        mode=mode,
+        max_unavailable=conduct.max_unavailable(reading, found.get("max_unavailable")),
+    )
 
 
-def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue) -> Shift:
+def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue, mode: Mode) -> Shift:
     key = f"shifts.{name}"
     entry = reading.mapping(value, key)
     reading.known(entry, ("starts", "profiles", "workers"), f"{key}.")
     profiles = reading.texts(entry.get("profiles"), f"{key}.profiles")
-    workers = reading.names(reading.texts(entry.get("workers"), f"{key}.workers"), f"{key}.workers")
+    carrying = _carrying(reading, entry.get("workers"), f"{key}.workers", catalogue) if mode is Mode.REPLACE else ()
+    if mode is Mode.REPLACE:
+        if profiles:
+            reading.wrong(f"{key}.profiles", "has no meaning with mode: replace; give each of workers its profile")
+        workers = Names(tuple(pattern for names, _ in carrying for pattern in names.patterns))
+    else:
+        workers = reading.names(reading.texts(entry.get("workers"), f"{key}.workers"), f"{key}.workers")
     for worker in workers.plain:
         if not catalogue.may_name(worker):
             reading.wrong(f"{key}.workers", f"no worker {worker}{nearest(worker, catalogue.named)}")
@@ -58,8 +75,21 @@ def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue) -> Shi
         starts=_starts(reading, entry, f"{key}.starts"),
         profiles=frozenset(_known(reading, f"{key}.profiles", profile, catalogue) for profile in profiles),
         workers=workers,
+        carrying=carrying,
         where=reading.where(key),
     )
+
+
+def _carrying(reading: Reading, value: Any, key: str, catalogue: Catalogue) -> tuple[tuple[Names, Profile], ...]:
+    """Workers by name, range or glob, each with what it carries in this shift."""
+    found = []
+    for pattern, wanted in reading.mapping(value, key).items():
+        names = reading.names((pattern,), f"{key}.{pattern}")
+        if not isinstance(wanted, str):
+            reading.wrong(f"{key}.{pattern}", "must be a profile's name")
+        elif known := _known(reading, f"{key}.{pattern}", wanted, catalogue):
+            found.append((names, catalogue.profile(known)))
+    return tuple(found)
 
 
 def _starts(reading: Reading, entry: dict[str, Any], key: str) -> tuple[str, ...]:

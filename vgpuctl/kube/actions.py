@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.model.errors import ChangedMeanwhileError, SeveralBudgetsError
-from vgpuctl.model.requests import Confirm, Evict, PatchNode
+from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode
 
 
 def patch_node(client: Client, request: PatchNode) -> Answer:
@@ -35,12 +36,22 @@ def evict(client: Client, request: Evict) -> Answer:
         "deleteOptions": options,
     }
     try:
-        client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
-    except (NotFoundError, ChangedMeanwhileError):
-        return Answer()
+        with suppress(NotFoundError, ChangedMeanwhileError):
+            client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
     except SeveralBudgetsError as error:
         names = " and ".join(request.budgets)
         raise SeveralBudgetsError(f"{pod} is under several budgets, {names}: {error.message}") from error
+    return Answer()
+
+
+def delete(client: Client, request: DeletePod) -> Answer:
+    """As an eviction, but no budget is asked."""
+    pod = request.pod
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+    if request.grace_period_s is not None:
+        options["gracePeriodSeconds"] = request.grace_period_s
+    with suppress(NotFoundError, ChangedMeanwhileError):
+        client.delete(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", options)
     return Answer()
 
 

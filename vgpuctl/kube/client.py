@@ -19,10 +19,15 @@ from vgpuctl.model.errors import (
 )
 
 ANSWER_WITHIN_S = 30
+#: The longest that a server may ask us to wait; one that names more is asked earlier.
+LONGEST_WAIT_S = 60.0
 CONNECTIONS = 40
 #: The server's own words, where it gives no reason of a kind that could be told from others.
 _TWO_BUDGETS, _TOO_MANY_GO = "more than one PodDisruptionBudget", "DisruptedPods map too big"
+JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+#: A list without what is in the objects, from servers that can; from others, all of it.
+NAMES_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 Object = dict[str, Any]
 
@@ -46,6 +51,11 @@ class Client:
     def get(self, path: str, **query: str) -> Object:
         return self._json("GET", path, query=query)
 
+    def names(self, path: str, **query: str) -> list[str]:
+        """Of a list, the objects' names."""
+        found = self._json("GET", path, query=query, accept=NAMES_ONLY)
+        return [str(each["metadata"]["name"]) for each in found.get("items") or ()]
+
     def post(self, path: str, body: Object) -> Object:
         return self._json("POST", path, body=body)
 
@@ -54,6 +64,9 @@ class Client:
 
     def patch(self, path: str, body: Object) -> Object:
         return self._json("PATCH", path, body=body, content_type=MERGE_PATCH)
+
+    def delete(self, path: str, body: Object | None = None) -> Object:
+        return self._json("DELETE", path, body=body)
 
     def watch(self, path: str, version: str, wait_s: int) -> Any:
         """An open stream of change events; the caller reads its lines and closes it."""
@@ -78,10 +91,11 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
         timeout_s: int = ANSWER_WITHIN_S,
     ) -> Any:
-        headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if body is not None else {})
+        headers = {"Accept": accept} | ({"Content-Type": content_type} if body is not None else {})
         request = self._api.param_serialize(
             method,
             path,
@@ -100,7 +114,8 @@ class Client:
         except (HTTPError, OSError) as error:
             raise _no_answer(self.server, error) from error
         if response.status >= 300:
-            raise refusal(response.status, response.read(), self.server)
+            after = response.headers.get("Retry-After")
+            raise refusal(response.status, response.read(), self.server, after=after)
         return response
 
 
@@ -132,8 +147,16 @@ def _no_answer(server: str, error: Exception) -> VgpuctlError:
     )
 
 
-def refusal(status: int, body: bytes, server: str) -> VgpuctlError:
-    """A Status object as one of our own errors."""
+def refusal(status: int, body: bytes, server: str, *, after: str | None = None) -> VgpuctlError:
+    """A Status object as one of our own errors. `after`: the header Retry-After; Kubernetes counts it in seconds."""
+    error = _refusal(status, body, server)
+    if after and after.isdecimal():
+        error.after_s = min(float(after), LONGEST_WAIT_S)
+        error.hint = error.hint or f"It asks to wait {error.after_s:.0f} s."
+    return error
+
+
+def _refusal(status: int, body: bytes, server: str) -> VgpuctlError:
     try:
         answer = json.loads(body)
         message = str(answer.get("message") or status)
@@ -147,6 +170,8 @@ def refusal(status: int, body: bytes, server: str) -> VgpuctlError:
             return kind(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
         case 404 | 409:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
+        case 429 if "DisruptionBudget" not in causes:
+            return PassingError(f"Kubernetes at {server} is asked too much just now: {message}")
         case 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
         case 403 | 429 | 500:

@@ -37,15 +37,18 @@ class ActingLease:
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
 
     def _patiently(self, attempt: Callable[[], None], stop: Callable[[], bool]) -> None:
-        """A server that cannot answer just now is asked again, for as long as a holder would be waited out."""
+        """A server that cannot answer just now is asked again, not before it wants to be, for as long as a holder would
+        be waited out."""
         began = time.monotonic()
         while True:
             try:
                 return attempt()
             except VgpuctlError as error:
-                if not error.passing or stop() or time.monotonic() - began > self._duration_s:
+                again_s = time.monotonic() + max(LOOK_EVERY_S, error.after_s)
+                if not error.passing or stop() or again_s - began > self._duration_s + LOOK_EVERY_S:
                     raise
-                time.sleep(LOOK_EVERY_S)
+                while time.monotonic() < again_s and not stop():
+                    time.sleep(LOOK_EVERY_S)
 
     def _become_holder(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
         found = self._read()
@@ -120,20 +123,23 @@ class ActingLease:
         self._renewed_s = began
 
     def _keep(self) -> None:
-        while not self._released.wait(self._duration_s / 3):
+        pause_s = self._duration_s / 3
+        while not self._released.wait(pause_s):
             with self._writing:
                 if not self._released.is_set():
-                    self._renew()
+                    pause_s = max(self._duration_s / 3, self._renew())
 
-    def _renew(self) -> None:
+    def _renew(self) -> float:
+        """For how long the server asks not to be asked again; while that is too long, nothing is written."""
         began = time.monotonic()
         try:
             self._write(holder=self.identity)
             self._renewed_s = began
         except ChangedMeanwhileError:
             self._take_back(began)
-        except VgpuctlError:
-            return
+        except VgpuctlError as error:
+            return error.after_s
+        return 0.0
 
     def _take_back(self, began: float) -> None:
         """Somebody wrote it: we ourselves, where an answer was lost; else it is lost."""
@@ -161,6 +167,17 @@ class ActingLease:
         if found is not None:
             metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+def acting(client: Client, namespace: str) -> str:
+    """For people: who holds it and, by the clock on the wall, renews it; "" for nobody. No write stands on this."""
+    try:
+        found = client.get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{NAME}")
+        renewed = datetime.fromisoformat(found["spec"]["renewTime"])
+    except (NotFoundError, KeyError, TypeError, ValueError):
+        return ""
+    silent_s = (datetime.now(UTC) - renewed).total_seconds()
+    return _holder(found) if silent_s <= float(found["spec"].get("leaseDurationSeconds") or 0) else ""
 
 
 def _holder(lease: Object | None) -> str:

@@ -87,10 +87,10 @@ class Shelf:
                     self.fill()
                     self._on_change()
                 self._watch()
-            except VgpuctlError:
+            except VgpuctlError as error:
                 self.heard = False
                 self._on_change()
-                self._closed.wait(AGAIN_AFTER_S)
+                self._closed.wait(max(AGAIN_AFTER_S, error.after_s))
 
     def _watch(self) -> None:
         for event in _events(self._client.watch(self._path, self._version, WATCH_S)):

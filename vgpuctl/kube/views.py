@@ -10,7 +10,7 @@ from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.places import Needs, Taint, Term, Toleration, amount, shared
 from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Pod, Quota
-from vgpuctl.model.record import read_record
+from vgpuctl.model.record import marks_on, read_record
 from vgpuctl.model.selectors import Selector
 
 Object = Mapping[str, Any]
@@ -208,6 +208,7 @@ def node(raw: Object) -> SeenNode:
         unschedulable=bool(spec.get("unschedulable")),
         labels=labels,
         record=read_record(labels, annotations),
+        marks=marks_on(labels, annotations),
         heartbeat=ready.get("lastHeartbeatTime"),
         taints=tuple(taint["key"] for taint in spec.get("taints") or ()),
         keeps_off=tuple(_taint(each) for each in spec.get("taints") or () if each["effect"] != "PreferNoSchedule"),

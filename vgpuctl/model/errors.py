@@ -24,6 +24,8 @@ class VgpuctlError(Exception):
     passing = False
     #: How often it may be sent in all, where even a reason that passes is not waited for longer.
     patience: int | None = None
+    #: For how long the server asks not to be sent the same again.
+    after_s = 0.0
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

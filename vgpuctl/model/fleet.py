@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.places import Amounts, Taint
 from vgpuctl.model.pods import Budget, Disk, Pod
@@ -24,7 +25,8 @@ class Power(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A vCenter task on one VM, running or lately ended."""
+    """A vCenter task on one VM, running or lately ended. `passing`: it may be tried again; `own`: it failed for what
+    the VM itself is, as far as anybody can say."""
 
     key: str
     kind: str
@@ -32,14 +34,15 @@ class Task:
     fault: str | None = None
     message: str = ""
     passing: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A Kubernetes node, inside a worker or elsewhere.
 
-    `taints`: the keys of all; `keeps_off`: those that keep new pods away. `gives`: what it has for pods, see `amount`.
-    `autoscaled`: it tells of a program that may add nodes like it.
+    `marks`: what others are told about it, whoever told them. `taints`: the keys of all; `keeps_off`: those that keep
+    new pods away. `gives`: what it has for pods, see `amount`. `autoscaled`: it tells of a program that may add nodes.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Node:
     unschedulable: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     record: Record | None = None
+    marks: frozenset[str] = frozenset()
     lease_renewed: str | None = None
     heartbeat: str | None = None
     taints: tuple[str, ...] = ()
@@ -75,7 +79,7 @@ class Worker:
     """One vSphere VM and the Kubernetes node inside it.
 
     `profile`: what our files want it to carry; `chosen_at`: the places in them that say so.
-    `doubts`: why we cannot be sure of which VM or node it is.
+    `doubts`: why we cannot be sure of which VM or node it is. `shutting_down`: its guest was asked to, and still runs.
     `fixed_devices`: devices with which it cannot be suspended. `mmio` is None where nobody asked for it.
     """
 
@@ -83,6 +87,7 @@ class Worker:
     vm: str
     host: str
     power: Power
+    shutting_down: bool = False
     profile: str = ""
     chosen_at: tuple[str, ...] = ()
     vgpus: tuple[str, ...] = ()
@@ -124,6 +129,7 @@ class Fleet:
     `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
     `elsewhere`: the nodes that are no worker's, with their pods.
     `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
+    `departures`: the hosts that are on their way between shifts, as far as that was recorded.
     `stale`: the streams that are not heard at this moment.
     """
 
@@ -136,6 +142,7 @@ class Fleet:
     elsewhere: tuple[Node, ...] = ()
     missing: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    departures: Mapping[str, Departure] = field(default_factory=dict)
     stale: tuple[str, ...] = ()
 
     def worker(self, name: str) -> Worker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class CardMode(StrEnum):
@@ -21,9 +22,20 @@ class Policy(StrEnum):
     CONSOLIDATION = "consolidation"
 
 
+class Told(NamedTuple):
+    """What a vGPU type's name may not say, as the files or a host say it: its frame, and its series (c, q, a, b)."""
+
+    vgpu: str
+    gib: int | None = None
+    series: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One physical GPU. `holds` is what the host says; it may lag behind the power states."""
+    """One physical GPU. `holds` is what the host says; it may lag behind the power states.
+
+    `told`: of vGPU types, what counts instead of their names.
+    """
 
     pci_id: str
     model: str
@@ -31,6 +43,7 @@ class Card:
     holds: tuple[str, ...] = ()
     shared: bool = True
     mode: CardMode = CardMode.SAME_SIZE
+    told: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from vgpuctl.model.hosts import Told
 from vgpuctl.model.names import Names
 
 DEFAULT_LABEL = "vgpu.type"
-
-_SIZE = re.compile(r"-(?:\d+-)?(\d+)[a-z]+$")
-
-
-def frame_gib(vgpu: str) -> int | None:
-    """The frame buffer that a vGPU type takes, in GiB, as its name says; None where the name says nothing."""
-    match = _SIZE.search(vgpu)
-    return int(match.group(1)) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One way to equip a worker: a name for people and labels, and the vSphere vGPU types behind it. `where`: its place
-    in the file."""
+    in the file. `told`: what the file says of the type, where it says more than its name."""
 
     name: str
     vgpus: tuple[str, ...]
     where: str = field(default="", compare=False)
+    told: Told | None = None
 
 
 #: The profile of a worker of ours that shall carry no vGPU.
@@ -86,6 +79,11 @@ class Catalogue:
     @cached_property
     def _by_vgpus(self) -> Mapping[tuple[str, ...], str]:
         return {tuple(sorted(profile.vgpus)): profile.name for profile in self.profiles.values()}
+
+    @cached_property
+    def told(self) -> tuple[Told, ...]:
+        """What the file says of vGPU types."""
+        return tuple(dict.fromkeys(profile.told for profile in self.profiles.values() if profile.told))
 
     def profile(self, name: str) -> Profile:
         return NONE if name == NONE.name else self.profiles[name]

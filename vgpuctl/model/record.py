@@ -15,30 +15,51 @@ HOST = PREFIX + "host"
 VGPU = PREFIX + "vgpu"
 FACTS = (CARD, FRAME, HOST, VGPU)
 
+#: What others read on a node, and what it makes them do: not count its silence, not take it away. By our own names.
+EXCLUDED, KEPT = "exclude-disruption", "scale-down-disabled"
+MARK_LABELS = {EXCLUDED: "node.kubernetes.io/exclude-disruption"}
+MARK_ANNOTATIONS = {KEPT: "cluster-autoscaler.kubernetes.io/scale-down-disabled"}
+MARKS = (EXCLUDED, KEPT)
+
 LEAVING = "leaving"
 ASLEEP = "asleep"
+
+#: What the annotation says of a VM that carried nothing.
+NO_VGPUS = "none"
 
 _FIELDS = {
     "wish": PREFIX + "for",
     "since": PREFIX + "since",
     "cordoned": PREFIX + "cordoned",
     "awake_before": PREFIX + "awake-before",
+    "vgpus_before": PREFIX + "vgpus-before",
     "lease": PREFIX + "last-lease",
     "heartbeat": PREFIX + "last-heartbeat",
+    "until": PREFIX + "until",
+    "why": PREFIX + "why",
+    "marks": PREFIX + "marks",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep."""
+    """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep.
+
+    `vgpus_before`: what its VM carried before; None where its devices are not to be changed. `until`, `why`: for people
+    who see it asleep. `marks`: those of MARKS that are ours to take off.
+    """
 
     wish: str
     state: str
     since: str
     cordoned: bool = False
     awake_before: tuple[str, ...] = ()
+    vgpus_before: tuple[str, ...] | None = None
     lease: str | None = None
     heartbeat: str | None = None
+    until: str = ""
+    why: str = ""
+    marks: tuple[str, ...] = ()
 
     def asleep(self, *, since: str, lease: str | None, heartbeat: str | None) -> Record:
         return replace(self, state=ASLEEP, since=since, lease=lease, heartbeat=heartbeat)
@@ -55,8 +76,12 @@ def read_record(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Re
         since=annotations.get(_FIELDS["since"], ""),
         cordoned=annotations.get(_FIELDS["cordoned"]) == "true",
         awake_before=tuple(filter(None, annotations.get(_FIELDS["awake_before"], "").split(","))),
+        vgpus_before=_vgpus(annotations.get(_FIELDS["vgpus_before"])),
         lease=annotations.get(_FIELDS["lease"]) or None,
         heartbeat=annotations.get(_FIELDS["heartbeat"]) or None,
+        until=annotations.get(_FIELDS["until"], ""),
+        why=annotations.get(_FIELDS["why"], ""),
+        marks=tuple(mark for mark in annotations.get(_FIELDS["marks"], "").split(",") if mark in MARKS),
     )
 
 
@@ -69,6 +94,24 @@ def record_annotations(record: Record | None) -> dict[str, str | None]:
         _FIELDS["since"]: record.since,
         _FIELDS["cordoned"]: "true" if record.cordoned else None,
         _FIELDS["awake_before"]: ",".join(record.awake_before),
+        _FIELDS["vgpus_before"]: _text(record.vgpus_before),
         _FIELDS["lease"]: record.lease,
         _FIELDS["heartbeat"]: record.heartbeat,
+        _FIELDS["until"]: record.until or None,
+        _FIELDS["why"]: record.why or None,
+        _FIELDS["marks"]: ",".join(record.marks) or None,
     }
+
+
+def marks_on(labels: Mapping[str, str], annotations: Mapping[str, str]) -> frozenset[str]:
+    """Those of MARKS that a node bears, whoever set them."""
+    by_label = {mark for mark, key in MARK_LABELS.items() if key in labels}
+    return frozenset(by_label | {mark for mark, key in MARK_ANNOTATIONS.items() if annotations.get(key) == "true"})
+
+
+def _text(vgpus: tuple[str, ...] | None) -> str | None:
+    return None if vgpus is None else ",".join(vgpus) or NO_VGPUS
+
+
+def _vgpus(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(vgpu for vgpu in text.split(",") if vgpu and vgpu != NO_VGPUS)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vgpuctl.model.pods import Pod
-from vgpuctl.model.record import STATE_LABEL, Record, record_annotations
+from vgpuctl.model.record import MARK_ANNOTATIONS, MARK_LABELS, STATE_LABEL, Record, record_annotations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,18 @@ class PatchNode:
     version: str | None = None
 
     @classmethod
-    def recording(cls, node: str, record: Record | None, **changes: object) -> PatchNode:
-        """A patch that writes our record, its label for people included, together with other changes."""
-        labels = {STATE_LABEL: record.state if record else None, **changes.pop("labels", {})}  # type: ignore[dict-item]
-        return cls(node=node, labels=labels, annotations=record_annotations(record), **changes)  # type: ignore[arg-type]
+    def recording(cls, node: str, record: Record | None, former: Record | None = None, **changes: object) -> PatchNode:
+        """A patch that writes our record instead of the former one, its label for people included, with other changes.
+        The marks of the one come with it, and those of the other go."""
+        marks = {
+            **dict.fromkeys(former.marks if former else ()),
+            **dict.fromkeys(record.marks if record else (), "true"),
+        }
+        labels = {MARK_LABELS[mark]: value for mark, value in marks.items() if mark in MARK_LABELS}
+        labels |= {STATE_LABEL: record.state if record else None, **changes.pop("labels", {})}  # type: ignore[dict-item]
+        annotations = {MARK_ANNOTATIONS[mark]: value for mark, value in marks.items() if mark in MARK_ANNOTATIONS}
+        annotations |= record_annotations(record)
+        return cls(node=node, labels=labels, annotations=annotations, **changes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +41,14 @@ class Evict:
     pod: Pod
     grace_period_s: int | None = None
     budgets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod:
+    """Against its budgets, because a timetable says so; with the grace that it is given."""
+
+    pod: Pod
+    grace_period_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,4 +102,4 @@ class AttachVgpus:
     mmio_gib: int = 0
 
 
-Request = PatchNode | Evict | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus
+Request = PatchNode | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus

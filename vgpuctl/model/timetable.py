@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
+from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names, is_glob
+from vgpuctl.model.profiles import Profile
 from vgpuctl.model.selectors import Selector
+from vgpuctl.model.share import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +41,30 @@ class DrainOptions:
         globs = (glob for glob in self.namespaces if is_glob(glob))
         return next((self.namespaces[glob] for glob in globs if fnmatchcase(namespace, glob)), self)
 
+    def within(self, seconds: float) -> DrainOptions:
+        """The same with this timeout, for all namespaces."""
+        inside = {name: replace(options, timeout_s=seconds) for name, options in self.namespaces.items()}
+        return replace(self, timeout_s=seconds, namespaces=inside)
+
 
 @dataclass(frozen=True, slots=True)
 class Shift:
     """A part of the day: who is awake in it. The timetable's other workers are asleep.
 
-    `where`: its place in the file.
+    `carrying`: which profile these workers carry in it, where that changes with the shift. `where`: its place in the
+    file.
     """
 
     name: str
     starts: tuple[str, ...]
     profiles: frozenset[str] = frozenset()
     workers: Names = field(default_factory=Names)
+    carrying: tuple[tuple[Names, Profile], ...] = ()
     where: str = field(default="", compare=False)
+
+    def profile_of(self, worker: str) -> Profile | None:
+        """What this worker carries in this shift; None where that is what profiles.yaml says."""
+        return next((profile for names, profile in self.carrying if worker in names), None)
 
     def names(self, worker: str, profile: str) -> bool:
         return profile in self.profiles or worker in self.workers
@@ -58,13 +72,23 @@ class Shift:
     def wakes(self, worker: Worker) -> bool:
         return self.names(worker.name, worker.profile)
 
+    def as_wanted(self, worker: Worker) -> bool:
+        """Is it on or not as this shift wants it, and if on, with what this shift gives it?"""
+        profile = self.profile_of(worker.name) if worker.on else None
+        return worker.on is self.wakes(worker) and (profile is None or sorted(worker.vgpus) == sorted(profile.vgpus))
+
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
+    """`max_unavailable`: how many of its workers may be out at once; None: all of them."""
+
     name: str
     timezone: str
     shifts: Mapping[str, Shift]
     drain: DrainOptions = field(default_factory=DrainOptions)
+    conduct: Conduct = field(default_factory=Conduct)
+    mode: Mode = Mode.SWAP
+    max_unavailable: Share | None = None
 
     def keeps(self, worker: str, profile: str) -> bool:
         """Is there a shift that this worker is awake in? Then this timetable decides about it."""
@@ -72,6 +96,11 @@ class Timetable:
 
     def workers(self, fleet: Fleet) -> list[Worker]:
         return [worker for worker in fleet.workers.values() if self.keeps(worker.name, worker.profile)]
+
+    def profiles_of(self, worker: str) -> tuple[Profile, ...]:
+        """What its shifts make it carry, where that changes with them."""
+        found = (shift.profile_of(worker) for shift in self.shifts.values())
+        return tuple(dict.fromkeys(profile for profile in found if profile is not None))
 
     def shift_at(self, now: datetime) -> tuple[Shift, datetime] | None:
         """The shift whose latest start is nearest before `now`, and that start."""

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from vgpuctl.model.hosts import Told
+
 
 class VgpuType(NamedTuple):
-    """What a type's name says; `gib` is None where it says no size, `instance` what MIG calls one (`3-20`)."""
+    """What is known of a type; `gib` is None where nobody says its size, `instance` what MIG calls one (`3-20`)."""
 
     stem: str
     gib: int | None = None
@@ -144,7 +146,14 @@ MIXED_PLACES = {gib: dict(_places(cell)) for gib, cell in _PLACES.items()}
 
 
 @lru_cache(maxsize=4096)
-def type_of(vgpu: str) -> VgpuType:
+def type_of(vgpu: str, told: tuple[Told, ...] = ()) -> VgpuType:
+    """As its name says, unless it is told otherwise."""
+    named = _named(vgpu)
+    said = next((each for each in told if each.vgpu == vgpu), Told(vgpu))
+    return named._replace(gib=said.gib or named.gib, series=said.series or named.series)
+
+
+def _named(vgpu: str) -> VgpuType:
     found = _NAME.fullmatch(vgpu.lower())
     if found is None:
         return VgpuType(vgpu.lower().removeprefix("grid_").removeprefix("nvidia_").partition("-")[0])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from vgpuctl.model.hosts import Card, CardMode
+from vgpuctl.model.hosts import Card, CardMode, Told
 from vgpuctl.planning.boards import BY_NAME, BY_STEM, MIXED_PLACES, Board, VgpuType, board_of_card, type_of
 
 #: No table of NVIDIA's goes beyond this count on one card (taken as a limit: inferred).
@@ -14,12 +15,13 @@ COMPUTE_SLICES = 7
 
 
 class Kind(NamedTuple):
-    """All that counts of a card; `board` is "" where no table knows it."""
+    """All that counts of a card; `board` is "" where no table knows it. `told`: of types, what their names may not."""
 
     family: str
     board: str
     gib: int
     mode: CardMode
+    told: tuple[Told, ...] = ()
 
 
 class Slice(NamedTuple):
@@ -79,16 +81,21 @@ class Load(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _kind(model: str, frame_mib: int, mode: CardMode) -> Kind:
+def _kind(model: str, frame_mib: int, mode: CardMode, told: tuple[Told, ...]) -> Kind:
     gib = round(frame_mib / 1024)
     family, _, size = model.rpartition("-")
     family = family if size.isdigit() and family else model
     board = board_of_card(family.upper(), gib)
-    return Kind(family, board.name if board else "", board.gib if board else gib, mode)
+    return Kind(family, board.name if board else "", board.gib if board else gib, mode, told)
 
 
 def kind_of(card: Card) -> Kind:
-    return _kind(card.model, card.frame_mib, card.mode)
+    return _kind(card.model, card.frame_mib, card.mode, card.told)
+
+
+def frame_gib(cards: Iterable[Card], vgpu: str) -> int | None:
+    """The frame that a vGPU of this type takes on one of these cards, which are one host's; None where nobody says."""
+    return type_of(vgpu, next((card.told for card in cards), ())).gib
 
 
 def card_gib(card: Card) -> int:
@@ -103,7 +110,7 @@ def filling(kind: Kind) -> Slice:
 @lru_cache(maxsize=65536)
 def slice_of(kind: Kind, vgpu: str) -> Slice | None:
     """How a card of this kind takes this type; None where it takes none of them."""
-    named = type_of(vgpu)
+    named = type_of(vgpu, kind.told)
     if not _of_this_board(kind, named):
         return None
     if named.gib is None:
@@ -166,12 +173,12 @@ def _instance(kind: Kind, board: Board | None, named: VgpuType) -> Slice:
 
 def assumption(card: Card, vgpu: str) -> str:
     """What is assumed where no table of ours knows this type on this card; "" where one does, or it does not fit."""
-    kind, named = kind_of(card), type_of(vgpu)
+    kind, named = kind_of(card), type_of(vgpu, card.told)
     piece = slice_of(kind, vgpu)
     if piece is None or _known(kind, named):
         return ""
     if piece == filling(kind):
-        return f"{vgpu} on {card.model}: in no table, taken to fill the card"
+        return f"{vgpu} on {card.model}: nobody says its frame, taken to fill the card"
     return f"{vgpu} on {card.model}: in no table, taken as {kind.gib} GB ÷ {named.gib} GB, at most {piece.most} a card"
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Host
-from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing
 from vgpuctl.planning.steps import equipped, missing_signs
@@ -47,8 +48,7 @@ def of_worker(fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tup
     if len(standings) > 1:
         names = " and ".join(each.timetable.name for each in standings)
         yield _of(worker, f"in several timetables: {names}")
-    if not equipped(worker, catalogue.profile(worker.profile).vgpus):
-        yield _of(worker, _carried(worker, catalogue), "vgpuctl provision")
+    yield from _of_devices(worker, catalogue, standings)
     if len(standings) == 1:
         yield from _of_power(worker, standings[0])
     if worker.node is not None:
@@ -61,11 +61,28 @@ def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Finding
     return Finding("worker", worker.name, what, remedy, since)
 
 
-def _carried(worker: Worker, catalogue: Catalogue) -> str:
-    if sorted(worker.vgpus) == sorted(catalogue.profile(worker.profile).vgpus):
+def _of_devices(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
+    """Of one that carries something else in every shift, only what it carries while it is awake can be wrong."""
+    exchanged = len(standings) == 1 and bool(standings[0].timetable.profiles_of(worker.name))
+    given = standings[0].wanted(worker) if exchanged else catalogue.profile(worker.profile)
+    if given is None or equipped(worker, given.vgpus):
+        return
+    shift = standings[0].current or standings[0].due if exchanged else ""
+    yield _of(worker, _carried(worker, catalogue, given), f"vgpuctl switch {shift}" if shift else "vgpuctl provision")
+
+
+def _carried(worker: Worker, catalogue: Catalogue, given: Profile) -> str:
+    if sorted(worker.vgpus) == sorted(given.vgpus):
         return "not all of its VM's memory is reserved, as vGPUs need it"
     carried = catalogue.carried(worker.vgpus) or " ".join(worker.vgpus) or "no vGPU"
-    return f"carries {carried}, should carry {worker.profile}"
+    return f"carries {carried}, should carry {given.name}"
+
+
+def of_departure(left: Departure) -> Finding:
+    """A switch that was cut short, or is at it now."""
+    way = f"from {left.origin} to {left.to}" if left.origin else f"to {left.to}"
+    back = f", or back: vgpuctl switch {left.origin}" if left.origin and left.origin != left.to else ""
+    return Finding("host", left.host, f"on its way {way}", f"vgpuctl switch {left.to}{back}", left.since)
 
 
 def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:

@@ -1,10 +1,12 @@
-"""How long a plan will take, as far as can be said before it begins: assumptions by kind of step; the longest way."""
+"""How long a plan will take, as far as can be said before it begins: what was seen earlier, else assumptions by kind of
+step; the longest way."""
 
 from __future__ import annotations
 
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.planning.drain import grace_s, pods_to_move
+from vgpuctl.planning.hindsight import Earlier
 from vgpuctl.planning.steps import Attach, Drain, PowerOn, ShutDown, Suspend, WaitBack, WaitDetached
 
 #: Assumed of a datastore: what a suspend writes and a resume reads.
@@ -17,8 +19,13 @@ BOOT_S = 60.0
 STACK_S = 60.0
 
 
-def expected_s(step: Step, fleet: Fleet) -> float:
+def expected_s(step: Step, fleet: Fleet, earlier: Earlier) -> float:
     """How long this step may take once it is due."""
+    usual_s = earlier.usual_s(step)
+    return _assumed_s(step, fleet) if usual_s is None else usual_s
+
+
+def _assumed_s(step: Step, fleet: Fleet) -> float:
     state_s = fleet.worker(step.worker).memory_mib / MIB_A_SECOND
     match step:
         case Drain():
@@ -39,7 +46,7 @@ def _drain_s(step: Drain, fleet: Fleet) -> float:
     return min(step.within_s, max((grace_s(pod, step.options) for pod in pods), default=0))
 
 
-def longest_way_s(plan: Plan, fleet: Fleet) -> float:
+def longest_way_s(plan: Plan, fleet: Fleet, earlier: Earlier) -> float:
     """From the first write to the last: steps wait for those that they need, hosts for nobody."""
     ends: dict[str, float] = {}
     whole: dict[frozenset[str], float] = {}
@@ -47,5 +54,5 @@ def longest_way_s(plan: Plan, fleet: Fleet) -> float:
         needs = plan.needs[step.name]
         if needs not in whole:
             whole[needs] = max((ends.get(name, 0.0) for name in needs), default=0.0)
-        ends[step.name] = whole[needs] + expected_s(step, fleet)
+        ends[step.name] = whole[needs] + expected_s(step, fleet, earlier)
     return max(ends.values(), default=0.0)

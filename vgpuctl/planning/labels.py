@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping
 
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.profiles import Catalogue, frame_gib
+from vgpuctl.model.hosts import Card
+from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import CARD, FACTS, FRAME, HOST, VGPU
+from vgpuctl.planning.cards import frame_gib
 
 #: Labels by their keys; None: the label is to be taken off. Keys that are left out are not known now and stay.
 Labels = Mapping[str, str | None]
@@ -17,7 +19,7 @@ _VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 def labels_of(fleet: Fleet, catalogue: Catalogue, worker: Worker, vgpus: tuple[str, ...]) -> Labels:
     """True for a worker that carries these vGPUs."""
-    frames = [frame_gib(vgpu) for vgpu in vgpus]
+    frames = [frame_gib(_cards(fleet, worker), vgpu) for vgpu in vgpus]
     labels: dict[str, str | None] = {
         catalogue.label: catalogue.carried(vgpus),
         VGPU: _value(".".join(dict.fromkeys(vgpus))),
@@ -37,8 +39,12 @@ def taken_off(catalogue: Catalogue) -> Labels:
 
 def _models(fleet: Fleet, worker: Worker) -> set[str]:
     """The models of the cards that it may be on: of that which holds it, where its host says so."""
-    cards = fleet.hosts[worker.host].cards if worker.host in fleet.hosts else ()
+    cards = _cards(fleet, worker)
     return {card.model for card in cards if worker.name in card.holds} or {card.model for card in cards}
+
+
+def _cards(fleet: Fleet, worker: Worker) -> tuple[Card, ...]:
+    return fleet.hosts[worker.host].cards if worker.host in fleet.hosts else ()
 
 
 def _value(text: str) -> str | None:

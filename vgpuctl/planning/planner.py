@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish, WorkerWish
@@ -14,6 +15,7 @@ from vgpuctl.planning.releases import releases
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
+    Discard,
     Drain,
     Label,
     MarkAsleep,
@@ -132,16 +134,19 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
-        yield Cordon(name, wish.name, _former(fleet, wish, worker))
-        yield Drain(name, wish.drain, within_s(worker, wish.drain))
+        yield Cordon(name, wish.name, _former(fleet, wish, worker), mine.before if mine.change else None)
+        yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
         yield WaitDetached(name)
-        yield ShutDown(name, wish.power_off_after_s, wish.drain) if wrong else Suspend(name, wish.drain)
+        off = wrong or wish.conduct.asleep is Asleep.OFF
+        yield ShutDown(name, wish.conduct.power_off_after_s, wish.drain) if off else Suspend(name, wish.drain)
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:
-        yield MarkAsleep(name, wish.name, _former(fleet, wish, worker))
+        yield MarkAsleep(name, wish.name, _former(fleet, wish, worker), mine.sleep)
     if mine.awake:
-        yield PowerOn(name, resume=worker.power is Power.SUSPENDED)
+        if mine.cold and worker.power is Power.SUSPENDED:
+            yield Discard(name)
+        yield PowerOn(name, resume=worker.power is Power.SUSPENDED and not mine.cold)
         yield WaitBack(name)
         yield Uncordon(name, _labels(fleet, wish, worker, mine))
     if mine.label:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Remark
 from vgpuctl.model.pods import GRACE_S, Pod
@@ -20,7 +21,9 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
     found = [Remark(worker.host, f"{worker.name}: {text}") for worker in leaving for text in _of(worker, wish)]
     for end in dead_ends(fleet, wish):
         hosts = dict.fromkeys(fleet.host_of(worker) for worker in end.workers)
-        found += [Remark(host, end.message) for host in hosts if not end.certain]
+        forced = wish.conduct.on_stuck is OnStuck.FORCE
+        text = f"{end.message} Its pods are deleted at the deadline." if forced else end.message
+        found += [Remark(host, text) for host in hosts if forced or not end.certain]
     if leaving:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
     return tuple(found)

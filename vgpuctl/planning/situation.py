@@ -10,9 +10,11 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.names import natural
 from vgpuctl.model.pods import Quota
-from vgpuctl.model.profiles import Catalogue, frame_gib
+from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.planning.findings import Finding, of_host, of_missing, of_worker
+from vgpuctl.planning.cards import frame_gib
+from vgpuctl.planning.departures import on_their_way
+from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_worker
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.standing import Standing, Waking, standing
 from vgpuctl.planning.waiting import Waiting, waiting
@@ -48,9 +50,11 @@ class Situation:
     stale: Mapping[str, datetime] = field(default_factory=dict)
 
     def used_mib(self, card: Card) -> int:
-        """What runs on the card takes; its host may still name VMs there that have stopped."""
+        """What runs on the card takes; its host may still name VMs there that have stopped. Of what nobody says the
+        frame of, all of it."""
         vgpus = (vgpu for name in card.holds if self._runs(name) for vgpu in self.fleet.vgpus_of(name))
-        return 1024 * sum(frame_gib(vgpu) or 0 for vgpu in vgpus)
+        frames = [frame_gib((card,), vgpu) for vgpu in vgpus]
+        return 1024 * sum(frame for frame in frames if frame) if all(frames) else card.frame_mib
 
     def _runs(self, name: str) -> bool:
         found = self.fleet.workers.get(name) or self.fleet.strangers.get(name)
@@ -72,6 +76,7 @@ def situate(
     fleet: Fleet, catalogue: Catalogue, timetables: Iterable[Timetable], selection: Selection, now: datetime
 ) -> Situation:
     """The whole fleet is judged, for only the whole tells which shift it is in; then the selected part is kept."""
+    timetables = tuple(timetables)
     standings = tuple(standing(fleet, timetable, now) for timetable in timetables)
     meant = selection.of(fleet)
     keeping = _keeping(standings)
@@ -82,6 +87,7 @@ def situate(
     findings = [
         *of_missing(missing),
         *(finding for host in hosts if host.name in ours for finding in of_host(host)),
+        *(of_departure(left) for left in on_their_way(fleet, timetables) if left.host in ours),
         *(
             finding
             for worker in chosen

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.profiles import Profile
 from vgpuctl.model.timetable import Timetable
 
 
@@ -38,6 +39,11 @@ class Standing:
         shift = self.current or self.due
         return shift is not None and self.timetable.shifts[shift].wakes(worker)
 
+    def wanted(self, worker: Worker) -> Profile | None:
+        """What the shift gives it; None where that is what profiles.yaml says."""
+        shift = self.current or self.due
+        return self.timetable.shifts[shift].profile_of(worker.name) if shift else None
+
     def waking(self, worker: Worker) -> Waking | None:
         """When this timetable wakes the worker: now, if the shift of the hour does, else when it next comes."""
         name, shifts = self.timetable.name, self.timetable.shifts
@@ -53,7 +59,7 @@ class Standing:
 def standing(fleet: Fleet, timetable: Timetable, now: datetime) -> Standing:
     due, following = timetable.shift_at(now), timetable.next_start(now)
     workers = timetable.workers(fleet)
-    matching = [name for name, shift in timetable.shifts.items() if all(w.on is shift.wakes(w) for w in workers)]
+    matching = [name for name, shift in timetable.shifts.items() if all(map(shift.as_wanted, workers))]
     due_name = due[0].name if due else None
     return Standing(
         timetable=timetable,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
+from vgpuctl.model.conduct import Conduct, Mode
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names
-from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.timetable import DrainOptions, Timetable
-from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.model.profiles import Catalogue, Profile
+from vgpuctl.model.record import Record
+from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
+from vgpuctl.model.wish import Sleep, Wish, WorkerWish
+from vgpuctl.planning.departures import departures
 from vgpuctl.planning.room import against_room
 from vgpuctl.planning.steps import equipped
 
@@ -16,35 +22,77 @@ PROVISION = "provision"
 BACK_FROM = "back from "
 
 
-def switch_wish(fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str) -> Wish:
-    """The shift's workers awake and labelled, the timetable's others asleep."""
-    workers = {}
-    for worker in timetable.workers(fleet):
-        awake = timetable.shifts[shift].wakes(worker)
-        workers[worker.name] = WorkerWish(vgpus=_profile_of(worker, catalogue), awake=awake, label=awake)
-    wish = Wish(name=shift, catalogue=catalogue, workers=workers, drain=timetable.drain)
+def switch_wish(
+    fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str, now: datetime | None = None
+) -> Wish:
+    """The shift's workers awake and labelled, the timetable's others asleep. `now`: to say until when."""
+    mine = timetable.workers(fleet)
+    sleeps = Sleeps(timetable, shift, now)
+    left = departures(fleet, timetable, shift)
+    wish = Wish(
+        name=shift,
+        catalogue=catalogue,
+        workers={
+            w.name: replace(_in_shift(w, catalogue, timetable.shifts[shift], left[w.host]), sleep=sleeps.of(w))
+            for w in mine
+        },
+        departures=left,
+        drain=timetable.drain,
+        conduct=timetable.conduct,
+        mode=timetable.mode,
+        max_unavailable=timetable.max_unavailable.of(len(mine)) if timetable.max_unavailable else None,
+    )
     return replace(wish, awake_before=_awake_before(fleet, wish))
+
+
+class Sleeps:
+    """What the nodes of those say who sleep in a shift. The starts of shifts are looked up once, not for each."""
+
+    def __init__(self, timetable: Timetable, shift: str, now: datetime | None) -> None:
+        self._table, self._shift = timetable, timetable.shifts[shift]
+        starts = {name: timetable.next_start_of(name, now) for name in timetable.shifts} if now else {}
+        self._starts = {name: start for name, start in starts.items() if start is not None}
+
+    def of(self, worker: Worker) -> Sleep | None:
+        """None for those who are awake."""
+        if self._shift.wakes(worker):
+            return None
+        waking = (start for name, start in self._starts.items() if self._table.shifts[name].wakes(worker))
+        until = min(waking, default=None)
+        said = until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if until else ""
+        return Sleep(why=f"{self._shift.name} of {self._table.name}", until=said)
+
+
+def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift, left: Departure) -> WorkerWish:
+    """What the shift makes it carry, if it is one that says so; those that sleep carry what they carry."""
+    profile, awake = shift.profile_of(worker.name), shift.wakes(worker)
+    before = left.carried.get(worker.name, worker.vgpus)
+    if profile is not None:
+        return WorkerWish(vgpus=profile.vgpus, change=True, awake=awake, label=awake, before=before)
+    return WorkerWish(vgpus=_profile_of(worker, catalogue), awake=awake, label=awake, before=before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provisioning:
-    """How provisioning goes about it. `profile`: one for all that are selected, instead of the files' word."""
+    """How provisioning goes about it. `profile`: one for all that are selected, instead of the files' word.
+    `exchanged`: of workers that carry something else in every shift, what these are."""
 
     only: Names | None = None
     profile: str | None = None
     drain: DrainOptions = field(default_factory=DrainOptions)
     max_unavailable: int | None = None
     power_off_after_s: float | None = None
+    exchanged: Callable[[str], tuple[Profile, ...]] = lambda _: ()
 
 
 def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wish:
     """Every selected worker with its profile's devices, and in the power state in which it was found."""
     workers = {
         worker.name: WorkerWish(
-            vgpus=(vgpus := catalogue.profile(how.profile or worker.profile).vgpus),
+            vgpus=(vgpus := _to_carry(worker, catalogue, how)),
             change=True,
             awake=_to_give_back(worker, vgpus),
-            before=worker.vgpus,
+            before=_carried_before(worker),
         )
         for worker in fleet.workers.values()
         if how.only is None or worker.name in how.only
@@ -56,8 +104,16 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
         awake_before=frozenset(name for name, mine in workers.items() if mine.awake),
         drain=how.drain,
         max_unavailable=how.max_unavailable,
-        power_off_after_s=how.power_off_after_s,
+        conduct=Conduct(power_off_after_s=how.power_off_after_s),
     )
+
+
+def _to_carry(worker: Worker, catalogue: Catalogue, how: Provisioning) -> tuple[str, ...]:
+    """What a shift gave it stays."""
+    given = (profile.vgpus for profile in how.exchanged(worker.name))
+    if how.profile is None and any(sorted(vgpus) == sorted(worker.vgpus) for vgpus in given):
+        return worker.vgpus
+    return catalogue.profile(how.profile or worker.profile).vgpus
 
 
 def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wish:
@@ -67,16 +123,18 @@ def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wi
 
 
 def former_wish(wish: Wish) -> Wish:
-    """What going back means: awake who was awake, the others asleep, no device changed."""
-    workers = {
-        name: WorkerWish(
-            awake=True if name in wish.awake_before else (False if mine.awake is not None else None),
-            before=mine.before,
-            after=mine.vgpus if mine.change else None,
-        )
-        for name, mine in wish.workers.items()
-    }
+    """What going back means: awake who was awake, the others asleep, and no device changed but those that the shift
+    itself exchanges."""
+    workers = {name: _former(mine, wish, was_awake=name in wish.awake_before) for name, mine in wish.workers.items()}
     return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers)
+
+
+def _former(mine: WorkerWish, wish: Wish, *, was_awake: bool) -> WorkerWish:
+    awake = True if was_awake else (False if mine.awake is not None else None)
+    sleep = mine.sleep or Sleep(why=f"{BACK_FROM}{wish.name}") if awake is False else None
+    if wish.mode is Mode.REPLACE:
+        return WorkerWish(vgpus=mine.before, change=mine.before is not None, awake=awake, sleep=sleep)
+    return WorkerWish(awake=awake, before=mine.before, after=mine.vgpus if mine.change else None, sleep=sleep)
 
 
 def with_devices_back(fleet: Fleet, former: Wish) -> Wish:
@@ -112,20 +170,33 @@ def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
     return catalogue.profile(worker.profile).vgpus
 
 
+def _cut_short(worker: Worker) -> Record | None:
+    """What an earlier provision that did not end recorded of it."""
+    record = worker.node.record if worker.node else None
+    return record if record is not None and record.wish.removeprefix(BACK_FROM) == PROVISION else None
+
+
+def _carried_before(worker: Worker) -> tuple[str, ...]:
+    record = _cut_short(worker)
+    return worker.vgpus if record is None or record.vgpus_before is None else record.vgpus_before
+
+
 def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
     """On now and about to be stopped, or on before an earlier provision was cut short. Others' power is left alone."""
-    record = worker.node.record if worker.node else None
-    ours = record is not None and record.wish.removeprefix(BACK_FROM) == PROVISION
-    cut_short = ours and record is not None and worker.name in record.awake_before
+    record = _cut_short(worker)
+    cut_short = record is not None and worker.name in record.awake_before
     stopping = worker.on and not equipped(worker, vgpus)
     return True if stopping or cut_short else None
 
 
 def _awake_before(fleet: Fleet, wish: Wish) -> frozenset[str]:
-    """Who was awake before this switch began: what its first writes recorded, where it was cut short; else who runs."""
+    """Who was awake before this switch began: what was recorded, where it was cut short; else who runs."""
     before: set[str] = set()
     for host in {worker.host for worker in fleet.workers.values()}:
         mine = [worker for worker in fleet.on_host(host) if worker.name in wish.workers]
+        if host in fleet.departures and host in wish.departures:
+            before |= set(wish.departures[host].awake)
+            continue
         recorded = _recorded(mine, wish) if _unfinished(mine, wish) else set()
         before |= recorded or {worker.name for worker in mine if worker.on}
     return frozenset(before)

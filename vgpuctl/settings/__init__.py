@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.settings import environment
 from vgpuctl.settings.file import settings_file
 from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
@@ -52,10 +53,21 @@ def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = 
     own = (places.flags, places.own, places.file)
     return Settings(
         vcenter=vcenter(places),
-        kubernetes=kubernetes((places.flags, places.own, environment.kubernetes(env), places.file), env, account),
+        kubernetes=_kubernetes(places, env, account),
         lease_s=seconds(first(own, "lease-seconds"), 15.0),
         connect_s=seconds(first(own, "connect-seconds"), 10.0),
     )
+
+
+def kubernetes_settings(
+    flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT
+) -> KubernetesSettings:
+    """For commands that ask nothing of vCenter."""
+    return _kubernetes(_places(flags, env), env, account)
+
+
+def _kubernetes(places: Places, env: Mapping[str, str], account: Path) -> KubernetesSettings:
+    return kubernetes((places.flags, places.own, environment.kubernetes(env), places.file), env, account)
 
 
 def _places(flags: Flags, env: Mapping[str, str]) -> Places:

@@ -29,7 +29,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """`what`: the fault's or status' name, or what the person does. `seconds`: for how long it hangs."""
+    """`what`: the fault's or status' name, or what the person does. `seconds`: how long it hangs, or asks to wait."""
 
     how: How
     what: str = ""

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Offer
 
+#: vSphere's words for what DRS does by itself. One that only recommends places no VM.
+MANUAL, FULLY_AUTOMATED = "manual", "fullyAutomated"
+DRS_DISABLED = "disabled"
+
 
 @dataclass(slots=True)
 class Durations:
@@ -35,11 +39,12 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class CardSpec:
-    """One physical GPU."""
+    """One physical GPU. `aliases`: further names of vGPU types, each with the type that it is."""
 
     pci_id: str
     model: CardModel
     mode: CardMode = CardMode.SAME_SIZE
+    aliases: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in self.model.offers:
@@ -60,7 +65,12 @@ class CardSpec:
 
     @property
     def offers(self) -> dict[str, Offer]:
-        return self.model.offers[self.mode]
+        known = self.model.offers[self.mode]
+        return known | {name: known[vgpu] for name, vgpu in self.aliases} if self.aliases else known
+
+    def plainly(self, vgpu: str) -> str:
+        """The type's own name."""
+        return dict(self.aliases).get(vgpu, vgpu)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,8 @@ class VmSpec:
 
     `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest runs VMware Tools. `question`: what
     it asks at each power-on, waiting for an answer. `managed_by`: the extension that owns it, as `config.managedBy`.
+
+    `drs`: an override for it alone, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
     """
 
     name: str
@@ -97,6 +109,8 @@ class VmSpec:
     tools: bool = True
     question: str = ""
     managed_by: str = ""
+    drs: str = ""
+    must_run_on: str = ""
     has_node: bool = True
 
     @property
@@ -145,7 +159,8 @@ class Inventory:
 
     `datastore_free_mib`: room for suspend files.
 
-    `drs`: a power-on or resume that its host has no room for lands on the first host of the cluster that has.
+    `drs`: a power-on or resume that its host has no room for lands on the first host of the cluster that has; not where
+    `drs_behaviour` is manual.
     """
 
     cluster: str
@@ -156,6 +171,7 @@ class Inventory:
     workloads: tuple[Workload, ...] = ()
     datastore_free_mib: int = 90 * 1024 * GIB_IN_MIB
     drs: bool = False
+    drs_behaviour: str = FULLY_AUTOMATED
 
     def workers_of(self, profile: str) -> tuple[str, ...]:
         return next((group.workers for group in self.groups if group.profile == profile), ())

@@ -11,6 +11,7 @@ VM_PATHS = [
     "runtime.powerState",
     "runtime.host",
     "runtime.question",
+    "guest.guestState",
     "config.uuid",
     "config.hardware.device",
     "config.hardware.memoryMB",
@@ -38,7 +39,10 @@ TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "in
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
     """How much must be known. `folders`, `clusters`, `uuids`: of all VMs, because workers are chosen by them; `mmio`,
-    `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them (of Kubernetes)."""
+    `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them (of Kubernetes).
+
+    `types`: what a host says of types that files name.
+    """
 
     folders: bool = False
     clusters: bool = False
@@ -46,6 +50,7 @@ class Depth:
     mmio: bool = False
     neighbours: bool = False
     drains: bool = False
+    types: bool = False
 
 
 def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> Any:

@@ -14,8 +14,11 @@ from vgpuctl.model.errors import PassingError, RequestFailedError, TryAgainError
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
+    """`passing`: it may be tried again. `own`: nobody knows a reason outside of the VM itself."""
+
     text: str
     passing: bool = False
+    own: bool = False
 
 
 _EXPLAINED = {
@@ -32,6 +35,8 @@ _EXPLAINED = {
     "InsufficientFailoverResourcesFault": Explanation("HA admission control forbids to start it"),
 }
 
+_FORBIDDEN = {"NoPermission", "NotAuthenticated", "RestrictedVersion", "InvalidLogin"}
+
 _GRAPHICS_WORDS = ("graphics resource", "no graphics device is available")
 
 
@@ -43,7 +48,7 @@ def explain(fault: Any) -> Explanation:
     if known is None and any(words in message.lower() for words in _GRAPHICS_WORDS):
         known = _EXPLAINED["InsufficientGraphicsResourcesFault"]
     if known is None:
-        return Explanation(f"{message} ({name})")
+        return Explanation(f"{message} ({name})", own=name not in _FORBIDDEN)
     return Explanation(f"{known.text} ({name})", known.passing)
 
 

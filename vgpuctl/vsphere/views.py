@@ -11,6 +11,7 @@ from vgpuctl.model.hosts import Card, CardMode, Host, Policy
 from vgpuctl.vsphere.faults import explain
 
 SHARED = "sharedDirect"
+SHUTTING_DOWN = "shuttingDown"
 
 Properties = Mapping[str, Any]
 
@@ -33,6 +34,7 @@ class Vm:
 
     outline: Outline
     power: Power
+    shutting_down: bool = False
     uuid: str = ""
     vgpus: tuple[str, ...] = ()
     memory_mib: int = 0
@@ -49,12 +51,14 @@ def moid_of(reference: Any) -> str:
 
 
 def vm(properties: Properties, outline: Outline) -> Vm:
+    power = Power(str(properties["runtime.powerState"]))
     memory = int(properties.get("config.hardware.memoryMB") or 0)
     locked = bool(properties.get("config.memoryReservationLockedToMax"))
     managed, question = properties.get("config.managedBy"), properties.get("runtime.question")
     return Vm(
         outline=outline,
-        power=Power(str(properties["runtime.powerState"])),
+        power=power,
+        shutting_down=power is Power.ON and str(properties.get("guest.guestState")) == SHUTTING_DOWN,
         uuid=str(properties.get("config.uuid") or ""),
         vgpus=tuple(device.backing.vgpu for device in vgpu_devices(properties.get("config.hardware.device"))),
         memory_mib=memory,
@@ -114,6 +118,7 @@ def task(properties: Properties) -> Task:
         fault=type(error).__name__.rsplit(".", 1)[-1] if error is not None else None,
         message=explanation.text if explanation else "",
         passing=explanation.passing if explanation else False,
+        own=explanation.own if explanation else False,
     )
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.hosts import Told
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
 
@@ -44,6 +45,7 @@ class Compared:
     catalogue: Catalogue
     timetables: tuple[Timetable, ...] = ()
     drs: Drs = field(default_factory=Drs)
+    host_told: tuple[Told, ...] = ()
 
     def wanted(self, worker: Worker) -> tuple[str, ...]:
         return self.catalogue.profile(worker.profile).vgpus

@@ -18,6 +18,7 @@ def of_types(compared: Compared) -> Iterator[Finding]:
     unknown = set(_not_offered(compared))
     for vgpu in sorted(unknown):
         yield from _unknown(compared, vgpu)
+    yield from _contradictions(compared)
     for worker in compared.fleet.workers.values():
         if host := compared.fleet.hosts.get(worker.host):
             for vgpu in dict.fromkeys(compared.wanted(worker)):
@@ -59,6 +60,27 @@ def _unknown(compared: Compared, vgpu: str) -> Iterator[Finding]:
                 what=f"no host offers {vgpu}{nearest(vgpu, offered)}",
                 hint=f"Offered are: {' '.join(like[:SHOWN])}{more}",
             )
+
+
+def _contradictions(compared: Compared) -> Iterator[Finding]:
+    """Where the file says one thing of a type and its host another, the file is obeyed."""
+    by_host = {told.vgpu: told for told in compared.host_told}
+    for profile in compared.catalogue.profiles.values():
+        mine = profile.told
+        if mine is None or (host := by_host.get(mine.vgpu)) is None:
+            continue
+        said = ((f"{mine.gib} GB", f"{host.gib} GB"), (f"class {mine.series.upper()}", f"class {host.series.upper()}"))
+        asked = ((mine.gib, host.gib), (mine.series, host.series))
+        for (ours, its), (wanted, told) in zip(said, asked, strict=True):
+            if wanted and told and wanted != told:
+                yield Finding(
+                    severity=Severity.WARNING,
+                    kind="contradicts-host",
+                    where=profile.where,
+                    about=f"profile {profile.name}",
+                    what=f"the file says {ours} of {mine.vgpu}, its host {its}; the file is obeyed",
+                    hint="Take frame and class out of the profile, unless you know better than the host.",
+                )
 
 
 def _on_its_host(compared: Compared, worker: Worker, host: Host, vgpu: str) -> Iterator[Finding]:

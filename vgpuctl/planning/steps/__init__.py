@@ -2,12 +2,14 @@
 
 from vgpuctl.planning.steps.devices import Attach, equipped
 from vgpuctl.planning.steps.labels import Label, Uncordon
-from vgpuctl.planning.steps.leaving import Cordon, Drain, MarkAsleep, ShutDown, Suspend, WaitDetached
-from vgpuctl.planning.steps.returning import PowerOn, WaitBack, missing_signs
+from vgpuctl.planning.steps.leaving import Cordon, Drain, ShutDown, Suspend, WaitDetached
+from vgpuctl.planning.steps.returning import Discard, PowerOn, WaitBack, missing_signs
+from vgpuctl.planning.steps.sleeping import MarkAsleep
 
 __all__ = [
     "Attach",
     "Cordon",
+    "Discard",
     "Drain",
     "Label",
     "MarkAsleep",

@@ -58,7 +58,7 @@ class Uncordon(Rung):
         ours = node.record is not None and node.record.cordoned
         labels = wrong(node, self.labels)
         patch = PatchNode.recording(
-            node.name, None, labels=labels, unschedulable=False if ours else None, version=node.version
+            node.name, None, node.record, labels=labels, unschedulable=False if ours else None, version=node.version
         )
         return (patch,)
 

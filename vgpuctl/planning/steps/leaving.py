@@ -1,17 +1,22 @@
-"""Down the ladder: cordon → drain → volumes detached → suspend or shut down → mark asleep."""
+"""Down the ladder: cordon → drain → volumes detached → suspend or shut down."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Disk, Pod
-from vgpuctl.model.record import ASLEEP, LEAVING, Record
-from vgpuctl.model.requests import Confirm, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.record import LEAVING, Record
+from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.planning.drain import budgets_to_pay, covering, must_leave, objection, pods_to_move, rivals
 from vgpuctl.planning.steps.rung import Rung, node_of
+
+#: How long pods that were deleted by force may take to go.
+FORCED_WITHIN_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,7 @@ class Cordon(Rung):
 
     wish: str
     awake_before: tuple[str, ...] = ()
+    vgpus_before: tuple[str, ...] | None = None
     verb: ClassVar[str] = "cordon"
 
     def done_in(self, fleet: Fleet) -> bool:
@@ -30,7 +36,15 @@ class Cordon(Rung):
 
     def _record(self, node: Node, now: str) -> Record:
         ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
-        return Record(wish=self.wish, state=LEAVING, since=now, cordoned=ours, awake_before=self.awake_before)
+        return Record(
+            wish=self.wish,
+            state=LEAVING,
+            since=now,
+            cordoned=ours,
+            awake_before=self.awake_before,
+            vgpus_before=self.vgpus_before,
+            marks=node.record.marks if node.record else (),
+        )
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
@@ -48,10 +62,16 @@ class Drain(Rung):
 
     options: DrainOptions = field(default_factory=DrainOptions)
     within_s: float = 600.0
+    on_stuck: OnStuck = OnStuck.BACK
     verb: ClassVar[str] = "drain"
 
     @property
     def deadline_s(self) -> float:  # type: ignore[override]
+        match self.on_stuck:
+            case OnStuck.WAIT:
+                return math.inf
+            case OnStuck.FORCE:
+                return self.within_s + FORCED_WITHIN_S
         return self.within_s
 
     def _pods(self, fleet: Fleet) -> tuple[Pod, ...]:
@@ -67,6 +87,13 @@ class Drain(Rung):
     def _eviction(self, fleet: Fleet, pod: Pod) -> Evict:
         grace_s = self.options.of(pod.namespace).grace_period_s
         return Evict(pod=pod, grace_period_s=grace_s, budgets=covering(fleet, pod))
+
+    def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
+        """By force, where the timetable says so: what budgets still hold is deleted, with its grace."""
+        if self.on_stuck is not OnStuck.FORCE or due_for_s < self.within_s:
+            return ()
+        evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
+        return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         return fleet.with_node(self.worker, pods=_staying(node_of(fleet, self.worker), self.options))
@@ -143,8 +170,8 @@ class Suspend(Rung):
 
 @dataclass(frozen=True, slots=True)
 class ShutDown(Rung):
-    """Ask the guest to shut down; its devices may be changed afterwards. Where it is allowed, a guest that takes longer
-    than `power_off_after_s`, or cannot be asked, is powered off."""
+    """Ask the guest to shut down, unless somebody has; its devices may be changed afterwards. Where it is allowed, a
+    guest that takes longer than `power_off_after_s`, or cannot be asked, is powered off."""
 
     power_off_after_s: float | None = None
     drain: DrainOptions = field(default_factory=DrainOptions)
@@ -167,6 +194,8 @@ class ShutDown(Rung):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
+        if worker.shutting_down:
+            return ()
         may_power_off = self.power_off_after_s is not None
         first = _confirm(worker, self.drain)
         return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=first, or_power_off=may_power_off),)
@@ -178,7 +207,7 @@ class ShutDown(Rung):
         return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_worker(self.worker, power=Power.OFF)
+        return fleet.with_worker(self.worker, power=Power.OFF, shutting_down=False)
 
 
 def _confirm(worker: Worker, drain: DrainOptions) -> Confirm | None:
@@ -189,39 +218,3 @@ def _confirm(worker: Worker, drain: DrainOptions) -> Confirm | None:
 
 def _staying(node: Node, drain: DrainOptions) -> tuple[Pod, ...]:
     return tuple(pod for pod in node.pods if not must_leave(pod, drain))
-
-
-@dataclass(frozen=True, slots=True)
-class MarkAsleep(Rung):
-    """Say on the node that it sleeps, with its last signs of life, so that old evidence is known as old later."""
-
-    wish: str
-    awake_before: tuple[str, ...] = ()
-    verb: ClassVar[str] = "mark asleep"
-
-    def done_in(self, fleet: Fleet) -> bool:
-        worker = fleet.worker(self.worker)
-        return worker.on or worker.node is None or (worker.node.unschedulable and _marked(worker.node))
-
-    def _record(self, node: Node, now: str) -> Record:
-        ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
-        record = node.record or Record(
-            wish=self.wish, state=ASLEEP, since=now, cordoned=ours, awake_before=self.awake_before
-        )
-        return replace(record, cordoned=ours).asleep(since=now, lease=node.lease_renewed, heartbeat=node.heartbeat)
-
-    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        node = node_of(fleet, self.worker)
-        patch = PatchNode.recording(node.name, self._record(node, now), unschedulable=True, version=node.version)
-        return (patch,)
-
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        node = fleet.worker(self.worker).node
-        if node is None:
-            return fleet
-        return fleet.with_node(self.worker, unschedulable=True, record=self._record(node, ""))
-
-
-def _marked(node: Node) -> bool:
-    record = node.record
-    return record is not None and record.state == ASLEEP and record.lease == node.lease_renewed

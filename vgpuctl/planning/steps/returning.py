@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.record import ASLEEP
-from vgpuctl.model.requests import PowerOnVm, Request
+from vgpuctl.model.requests import PowerOffVm, PowerOnVm, Request
 from vgpuctl.planning.steps.rung import Rung
 
 _BAD_TAINTS = frozenset(
@@ -18,6 +18,23 @@ _BAD_TAINTS = frozenset(
         "node.cloudprovider.kubernetes.io/uninitialized",
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Discard(Rung):
+    """Give a suspended state up that cannot be resumed: what ran in it is lost."""
+
+    verb: ClassVar[str] = "discard the suspended state"
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return fleet.worker(self.worker).power is not Power.SUSPENDED
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        worker = fleet.worker(self.worker)
+        return (PowerOffVm(worker=worker.name, vm=worker.vm),)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_worker(self.worker, power=Power.OFF)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,8 @@ def _effect(server: str, method: str, asked: Mapping[str, Any]) -> Effect:
         raise NotUnderstood(f"{how.value} is for methods that start a task, and {method} starts none")
     if how in (How.FAIL, How.TASK_FAILS):
         _check_failure(server, what)
+    if how is How.FAIL and seconds and server != KUBERNETES:
+        raise NotUnderstood("only Kubernetes says for how long to wait")
     if how in (How.HANG, How.DOWN) and seconds <= 0:
         raise NotUnderstood(f"{how.value} needs a time, such as 10s")
     return Effect(how=how, what=what, seconds=seconds)

@@ -66,7 +66,7 @@ class Door:
         if effect is None:
             return await self._answer(request, target)
         if effect.how is How.FAIL:
-            raise errors.injected(int(effect.what))
+            raise errors.injected(int(effect.what), effect.seconds)
         if effect.how is How.LOSE_REPLY and request.watch:
             return HungUp()  # a stream is its reply: there is nothing else to carry out
         return await disturbed(effect, self.api.clock, partial(self._explained_answer, request, target))

@@ -154,9 +154,10 @@ _INJECTED = {
 }
 
 
-def injected(code: int) -> ApiError:
+def injected(code: int, retry_after_s: float = 0.0) -> ApiError:
     """For faults that are added by hand; a server that is only overrun says when to come again."""
-    details: Details | None = {"retryAfterSeconds": 1} if code in (429, 503) else None
+    after = round(retry_after_s) or (1 if code in (429, 503) else 0)
+    details: Details | None = {"retryAfterSeconds": after} if after else None
     return ApiError(code, _INJECTED.get(code, ""), f"Injected: status {code}.", details)
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode
 from vgpuctl.sim.inventory import (
+    DRS_DISABLED,
+    FULLY_AUTOMATED,
+    MANUAL,
     CardSpec,
     Durations,
     Group,
@@ -36,8 +39,18 @@ VM_KEYS = (
     "tools",
     "question",
     "managed-by",
+    "drs",
+    "must-run-on",
     "node",
 )
+DRS = {
+    "off": FULLY_AUTOMATED,
+    "on": FULLY_AUTOMATED,
+    "manual": MANUAL,
+    "partially-automated": "partiallyAutomated",
+    "fully-automated": FULLY_AUTOMATED,
+}
+OVERRIDES = {"": "", DRS_DISABLED: DRS_DISABLED, **{word: DRS[word] for word in DRS if word not in ("off", "on")}}
 USUAL_STARTS = {"day": "0 8 * * *", "night": "0 20 * * *"}
 
 
@@ -70,6 +83,7 @@ class _Scenario:
             self._workers.setdefault(self._profile(item, key), []).extend(names)
         for key, item in self._r.items(self._found.get("others"), "others", VM_KEYS):
             self._add_vms(key, item)
+        drs = self._r.choice(self._found, "drs", "", DRS, "off")
         groups = tuple(Group(name, vgpus, tuple(self._workers.get(name, ()))) for name, vgpus in self._profiles.items())
         return Inventory(
             cluster=self._r.text(self._found, "cluster", "", "gpu"),
@@ -79,7 +93,8 @@ class _Scenario:
             shifts=self._shifts(),
             workloads=self._workloads(),
             datastore_free_mib=self._datastore(),
-            drs=self._r.yes(self._found, "drs", "", False),
+            drs=drs != "off",
+            drs_behaviour=DRS[drs],
         )
 
     def _read_hosts(self) -> None:
@@ -106,7 +121,7 @@ class _Scenario:
             return ()
         plain = [{"model": card} if isinstance(card, str) else card for card in value]
         cards: list[CardSpec] = []
-        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode"))):
+        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode", "also"))):
             name = self._r.text(item, "model", card_key)
             mode = MODES[self._r.choice(item, "mode", card_key, MODES, "same-size")]
             model = MODELS.get(name)
@@ -115,8 +130,16 @@ class _Scenario:
             elif not model.offers.get(mode):
                 self._r.wrong(f"{card_key}.mode", f"{name} has no such mode")
             else:
-                cards.append(CardSpec(pci_id(index), model, mode))
+                cards.append(CardSpec(pci_id(index), model, mode, self._aliases(item, card_key, model.offers[mode])))
         return tuple(cards)
+
+    def _aliases(self, item: Found, key: str, offers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+        """Types under names of their own, each with the type of the card's that it is."""
+        aliases = {name: str(vgpu) for name, vgpu in self._r.mapping(item.get("also"), f"{key}.also").items()}
+        for name, vgpu in aliases.items():
+            if vgpu not in offers:
+                self._r.wrong(f"{key}.also.{name}", f"the card has no type {vgpu!r}{nearest(vgpu, offers)}")
+        return tuple((name, vgpu) for name, vgpu in aliases.items() if vgpu in offers)
 
     def _add_vms(self, key: str, item: Found) -> list[str]:
         names = self._r.names(item, key)
@@ -137,6 +160,8 @@ class _Scenario:
                 tools=self._r.yes(item, "tools", key, True),
                 question=self._r.text(item, "question", key),
                 managed_by=self._r.text(item, "managed-by", key),
+                drs=OVERRIDES[self._r.choice(item, "drs", key, OVERRIDES, "")],
+                must_run_on=self._bound(item, key),
                 has_node=self._r.yes(item, "node", key, True),
             )
         return names
@@ -149,6 +174,12 @@ class _Scenario:
             if host not in known:
                 self._r.wrong(f"{key}.host", f"there is no host {host!r}{nearest(host, known)}")
         return hosts or [""]
+
+    def _bound(self, item: Found, key: str) -> str:
+        host, known = self._r.text(item, "must-run-on", key), [each.name for each in self._hosts]
+        if host and host not in known:
+            self._r.wrong(f"{key}.must-run-on", f"there is no host {host!r}{nearest(host, known)}")
+        return host
 
     def _profile(self, item: Found, key: str) -> str:
         name = self._r.text(item, "profile", key)

@@ -9,7 +9,7 @@ from vgpuctl.sim.card_tables import MMIO_GB
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.guests import Guests
-from vgpuctl.sim.inventory import Durations, Inventory, VmSpec
+from vgpuctl.sim.inventory import DRS_DISABLED, MANUAL, Durations, Inventory, VmSpec
 from vgpuctl.sim.vcenter import changing, maintenance, power, refusals
 from vgpuctl.sim.vcenter.cards import Card
 from vgpuctl.sim.vcenter.course import Lane
@@ -72,9 +72,13 @@ class Estate:
                 subscriber(record)
 
     def hosts_for(self, vm: Vm) -> list[Host]:
-        """Where a power-on may place it: at home first, elsewhere only under DRS."""
-        others = [host for host in self.hosts.values() if host is not vm.host] if self.inventory.drs else []
-        return [vm.host, *others]
+        """Where a power-on may place it: at home first, elsewhere only under DRS, and nowhere that a rule forbids."""
+        others = [host for host in self.hosts.values() if host is not vm.host] if self._drs_places(vm) else []
+        return [host for host in (vm.host, *others) if vm.spec.must_run_on in ("", host.name)]
+
+    def _drs_places(self, vm: Vm) -> bool:
+        behaviour = vm.spec.drs or self.inventory.drs_behaviour
+        return self.inventory.drs and behaviour not in (DRS_DISABLED, MANUAL)
 
     # Each of these starts a task, or raises a Refusal at once where the object is busy.
 
@@ -149,6 +153,8 @@ class Estate:
         if not vm.tools or not self.guests.running(vm.name):
             raise refusals.tools_missing()
         self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
+        vm.shutting_down = True
+        self.changed(vm)
 
     def enter_maintenance(self, host: Host, timeout_s: float) -> Task:
         return maintenance.enter(self, host, timeout_s)

@@ -78,6 +78,7 @@ def end_off(estate: Estate, vm: Vm) -> None:
         return
     vm.power = Power.OFF
     vm.booted = None
+    vm.shutting_down = False
     drop_stored(estate, vm)
     _leave_host(estate, vm)
     estate.guests.halt(vm.name)

@@ -108,7 +108,7 @@ class Host:
 class Vm:
     """`reserved_mib`: memory that it has from its host now; `stored_mib`: that its suspended state has on the store.
 
-    `asks`: what it asks at each power-on; `question`: what it waits for now.
+    `asks`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest was asked to.
     """
 
     moid: str
@@ -123,6 +123,7 @@ class Vm:
     extra_config: dict[str, str] = field(default_factory=dict)
     vgpus: dict[int, str] = field(default_factory=dict)
     tools: bool = True
+    shutting_down: bool = False
     asks: str = ""
     question: Question | None = None
     reserved_mib: int = 0

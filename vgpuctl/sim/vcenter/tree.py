@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vgpuctl.sim.vcenter import refs
+from vgpuctl.sim.vcenter import drs, refs
 from vgpuctl.sim.vcenter.estate import DATACENTER, Estate
 from vgpuctl.sim.vcenter.things import PropertyTable, Thing
 from vgpuctl.sim.vcenter.vmomi import vim
@@ -54,10 +54,7 @@ def _compute(estate: Estate) -> Iterator[Thing]:
         network=[refs.NETWORK],
         resourcePool=refs.POOL,
         environmentBrowser=refs.ENVIRONMENT_BROWSER,
-        configurationEx=vim.cluster.ConfigInfoEx(
-            dasConfig=vim.cluster.DasConfigInfo(enabled=False),
-            drsConfig=vim.cluster.DrsConfigInfo(enabled=estate.inventory.drs),
-        ),
+        configurationEx=lambda context, _: drs.configuration(context.estate),
         summary=vim.ClusterComputeResource.Summary(
             numHosts=len(hosts), numEffectiveHosts=len(hosts), overallStatus="green"
         ),

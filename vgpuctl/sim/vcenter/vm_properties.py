@@ -181,7 +181,9 @@ def _resource_config(_: Any, vm: Vm) -> Any:
 
 @VM("guest.guestState")
 def guest_state(context: Any, vm: Vm) -> str:
-    return "running" if tools_run(context, vm) else "notRunning"
+    if not tools_run(context, vm):
+        return "notRunning"
+    return "shuttingDown" if vm.shutting_down else "running"
 
 
 @VM("guest.toolsRunningStatus", "summary.guest.toolsRunningStatus")

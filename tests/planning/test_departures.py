@@ -1,0 +1,63 @@
+"""From where a host goes is known until it is whole again, whatever happens on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.support.fleets import CATALOGUE, day_and_night, timetable
+from vgpuctl.model.departure import Departure
+from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.record import ASLEEP, Record
+from vgpuctl.planning.departures import on_their_way, to_record
+from vgpuctl.planning.planner import plan
+from vgpuctl.planning.wishes import former_wish, switch_wish
+
+DAY = tuple(f"worker-{n}" for n in range(1, 5))
+TABLE = timetable(day=DAY, night=("worker-5",))
+
+
+def departed(fleet: Fleet, shift: str, now: str = "20:00") -> dict[str, Departure | None]:
+    wish = switch_wish(fleet, CATALOGUE, TABLE, shift)
+    return to_record(fleet, wish, plan(fleet, wish), now)
+
+
+def half_way() -> Fleet:
+    """Two sleep already, and nobody of the others knows any more who was awake."""
+    by_day, _ = day_and_night()
+    (left,) = departed(by_day, "night").values()
+    assert left is not None
+    for name in DAY[:2]:
+        by_day = by_day.with_worker(name, power=Power.SUSPENDED)
+    return replace(by_day, departures={"esx-1": left})
+
+
+def test_what_a_host_leaves_is_written_down_before_it_goes() -> None:
+    by_day, _ = day_and_night()
+    (left,) = departed(by_day, "night").values()
+    assert left is not None
+    assert (left.origin, left.to, left.since, left.awake) == ("day", "night", "20:00", DAY)
+    assert left.carried["worker-5"] == ("grid_v100-16q",)
+    assert departed(by_day, "day") == {}, "who stays leaves nothing"
+
+
+def test_what_was_left_stays_whoever_goes_on() -> None:
+    fleet = half_way()
+    assert departed(fleet, "night", "20:05") == {}, "the same departure needs no other word"
+    (back,) = departed(fleet, "day", "20:05").values()
+    assert back is not None
+    assert (back.origin, back.to, back.since, back.awake) == ("day", "day", "20:00", DAY)
+    wish = former_wish(switch_wish(fleet, CATALOGUE, TABLE, "night"))
+    assert {name for name, mine in wish.workers.items() if mine.awake} == set(DAY)
+    assert [left.host for left in on_their_way(fleet, [TABLE])] == ["esx-1"]
+
+
+def test_once_a_host_is_whole_an_old_departure_says_nothing_any_more() -> None:
+    by_day, _ = day_and_night()
+    old = Departure(host="esx-1", origin="night", to="day", since="then", awake=("worker-5",))
+    whole = replace(by_day, departures={"esx-1": old})
+    assert on_their_way(whole, [TABLE]) == []
+    (left,) = departed(whole, "night").values()
+    assert left is not None
+    assert (left.origin, left.awake) == ("day", DAY)
+    marked = whole.with_node("worker-1", record=Record(wish="day", state=ASLEEP, since="then"))
+    assert [left.host for left in on_their_way(marked, [TABLE])] == ["esx-1"], "one is not given back yet"

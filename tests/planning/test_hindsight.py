@@ -1,0 +1,87 @@
+"""What earlier switches tell: the longest way through one, and how long a step takes as a rule."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from tests.support.fleets import day_and_night
+from tests.support.past import night, past_step
+from vgpuctl.model.journal import document, from_document
+from vgpuctl.model.plan import Plan
+from vgpuctl.planning.forecast import expected_s, longest_way_s
+from vgpuctl.planning.hindsight import LOOKED_AT, Earlier, earlier, longest_way
+from vgpuctl.planning.planner import plan
+from vgpuctl.planning.steps import PowerOn, Suspend
+
+WAY = ["Cordon/worker-3", "Drain/worker-3", "Suspend/worker-3", "PowerOn/worker-5", "WaitBack/worker-5"]
+
+
+def test_the_longest_way_is_what_each_step_had_waited_for_last() -> None:
+    assert [step.name for step in longest_way(night())] == WAY
+
+
+def test_a_step_whose_end_was_not_seen_is_the_end_of_the_way() -> None:
+    stuck = replace(night().steps[2], ended_s=None)
+    entry = night(steps=(*night().steps[:2], stuck, *night().steps[3:]))
+    assert [step.name for step in longest_way(entry)] == ["Cordon/worker-3", "Drain/worker-1"]
+
+
+def test_of_nothing_there_is_no_way() -> None:
+    assert longest_way(night(steps=())) == []
+
+
+def test_an_entry_is_read_back_as_it_was_written() -> None:
+    stopped = past_step("Drain/worker-2", 1.0, 2.5, given_up=True)
+    for entry in (night(), night().shortened(3), night(outcome="running", steps=()), night(steps=(stopped,))):
+        assert from_document(json.loads(json.dumps(document(entry)))) == entry
+
+
+def test_the_shortest_steps_go_first_and_the_way_stays_whole() -> None:
+    short = night().shortened(5)
+    gone = {step.name for step in night().steps} - {step.name for step in short.steps}
+    assert gone == {WAY[0], "Cordon/worker-1", "Drain/worker-1"}
+    assert short.left_out == 3
+    assert [step.name for step in longest_way(short)] == WAY[1:]
+    assert next(step for step in short.steps if step.name == "Suspend/worker-1").after == ""
+    assert short.shortened(4).left_out == 4
+
+
+def test_a_forecast_is_the_median_of_what_was_seen_with_this_worker() -> None:
+    fleet, _ = day_and_night()
+    took = (40.0, 41.0, 90.0)
+    entries = [night(number=n, steps=(past_step("Suspend/worker-1", 1.0, 1.0 + s),)) for n, s in enumerate(took)]
+    known = earlier(entries)
+    assert expected_s(Suspend("worker-1"), fleet, known) == 41.0
+    assumed = expected_s(Suspend("worker-2"), fleet, Earlier())
+    assert expected_s(Suspend("worker-2"), fleet, known) == assumed != 41.0
+
+
+def test_a_start_is_no_resume() -> None:
+    fleet, _ = day_and_night()
+    known = earlier([night()])
+    assert expected_s(PowerOn("worker-5", resume=True), fleet, known) == 36.0
+    cold = PowerOn("worker-5", resume=False)
+    assert expected_s(cold, fleet, known) == expected_s(cold, fleet, Earlier())
+
+
+def test_only_the_last_entries_count_and_only_ends_that_were_seen() -> None:
+    old = [night(number=1, steps=(past_step("Suspend/worker-1", 0.0, 900.0),))]
+    new = [night(number=n, steps=(past_step("Suspend/worker-1", 0.0, 10.0),)) for n in range(2, 2 + LOOKED_AT)]
+    unseen = [night(number=2, steps=(past_step("Suspend/worker-2", 0.0, None),))]
+    assert earlier([*new, *old]).usual_s(Suspend("worker-1")) == 10.0
+    assert earlier(old).usual_s(Suspend("worker-1")) == 900.0
+    assert earlier(unseen).usual_s(Suspend("worker-2")) is None
+    given_up = [night(number=2, steps=(past_step("Suspend/worker-2", 0.0, 9.0, given_up=True),))]
+    assert earlier(given_up).usual_s(Suspend("worker-2")) is None
+
+
+def test_the_whole_is_forecast_from_its_longest_way_and_says_how_many_know_it() -> None:
+    fleet, wish = day_and_night()
+    todo = plan(fleet, wish)
+    seen = [past_step(step.name, 0.0, 1.0, what=step.describe()) for step in todo]
+    known = earlier(night(number=n, steps=tuple(seen)) for n in (3, 4))
+    ladder = ["Cordon", "Drain", "Suspend", "PowerOn", "WaitBack", "Uncordon"]
+    assert longest_way_s(todo, fleet, known) == len(ladder)
+    assert known.count(todo) == 2
+    assert known.count(Plan((Suspend("worker-9"),))) == 0

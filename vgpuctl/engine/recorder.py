@@ -1,0 +1,129 @@
+"""Between the runner and the screen: what passes by becomes an entry of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from vgpuctl.engine.ports import Journal, Report
+from vgpuctl.engine.runner import Listener, Progress
+from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, RUNNING, WENT_BACK, Entry, PastStep
+from vgpuctl.model.plan import Plan, Step
+
+#: How often an entry that changed is written anew.
+EVERY_S = 10.0
+#: What is no news of a step that is under way.
+_AT_WORK = ("to go", "at work on it", "its guest shuts down")
+
+
+class Recorder:
+    """A listener that passes on what it hears. What went wrong with the journal is said once, at the end."""
+
+    def __init__(self, listener: Listener, journal: Journal) -> None:
+        self._listener, self._journal = listener, journal
+        self._entry: Entry | None = None
+        self._steps: dict[str, PastStep] = {}
+        self._held: dict[str, dict[str, float]] = {}
+        self._plan, self._waits = Plan(), dict[str, str]()
+        self._now_s = self._kept_s = 0.0
+        self._changed = False
+
+    def begin(self, wish: str, timetable: str, utc: str) -> None:
+        self._entry = Entry(wish=wish, timetable=timetable, began=datetime.fromisoformat(utc))
+        self._journal.keep(self._entry)
+
+    def say(self, text: str) -> None:
+        self._listener.say(text)
+
+    def progress(self, progress: Progress) -> None:
+        self._listener.progress(progress)
+        if self._entry is None:
+            return
+        self._count_holds(progress.elapsed_s)
+        self._see_ends(progress)
+        if not progress.decision.memory.stopping:
+            self._see_beginnings(progress)
+        self._plan, self._waits = progress.decision.plan, dict(progress.decision.waits)
+        if self._changed and self._now_s - self._kept_s >= EVERY_S:
+            self._kept_s, self._changed = self._now_s, False
+            self._journal.keep(self._so_far(self._entry))
+
+    def end(self, report: Report) -> None:
+        if self._entry is not None:
+            self._now_s = report.seconds
+            self._entry = replace(self._entry, outcome=_outcome(report), hosts=report.hosts)
+
+    def close(self) -> None:
+        """Without a report, an error or a person ended it at once."""
+        if self._entry is None:
+            return
+        if self._entry.outcome == RUNNING:
+            self._entry = replace(self._entry, outcome=INTERRUPTED)
+        if why := self._journal.close(self._so_far(self._entry)):
+            self._listener.say(f"The history will not tell of this: {why}")
+
+    def _count_holds(self, now_s: float) -> None:
+        """What was waited for at the last look was waited for until this one."""
+        for name, why in self._waits.items():
+            if why and not any(said in why for said in _AT_WORK):
+                held, by = self._held.setdefault(name, {}), why.rpartition("waits for ")[2]
+                held[by] = held.get(by, 0.0) + now_s - self._now_s
+        self._now_s = now_s
+
+    def _see_ends(self, progress: Progress) -> None:
+        missing = progress.decision.plan.names
+        for name, step in self._steps.items():
+            if step.ended_s is None and name not in missing:
+                self._steps[name] = replace(step, ended_s=self._now_s, given_up=name not in progress.done)
+                self._changed = True
+
+    def _see_beginnings(self, progress: Progress) -> None:
+        due = progress.decision.memory.due_since
+        new = {name for name in due if name not in self._steps or self._steps[name].ended_s is not None}
+        for step in progress.decision.plan if new else ():
+            if step.name in new:
+                self._steps[step.name] = self._begun(step, progress.fleet.host_of(step.worker))
+                self._changed = True
+
+    def _begun(self, step: Step, host: str) -> PastStep:
+        """One that is due once more, for a pod that came late, goes on where it began."""
+        if before := self._steps.get(step.name):
+            return replace(before, ended_s=None, given_up=False)
+        return PastStep(
+            worker=step.worker,
+            host=host,
+            kind=step.name.partition("/")[0],
+            what=step.describe(),
+            began_s=self._now_s,
+            after=self._last_of(self._plan.needs.get(step.name) or self._on(host)),
+        )
+
+    def _on(self, host: str) -> Iterable[str]:
+        """What the last plan did not foresee follows from whatever came last there."""
+        return (name for name, step in self._steps.items() if step.host == host)
+
+    def _last_of(self, names: Iterable[str]) -> str:
+        """Which of these ended last; of several at once the one that took longest."""
+        ended = [(step.ended_s, step.took_s, step.name) for name in names if (step := self._ended(name))]
+        return max(ended)[2] if ended else ""
+
+    def _ended(self, name: str) -> PastStep | None:
+        step = self._steps.get(name)
+        return step if step and step.ended_s is not None else None
+
+    def _so_far(self, entry: Entry) -> Entry:
+        return replace(entry, seconds=self._now_s, steps=tuple(self._told(step) for step in self._steps.values()))
+
+    def _told(self, step: PastStep) -> PastStep:
+        held = self._held.get(step.name)
+        by = max(held, key=held.__getitem__) if held else ""
+        return replace(step, held_by=by, held_s=held[by]) if held and by else step
+
+
+def _outcome(report: Report) -> str:
+    """The worst of what its hosts came to."""
+    ends = {host.end for host in report.hosts}
+    if report.interrupted:
+        return INTERRUPTED
+    return next((end for end in (FAILED, WENT_BACK, NOT_BEGUN, INTERRUPTED) if end in ends), DONE)

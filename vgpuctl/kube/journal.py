@@ -1,0 +1,171 @@
+"""The journal in Kubernetes: one bounded ConfigMap an entry, so that any laptop can read it; the oldest are pruned."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from vgpuctl.kube.client import Client, NotFoundError, Object
+from vgpuctl.kube.lease import acting
+from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError
+from vgpuctl.model.journal import CUT_SHORT, RUNNING, Entry, document, from_document
+from vgpuctl.model.record import PREFIX
+
+NAME = "vgpuctl-history-"
+KIND_LABEL, HISTORY = PREFIX + "kind", "history"
+HOLDER = PREFIX + "holder"
+KEY = "entry.json"
+KEPT = 50
+#: A ConfigMap holds 1 MiB; so many steps of usual names are half of that.
+MOST_BYTES, MOST_STEPS = 512 * 1024, 3000
+LAST_WORD_S = 3.0
+TRIES = 3
+PAUSE_S = 0.3
+
+
+class Journal:
+    """Written by a thread of its own. `holder`: the Lease's, by which a reader knows who still lives."""
+
+    def __init__(self, client: Client, namespace: str, holder: str = "", by: str = "") -> None:
+        self._client, self._namespace, self._holder, self._by = client, namespace, holder, by
+        self._path = f"/api/v1/namespaces/{namespace}/configmaps"
+        self._given: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._number = self._tried = 0
+        self._why = ""
+
+    def keep(self, entry: Entry) -> None:
+        self._given.put(entry)
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._write_all, name="journal", daemon=True)
+            self._writer.start()
+
+    def close(self, entry: Entry) -> str:
+        self.keep(entry)
+        self._given.put(None)
+        if self._writer is not None:
+            self._writer.join(LAST_WORD_S)
+            if self._writer.is_alive():
+                return "Kubernetes did not answer in time."
+        return self._why
+
+    def entries(self) -> list[Entry]:
+        """All of them, oldest first. One that never ended was cut short, unless its writer still holds the Lease."""
+        found = self._client.get(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}").get("items") or ()
+        told = [(entry, _holder(each)) for each in found if (entry := _entry(each))]
+        holder = self._acting() if any(entry.outcome == RUNNING for entry, _ in told) else ""
+        judged = (replace(e, outcome=CUT_SHORT) if e.outcome == RUNNING and by != holder else e for e, by in told)
+        return sorted(judged, key=lambda entry: entry.number)
+
+    def _acting(self) -> str:
+        """Without the right to see the Lease, nobody is known to live."""
+        try:
+            return acting(self._client, self._namespace)
+        except VgpuctlError:
+            return ""
+
+    def _write_all(self) -> None:
+        while (entry := self._newest()) is not None:
+            self._why = self._patiently(entry)
+
+    def _newest(self) -> Entry | None:
+        """Waits for one; what a newer one replaces is not written. The None behind the last is left for the end."""
+        entry = self._given.get()
+        while entry is not None and not self._given.empty():
+            newer = self._given.get()
+            if newer is None:
+                self._given.put(None)
+                break
+            entry = newer
+        return entry
+
+    def _patiently(self, entry: Entry) -> str:
+        """Why it could not be written; "" when it was."""
+        why = ""
+        for _ in range(TRIES):
+            try:
+                self._write(entry)
+                return ""
+            except VgpuctlError as error:
+                why = error.message
+                if not error.passing:
+                    break
+                time.sleep(PAUSE_S)
+            except Exception as error:  # A thread must never die in silence.
+                return f"{type(error).__name__}: {error}"
+        return why
+
+    def _write(self, entry: Entry) -> None:
+        if not self._number:
+            self._create(entry)
+            return
+        body = self._body(entry, self._number)
+        try:
+            self._client.put(f"{self._path}/{NAME}{self._number}", body)
+        except NotFoundError:
+            self._client.post(self._path, body)
+
+    def _create(self, entry: Entry) -> None:
+        """Under the next number that is free; what another writer took, or an answer that was lost, is seen."""
+        names = self._client.names(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}")
+        known = sorted(number for name in names if (number := _number(name)))
+        first = self._tried or (known[-1] + 1 if known else 1)
+        self._number = next((n for n in range(first, first + KEPT) if self._take(entry, n)), 0)
+        self._prune(known)
+
+    def _take(self, entry: Entry, number: int) -> bool:
+        path, body, self._tried = f"{self._path}/{NAME}{number}", self._body(entry, number), number
+        try:
+            self._client.post(self._path, body)
+        except ChangedMeanwhileError:
+            if _holder(self._client.get(path)) != self._holder:
+                return False
+            self._client.put(path, body)
+        return True
+
+    def _prune(self, known: list[int]) -> None:
+        """The new one included, so many are kept."""
+        for number in known[: max(len(known) + 1 - KEPT, 0)]:
+            with suppress(VgpuctlError):
+                self._client.delete(f"{self._path}/{NAME}{number}")
+
+    def _body(self, entry: Entry, number: int) -> Object:
+        metadata = {
+            "name": f"{NAME}{number}",
+            "labels": {KIND_LABEL: HISTORY},
+            "annotations": {HOLDER: self._holder},
+        }
+        text = _text(replace(entry, number=number, by=self._by))
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}}
+
+
+def _text(entry: Entry) -> str:
+    """Halved until it fits: what is longest says most."""
+    entry = entry.shortened(MOST_STEPS) if len(entry.steps) > MOST_STEPS else entry
+    while len((text := json.dumps(document(entry), ensure_ascii=False)).encode()) > MOST_BYTES and entry.steps:
+        entry = entry.shortened(len(entry.steps) // 2)
+    return text
+
+
+def _entry(found: Object) -> Entry | None:
+    """None for what is none of ours, or was made unreadable."""
+    try:
+        entry = from_document(json.loads(found["data"][KEY]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    number = _number(found["metadata"]["name"])
+    return replace(entry, number=number) if number else None
+
+
+def _holder(found: Object) -> str:
+    return str((found["metadata"].get("annotations") or {}).get(HOLDER) or "")
+
+
+def _number(name: str) -> int:
+    """0 for a name that is none of ours."""
+    digits = name.removeprefix(NAME)
+    return int(digits) if digits.isascii() and digits.isdecimal() and digits != name else 0

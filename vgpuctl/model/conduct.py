@@ -1,0 +1,52 @@
+"""How a switch goes about it: what a timetable decides besides who is awake when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class OnStuck(StrEnum):
+    """What happens to a host whose drain has not ended in time."""
+
+    BACK = "back"
+    WAIT = "wait"
+    FORCE = "force"
+
+
+class OnResumeFailed(StrEnum):
+    """What happens to a worker whose suspended state cannot be resumed. `boot`: it is discarded."""
+
+    BACK = "back"
+    BOOT = "boot"
+
+
+class Asleep(StrEnum):
+    """How a worker sleeps."""
+
+    SUSPEND = "suspend"
+    OFF = "off"
+
+
+class Mode(StrEnum):
+    """`swap`: each profile has VMs of its own. `replace`: the same VM carries another profile in another shift."""
+
+    SWAP = "swap"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    """`suspends_a_host`, `suspends_a_datastore`: how many VMs may write their memory at once; None: any number.
+
+    `power_off_after_s`: how long a guest may take to shut down before its VM is powered off; None: it never is.
+    `all_or_nothing`: where one host is refused none begins, and where one fails all go back.
+    """
+
+    on_stuck: OnStuck = OnStuck.BACK
+    on_resume_failed: OnResumeFailed = OnResumeFailed.BACK
+    asleep: Asleep = Asleep.SUSPEND
+    suspends_a_host: int | None = None
+    suspends_a_datastore: int | None = None
+    power_off_after_s: float | None = None
+    all_or_nothing: bool = False

@@ -1,0 +1,21 @@
+"""A host on its way from one shift to another: what a way back restores, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """How the host was when it was last whole; only `to` changes until it is whole again, in whichever shift.
+
+    `origin`: the shift that it was in, "" where it was in none. `carried`: what each of the timetable's workers did.
+    """
+
+    host: str
+    origin: str
+    to: str
+    since: str = ""
+    awake: tuple[str, ...] = ()
+    carried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

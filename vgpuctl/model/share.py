@@ -1,0 +1,27 @@
+"""So many workers, or such a share of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+_WRITTEN = re.compile(r"(\d{1,6})(%?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    number: int
+    percent: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Share | None:
+        """`2` or `25%`; None for what is neither."""
+        match = _WRITTEN.fullmatch(text.strip())
+        if match is None or int(match[1]) == 0 or (match[2] and int(match[1]) > 100):
+            return None
+        return cls(int(match[1]), bool(match[2]))
+
+    def of(self, total: int) -> int:
+        """At least one."""
+        return max(1, math.floor(total * self.number / 100)) if self.percent else self.number

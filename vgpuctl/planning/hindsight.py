@@ -1,0 +1,59 @@
+"""What earlier switches tell: which steps one had to wait for, and how long each step takes as a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+from vgpuctl.model.journal import Entry, PastStep
+from vgpuctl.model.plan import Plan, Step
+
+#: Of how many entries a forecast is made: what is older tells of other times.
+LOOKED_AT = 12
+#: What takes time; the rest are marks on nodes.
+LASTING = ("Drain/", "Suspend/", "ShutDown/", "Attach/", "PowerOn/", "WaitBack/")
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """For each step, by what it does and to whom: how long it took in which entry."""
+
+    times: Mapping[tuple[str, str], Mapping[int, float]] = field(default_factory=dict)
+
+    def usual_s(self, step: Step) -> float | None:
+        found = self.times.get((step.describe(), step.worker))
+        return median(found.values()) if found else None
+
+    def count(self, plan: Plan) -> int:
+        """How many entries know anything of this plan that takes time."""
+        steps = [step for step in plan if lasting(step)]
+        return len({number for step in steps for number in self.times.get((step.describe(), step.worker), ())})
+
+
+def lasting(step: Step) -> bool:
+    return step.name.startswith(LASTING)
+
+
+def earlier(entries: Iterable[Entry]) -> Earlier:
+    times: dict[tuple[str, str], dict[int, float]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.number)[-LOOKED_AT:]:
+        for step in entry.steps:
+            if step.done:
+                times.setdefault((step.what, step.worker), {})[entry.number] = step.took_s
+    return Earlier(times)
+
+
+def longest_way(entry: Entry) -> list[PastStep]:
+    """From the step that ended last, back over what each had waited for, in the order in which they were done."""
+    by_name = {step.name: step for step in entry.steps}
+    step = max(entry.steps, key=lambda step: _end_s(entry, step), default=None)
+    way: list[PastStep] = []
+    while step is not None:
+        way.append(step)
+        step = by_name.pop(step.after, None)
+    return way[::-1]
+
+
+def _end_s(entry: Entry, step: PastStep) -> float:
+    return entry.seconds if step.ended_s is None else step.ended_s

@@ -1,0 +1,53 @@
+"""At the foot of the ladder: its node says that it sleeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from vgpuctl.model.fleet import Fleet, Node
+from vgpuctl.model.record import ASLEEP, MARKS, Record
+from vgpuctl.model.requests import PatchNode, Request
+from vgpuctl.model.wish import Sleep
+from vgpuctl.planning.steps.rung import Rung, node_of
+
+
+@dataclass(frozen=True, slots=True)
+class MarkAsleep(Rung):
+    """Say on the node that it sleeps, with its last signs of life, so that old evidence is known as old later; and for
+    how long and why, to people and to what would count it as broken or take it away."""
+
+    wish: str
+    awake_before: tuple[str, ...] = ()
+    sleep: Sleep | None = None
+    verb: ClassVar[str] = "mark asleep"
+
+    def done_in(self, fleet: Fleet) -> bool:
+        worker = fleet.worker(self.worker)
+        return worker.on or worker.node is None or (worker.node.unschedulable and _marked(worker.node))
+
+    def _record(self, node: Node, now: str) -> Record:
+        ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
+        record = node.record or Record(
+            wish=self.wish, state=ASLEEP, since=now, cordoned=ours, awake_before=self.awake_before
+        )
+        if self.sleep is not None:
+            lacking = tuple(mark for mark in MARKS if mark not in node.marks and mark not in record.marks)
+            record = replace(record, until=self.sleep.until, why=self.sleep.why, marks=record.marks + lacking)
+        return replace(record, cordoned=ours).asleep(since=now, lease=node.lease_renewed, heartbeat=node.heartbeat)
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        node = node_of(fleet, self.worker)
+        record = self._record(node, now)
+        return (PatchNode.recording(node.name, record, node.record, unschedulable=True, version=node.version),)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        node = fleet.worker(self.worker).node
+        if node is None:
+            return fleet
+        return fleet.with_node(self.worker, unschedulable=True, record=self._record(node, ""))
+
+
+def _marked(node: Node) -> bool:
+    record = node.record
+    return record is not None and record.state == ASLEEP and record.lease == node.lease_renewed

@@ -1,0 +1,29 @@
+"""What a host says of its vGPU types beyond their names."""
+
+from __future__ import annotations
+
+from vgpuctl.model.errors import VgpuctlError
+from vgpuctl.model.hosts import Told
+from vgpuctl.vsphere.faults import translated
+from vgpuctl.vsphere.session import Session
+
+_SERIES = {"compute": "c", "quadro": "q"}
+
+
+def told_by(session: Session, host: str) -> tuple[Told, ...]:
+    """Since API 7.0.3. A host that does not answer it leaves us with the names."""
+    from pyVmomi import vim  # noqa: PLC0415
+    from pyVmomi.VmomiSupport import IsChildVersion  # type: ignore[attr-defined]  # noqa: PLC0415
+
+    method = vim.host.GraphicsManager._GetMethodInfo("RetrieveVgpuProfileInfo")
+    if not IsChildVersion(session.version, method.version):
+        return ()
+    try:
+        with translated(session.settings.server):
+            manager = session.object("HostSystem", host).configManager.graphicsManager
+            found = manager.RetrieveVgpuProfileInfo() if manager else ()
+    except VgpuctlError as error:
+        if error.passing:
+            raise
+        return ()
+    return tuple(Told(info.profileName, info.fbSizeInGib or None, _SERIES.get(info.profileClass, "")) for info in found)
