@@ -34,6 +34,7 @@ class KubernetesSeen(Protocol):
     def pods(self) -> list[Pod]: ...
     def budgets(self) -> list[Budget]: ...
     def daemon_sets(self) -> frozenset[str] | None: ...
+    def counting_jobs(self) -> frozenset[str]: ...
     def disks(self) -> Mapping[str, list[Disk]] | None: ...
     def unseen(self) -> tuple[str, ...]: ...
 
@@ -51,6 +52,25 @@ class _Parts:
     disks: tuple[Disk, ...]
     tasks: tuple[Task, ...]
     doubts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Owners:
+    """What a pod alone does not tell: is its DaemonSet gone, does its Job count evictions, is its end overdue?"""
+
+    daemon_sets: frozenset[str] | None
+    counting_jobs: frozenset[str]
+    now: datetime
+
+    def judged(self, pod: Pod) -> Pod:
+        kind, _, name = (pod.owner or "").partition("/")
+        owner = f"{pod.namespace}/{name}"
+        if kind == "DaemonSet" and self.daemon_sets is not None and owner not in self.daemon_sets:
+            pod = replace(pod, orphaned=True)
+        if kind == "Job" and owner in self.counting_jobs:
+            pod = replace(pod, counted=True)
+        overdue_s = int((self.now - datetime.fromisoformat(pod.ends_by)).total_seconds()) if pod.ends_by else 0
+        return replace(pod, overdue_s=overdue_s) if overdue_s > 0 else pod
 
 
 class Painter:
@@ -102,7 +122,8 @@ class Painter:
             (VmIdentity(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()),
             NodeIndex(seen.identity for seen in nodes.values()),
         )
-        daemon_sets, disks, now = kubernetes.daemon_sets(), kubernetes.disks() or {}, self._now()
+        disks = kubernetes.disks() or {}
+        owners = _Owners(kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now())
         workers: dict[str, Worker] = {}
         names: dict[str, str] = {}
         for moid, vm in vms.items():
@@ -116,7 +137,7 @@ class Painter:
                 host=hosts[vm.outline.host].name if vm.outline.host in hosts else "",
                 seen=nodes.get(node),
                 renewed=renewed.get(node),
-                pods=tuple(_judged(pod, daemon_sets, now) for pod in on_node.get(node, ())),
+                pods=tuple(owners.judged(pod) for pod in on_node.get(node, ())),
                 disks=tuple(disks.get(node, ())),
                 tasks=tasks.get(moid, ()),
                 doubts=tuple(_doubts(choices, inside[moid].doubt, twice=name in workers)),
@@ -206,15 +227,6 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
         if pod.node is not None:
             found.setdefault(pod.node, []).append(pod)
     return {node: tuple(pods) for node, pods in found.items()}
-
-
-def _judged(pod: Pod, daemon_sets: frozenset[str] | None, now: datetime) -> Pod:
-    """With what the pod alone does not tell: is its DaemonSet gone, and should it have ended long ago?"""
-    kind, _, name = (pod.owner or "").partition("/")
-    if kind == "DaemonSet" and daemon_sets is not None and f"{pod.namespace}/{name}" not in daemon_sets:
-        pod = replace(pod, orphaned=True)
-    overdue_s = int((now - datetime.fromisoformat(pod.ends_by)).total_seconds()) if pod.ends_by else 0
-    return replace(pod, overdue_s=overdue_s) if overdue_s > 0 else pod
 
 
 def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, evict, patch_node
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.journal import Entry
 from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Choice
 from vgpuctl.model.requests import Evict, PatchNode, Request, SuspendVm
@@ -48,7 +50,7 @@ class OneVm:
 
 
 class Ours:
-    """The Lease is nobody else's here, and nobody listens."""
+    """The Lease is nobody else's here, nobody listens, and nothing is kept."""
 
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None: ...
     def held(self) -> bool:
@@ -58,6 +60,14 @@ class Ours:
         return False
 
     def release(self) -> None: ...
+    def read(self) -> dict[str, Departure]:
+        return {}
+
+    def write(self, changed: Mapping[str, Departure | None]) -> None: ...
+    def keep(self, entry: Entry) -> None: ...
+    def close(self, entry: Entry) -> str:
+        return ""
+
     def progress(self, progress: Progress) -> None: ...
     def say(self, text: str) -> None: ...
 
@@ -120,8 +130,9 @@ class Drainer:
         prospect = self.ahead()
         assert not prospect.refusals, prospect.refusals
         self._kubernetes.follow()
-        world = World(observer=self, sender=self, lease=Ours(), clock=SystemClock())
+        alone = Ours()
+        world = World(observer=self, sender=self, lease=alone, clock=SystemClock(), departures=alone, journal=alone)
         try:
-            return Runner(world, Goal(wish=prospect.wish), Ours()).run()
+            return Runner(world, Goal(wish=prospect.wish), alone).run()
         finally:
             self._kubernetes.close()

@@ -272,6 +272,7 @@ def test_what_we_may_not_see_is_done_without(cluster: Cluster) -> None:
     ]
     assert [line.split()[4].rstrip(":") for line in said] == [
         "daemonsets",
+        "jobs",
         "persistentvolumeclaims",
         "volumeattachments",
     ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.fleets import CATALOGUE, WHOLE, fleet, night_wish, node, pod, timetable, worker
 from vgpuctl.kube.views import needs_of
+from vgpuctl.model.conduct import Conduct, OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power
 from vgpuctl.model.places import Needs, Taint, Toleration, amount
 from vgpuctl.model.pods import Budget, Pod
@@ -59,7 +60,7 @@ def test_the_normal_case_of_a_night_is_refused_with_the_ways_out() -> None:
     some = by_day()
     wish = night_wish(some)
     (refusal,) = refusals(some, wish)
-    assert "budget pace keeps 3 of 4 pods" in refusal.message
+    assert refusal.message.startswith("worker-[1-4] can never be drained together: budget pace keeps 3 of 4 pods, and")
     assert len(refusal.details) == 4
     assert "Scale the workload to zero" in refusal.hint
     assert not look_ahead(some, wish).plan
@@ -97,6 +98,16 @@ def test_what_could_make_a_place_makes_it_a_remark(doubt: Node) -> None:
 )
 def test_what_is_no_place_leaves_it_certain(no_place: Node) -> None:
     assert ends(by_day(3, no_place)) == [True]
+
+
+def test_where_stuck_pods_are_deleted_by_force_it_is_no_refusal_but_said() -> None:
+    some = by_day()
+    forced = replace(night_wish(some), conduct=Conduct(on_stuck=OnStuck.FORCE))
+    prospect = look_ahead(some, forced)
+    assert prospect.refusals == ()
+    assert prospect.plan
+    (remark,) = prospect.remarks
+    assert remark.message.endswith("Its pods are deleted at the deadline.")
 
 
 def test_a_budget_that_lets_no_pod_go_is_one_whatever_places_there_are() -> None:

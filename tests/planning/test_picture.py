@@ -29,6 +29,7 @@ class Seen:
     some_pods: list[Pod] = field(default_factory=list)
     holds: tuple[str, ...] = ()
     some_daemon_sets: frozenset[str] | None = None
+    some_jobs: frozenset[str] = frozenset()
     some_disks: Mapping[str, list[Disk]] | None = None
 
     def vms(self) -> Mapping[str, Vm]:
@@ -51,6 +52,9 @@ class Seen:
 
     def budgets(self) -> list[Budget]:
         return []
+
+    def counting_jobs(self) -> frozenset[str]:
+        return self.some_jobs
 
     def disks(self) -> Mapping[str, list[Disk]] | None:
         return self.some_disks
@@ -155,6 +159,13 @@ def test_pods_whose_daemon_set_is_gone_are_orphans_where_that_can_be_seen() -> N
     assert not any(each.orphaned for each in painter.paint(seen, seen).worker("worker-1").node.pods)
     seen = replace(seen, some_daemon_sets=frozenset({"default/here"}))
     assert [each.orphaned for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [False, True]
+
+
+def test_pods_of_jobs_that_count_evictions_are_counted() -> None:
+    painter = Painter(catalogue(named("worker-1")))
+    pods = [pod(name, "n", owner=f"Job/{name}") for name in ("strict", "patient")]
+    seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], pods, some_jobs=frozenset({"default/strict"}))
+    assert [each.counted for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [True, False]
 
 
 def test_a_pod_that_should_have_ended_is_overdue() -> None:

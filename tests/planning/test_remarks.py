@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.fleets import day_and_night, night_wish, pod
+from vgpuctl.kube.views import job
 from vgpuctl.kube.views import pod as pod_view
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.operations import look_ahead
@@ -32,6 +33,21 @@ def test_long_goodbyes_are_foreseen_with_the_grace_that_will_be_given() -> None:
     assert said(DrainOptions(grace_period_s=30), **bert) == []
     asked = DrainOptions(namespaces={"training": DrainOptions(grace_period_s=90)})
     assert said(asked, **bert) == ["worker-1: training/bert may take up to 90 s to end"]
+
+
+def test_an_eviction_that_a_job_counts_as_a_failure_is_said() -> None:
+    (remark,) = said(bert={"owner": "Job/bert", "counted": True}, steady={})
+    assert remark.startswith("worker-1: bert: an eviction counts against the Job's backoffLimit")
+
+    def ignores(*rules: dict[str, Any]) -> bool:
+        spec = {"podFailurePolicy": {"rules": list(rules)}} if rules else {}
+        return job({"metadata": {"namespace": "n", "name": "j"}, "spec": spec})[1]
+
+    disrupted = {"type": "DisruptionTarget", "status": "True"}
+    assert not ignores()
+    assert ignores({"action": "Ignore", "onPodConditions": [disrupted]})
+    assert not ignores({"action": "Count", "onPodConditions": [disrupted]})
+    assert not ignores({"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}})
 
 
 def test_who_does_not_leave_is_not_spoken_of() -> None:

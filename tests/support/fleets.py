@@ -10,7 +10,7 @@ from vgpuctl.model.conduct import Conduct
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.names import Names
-from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, LEAVING, VGPU, Record
 from vgpuctl.model.selectors import Selector
@@ -126,13 +126,20 @@ def _seats(draw: st.DrawFn, host: str, count: int) -> tuple[list[Card], list[Wor
 
 def _some_worker(draw: st.DrawFn, name: str, host: str, vgpu: str, power: Power) -> Worker:
     pods = tuple(
-        pod(f"{name}-p{n}", name, owner=draw(st.sampled_from(["ReplicaSet/r", "DaemonSet/d"])))
+        pod(
+            f"{name}-p{n}",
+            name,
+            owner=draw(st.sampled_from(["ReplicaSet/r", "DaemonSet/d"])),
+            claims=draw(st.sampled_from([(), ("default/data",)])),
+        )
         for n in range(draw(st.integers(0, 2)))
     )
     record = draw(st.sampled_from([None, "shift", "other"]))
+    disks = draw(st.sampled_from([(), (Disk("pv-1", "default/data"), Disk("pv-2"))]))
     inside = node(
         name,
         pods=pods,
+        disks=disks,
         ready=draw(st.booleans()),
         unschedulable=draw(st.booleans()),
         labels=draw(st.sampled_from([{}, {LABEL: "v100-4q-4GB"}, {LABEL: "wrong", "theirs": "x"}])),

@@ -65,6 +65,7 @@ SHELVES = {
     "leases": "leases",
     "budgets": "poddisruptionbudgets",
     "daemonsets": "daemonsets",
+    "jobs": "jobs",
     "attachments": "volumeattachments",
     "claims": "persistentvolumeclaims",
 }
@@ -347,6 +348,10 @@ class _Seen:
 
     def budgets(self) -> list[Budget]:
         return [kube_views.budget(raw) for raw in self._all("budgets")]
+
+    def counting_jobs(self) -> frozenset[str]:
+        jobs = (kube_views.job(raw) for raw in self._all("jobs"))
+        return frozenset(name for name, ignores in jobs if not ignores)
 
     def disks(self) -> dict[str, list[Disk]] | None:
         attachments = [kube_views.attachment(raw) for raw in self._all("attachments")]

@@ -36,6 +36,7 @@ KINDS = {
 DRAIN_KINDS = {
     "pods": Kind("/api/v1/pods", partial(views.pod, with_needs=True)),
     "daemonsets": Kind("/apis/apps/v1/daemonsets", views.daemon_set),
+    "jobs": Kind("/apis/batch/v1/jobs", views.job),
     "persistentvolumeclaims": Kind("/api/v1/persistentvolumeclaims", views.claim),
     "volumeattachments": Kind("/apis/storage.k8s.io/v1/volumeattachments", views.attachment),
 }
@@ -178,6 +179,11 @@ class KubernetesStream:
         """None where they are not known."""
         shelf = self.shelves.get("daemonsets")
         return frozenset(shelf.objects()) if shelf else None
+
+    def counting_jobs(self) -> frozenset[str]:
+        """Those that count an eviction as a failure."""
+        shelf = self.shelves.get("jobs")
+        return frozenset(name for name, ignores in shelf.objects() if not ignores) if shelf else frozenset()
 
     def disks(self) -> dict[str, list[Disk]] | None:
         """What hangs on each node; None where that, or to whom it belongs, is not known."""

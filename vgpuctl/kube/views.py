@@ -184,6 +184,14 @@ def claim(raw: Object) -> tuple[str, str]:
     return (raw.get("spec") or {}).get("volumeName") or "", f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
 
 
+def job(raw: Object) -> tuple[str, bool]:
+    """Does it pass over pods that were taken away from it, instead of counting them as failures?"""
+    rules = ((raw.get("spec") or {}).get("podFailurePolicy") or {}).get("rules") or ()
+    patterns = (p for rule in rules if rule.get("action") == "Ignore" for p in rule.get("onPodConditions") or ())
+    ignores = any(p.get("type") == "DisruptionTarget" and p.get("status", "True") == "True" for p in patterns)
+    return f"{raw['metadata']['namespace']}/{raw['metadata']['name']}", ignores
+
+
 def renewal(raw: Object) -> Renewal:
     return Renewal(raw["metadata"]["name"], (raw.get("spec") or {}).get("renewTime"))
 

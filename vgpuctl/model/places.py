@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -54,7 +55,7 @@ class Needs:
     tolerations: tuple[Toleration, ...] = ()
     priority: int = 0
 
-    def choose(self, name: str, labels: dict[str, str]) -> bool:
+    def choose(self, name: str, labels: Mapping[str, str]) -> bool:
         """May it run on a node of this name with these labels? A term that asks for nothing matches nothing."""
         if any(labels.get(key) != value for key, value in self.labels):
             return False

@@ -32,7 +32,7 @@ class Pod:
     `not_now`: the annotation by which it asks not to be disrupted.
 
     `ends_by`: when it must have ended, once it is terminating; `overdue_s`: how long ago that was. `orphaned`: its
-    DaemonSet is gone.
+    DaemonSet is gone. `counted`: its Job counts an eviction as one more failure.
     """
 
     namespace: str
@@ -47,6 +47,7 @@ class Pod:
     overdue_s: int = 0
     grace_s: int = GRACE_S
     orphaned: bool = False
+    counted: bool = False
     mirror: bool = False
     empty_dir: bool = False
     not_now: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.model.wish import Wish
@@ -26,7 +27,8 @@ def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
 
 
 def _dead_ends(fleet: Fleet, wish: Wish) -> Iterator[Refusal]:
-    for end in dead_ends(fleet, wish):
+    """Where what is stuck is deleted by force, no budget is the end."""
+    for end in dead_ends(fleet, wish) if wish.conduct.on_stuck is not OnStuck.FORCE else ():
         for host in dict.fromkeys(fleet.host_of(worker) for worker in end.workers) if end.certain else ():
             yield Refusal(
                 host,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Remark
 from vgpuctl.model.pods import GRACE_S, Pod
@@ -20,7 +21,9 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
     found = [Remark(worker.host, f"{worker.name}: {text}") for worker in leaving for text in _of(worker, wish)]
     for end in dead_ends(fleet, wish):
         hosts = dict.fromkeys(fleet.host_of(worker) for worker in end.workers)
-        found += [Remark(host, end.message) for host in hosts if not end.certain]
+        forced = wish.conduct.on_stuck is OnStuck.FORCE
+        text = f"{end.message} Its pods are deleted at the deadline." if forced else end.message
+        found += [Remark(host, text) for host in hosts if forced or not end.certain]
     if leaving:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
     return tuple(found)
@@ -28,6 +31,7 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
 
 _WITHOUT = {
     "daemonsets": "a pod whose DaemonSet is gone stays like any other",
+    "jobs": "Jobs that count evictions as failures are not named",
     "volumeattachments": "nothing waits until the volumes of gone pods are detached",
     "persistentvolumeclaims": "nothing waits until the volumes of gone pods are detached",
 }
@@ -37,6 +41,8 @@ def _of(worker: Worker, wish: Wish) -> Iterator[str]:
     pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
     for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
         yield f"{_some([pod for pod in pods if pod.not_now == annotation])} asked not to be disturbed ({annotation})"
+    if counted := [pod for pod in pods if pod.counted]:
+        yield f"{_some(counted)}: an eviction counts against the Job's backoffLimit (no podFailurePolicy ignores it)"
     within = within_s(worker, wish.drain)
     for grace in sorted({grace for pod in pods if (grace := grace_s(pod, wish.drain)) > GRACE_S}):
         names = _some([pod for pod in pods if grace_s(pod, wish.drain) == grace])
