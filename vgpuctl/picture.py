@@ -24,6 +24,7 @@ class VcenterSeen(Protocol):
     def vms(self) -> Mapping[str, Vm]: ...
     def hosts(self) -> Mapping[str, Host]: ...
     def tasks(self) -> Mapping[str, tuple[Task, ...]]: ...
+    def datastores(self) -> Mapping[str, int]: ...
 
 
 class KubernetesSeen(Protocol):
@@ -155,6 +156,7 @@ class Painter:
             strays={stray.name: stray for stray in _strays(nodes.values(), workers)},
             elsewhere=tuple(self._elsewhere(nodes, on_node, workers)),
             unseen=kubernetes.unseen(),
+            datastores=vcenter.datastores(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
 
@@ -196,6 +198,7 @@ def _painted(parts: _Parts) -> Worker:
         vgpus=vm.vgpus,
         memory_mib=vm.memory_mib,
         memory_locked=vm.memory_locked,
+        datastore=vm.datastore,
         mmio=vm.mmio,
         fixed_devices=vm.fixed_devices,
         managed_by=vm.managed_by,

@@ -58,7 +58,7 @@ def test_a_suspend_needs_its_memorys_size_on_the_datastore() -> None:
         world.on(name)
     assert kind(world.suspend("a")) is None
     refused = world.suspend("b")
-    assert refused.error and (refused.error.kind, refused.error.details["datastore"]) == ("NoDiskSpace", "gpu-store")
+    assert refused.error and (refused.error.kind, refused.error.details["datastore"]) == ("NoDiskSpace", "store")
     assert world.vm("b").power is Power.ON
     world.on("a")
     assert world.estate.store.free_mib == 20 * GIB

@@ -86,7 +86,7 @@ def test_short_memory_and_short_space_arrive_as_vspheres_faults(client: Any) -> 
     worker, huge = wire.vm_named(client, "worker-1"), wire.vm_named(client, "huge-1")
     no_space = wire.wait_for(huge.Suspend()).error
     assert isinstance(no_space, vim.fault.NoDiskSpace)
-    assert no_space.datastore == "gpu-store"
+    assert no_space.datastore == "store"
     assert wire.wait_for(worker.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=40 * GIB))).state == "success"
     no_memory = wire.wait_for(worker.PowerOn()).error
     assert isinstance(no_memory, vim.fault.InsufficientMemoryResourcesFault)

@@ -24,7 +24,7 @@ from vgpuctl.engine.reactor import Goal
 from vgpuctl.model.conduct import Asleep, Conduct, Mode, OnResumeFailed, OnStuck
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.names import Names
-from vgpuctl.model.requests import PowerOnVm
+from vgpuctl.model.requests import PowerOnVm, SuspendVm
 from vgpuctl.model.timetable import DrainOptions, Shift
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
@@ -188,3 +188,33 @@ def test_provision_leaves_what_the_shift_gave() -> None:
     assert not look_ahead(world.fleet, provision_wish(world.fleet, CATALOGUE, how)).plan
     without = look_ahead(world.fleet, provision_wish(world.fleet, CATALOGUE, Provisioning()))
     assert {step.worker for step in without.plan} == {"worker-1"}
+
+
+@pytest.mark.parametrize("limit", [{"suspends_a_host": 2}, {"suspends_a_datastore": 2}])
+def test_only_so_many_are_suspended_at_once(limit: dict[str, int]) -> None:
+    by_day, _ = day_and_night()
+    for name in DAY:
+        by_day = by_day.with_worker(name, datastore="store")
+    world = night(by_day, Conduct(**limit))  # type: ignore[arg-type]
+    at_once: list[int] = []
+
+    def look(send: Send, nth: int) -> None:
+        if isinstance(send.request, SuspendVm):
+            tasks = [w.busy_with for w in world.fleet.workers.values()]
+            at_once.append(1 + sum(task is not None and task.kind == "suspend" for task in tasks))
+
+    world.refuse = look
+    decision = world.run(until_s=world.drain_s + 1.0)
+    waits = [why for name, why in decision.waits.items() if name.startswith("Suspend/") and "its turn" in why]
+    assert len(waits) == 2
+    assert world.run().finished
+    assert max(at_once) == 2
+    assert (world.awake(), world.broken) == (NIGHT, [])
+    assert world.now_s < 2 * world.suspend_s + world.drain_s + world.start_s + world.back_s + 1
+
+
+def test_waiting_for_a_turn_takes_nothing_off_a_steps_own_time() -> None:
+    by_day, _ = day_and_night()
+    world = night(by_day, Conduct(suspends_a_host=1), suspend_s=1000.0)
+    assert world.run(until_s=4 * 1000 + 100).finished
+    assert (world.awake(), world.broken) == (NIGHT, [])

@@ -45,6 +45,9 @@ class OneVm:
     def hosts(self) -> dict[str, Host]:
         return {"host-1": Host(name="esx-1", cards=(card(0, "vm-1"),))}
 
+    def datastores(self) -> dict[str, int]:
+        return {}
+
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         return {}
 

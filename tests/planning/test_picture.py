@@ -38,6 +38,9 @@ class Seen:
     def hosts(self) -> Mapping[str, Host]:
         return {"host-1": Host(name="esx-1", cards=(card(0, *self.holds),))}
 
+    def datastores(self) -> dict[str, int]:
+        return {}
+
     def tasks(self) -> Mapping[str, tuple[Task, ...]]:
         return {}
 

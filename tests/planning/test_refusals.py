@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from tests.support.fleets import (
     CATALOGUE,
     HALF,
@@ -16,8 +21,10 @@ from tests.support.fleets import (
     timetable,
     worker,
 )
-from vgpuctl.model.conduct import Conduct
-from vgpuctl.model.fleet import Fleet, Power, Stranger
+from vgpuctl.model.conduct import Asleep, Conduct
+from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
+from vgpuctl.model.plan import Refusal
+from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
@@ -96,3 +103,34 @@ def test_where_it_is_all_or_nothing_one_refusal_holds_back_all() -> None:
     prospect = look_ahead(some, switch_wish(some, CATALOGUE, whole, "rest"))
     assert {refusal.host for refusal in prospect.refusals} == {"esx-2"}
     assert not prospect.plan
+
+
+def two_hosts(**first: Any) -> tuple[Fleet, Wish]:
+    """Two by day on each, of 16 GB, which share a datastore; at night nobody is awake."""
+    names = [f"{host}-{n}" for host in ("a", "b") for n in (1, 2)]
+    workers = [worker(name, host=f"esx-{name[0]}", memory_mib=16384, datastore="store") for name in names]
+    some = fleet(replace(workers[0], **first), *workers[1:])
+    return some, switch_wish(some, CATALOGUE, timetable(day=tuple(names), night=()), "night")
+
+
+@pytest.mark.parametrize(
+    ("free_gib", "refused"), [(64, []), (63, ["esx-b"]), (32, ["esx-b"]), (31, ["esx-a", "esx-b"])]
+)
+def test_suspends_need_room_on_their_datastore(free_gib: int, refused: list[str]) -> None:
+    some, wish = two_hosts()
+    found = refusals(replace(some, datastores={"store": free_gib * 1024}), wish)
+    assert [refusal.host for refusal in found] == refused
+    assert all("asleep: off" in refusal.hint for refusal in found)
+    off = replace(wish, conduct=Conduct(asleep=Asleep.OFF))
+    assert refusals(replace(some, datastores={"store": 0}), off) == (), "who is shut down writes nothing"
+
+
+def test_a_worker_that_vcenter_is_at_work_on_for_others_is_left_alone() -> None:
+    def at_work(kind: str, **more: Any) -> tuple[Refusal, ...]:
+        return refusals(*two_hosts(tasks=(Task(key="t", kind=kind, running=True),), **more))
+
+    (refusal,) = at_work("createSnapshot")
+    assert "createSnapshot" in refusal.message
+    assert at_work("suspend") == (), "an earlier run of ours may have asked for that"
+    ours = node("a-1", record=Record(wish="night", state=LEAVING, since="then"))
+    assert at_work("createSnapshot", node=ours) == (), "what was begun is waited for"

@@ -331,6 +331,9 @@ class _Seen:
         hosts = self._world.estate.hosts.values()
         return {host.moid: views.host(self._read(host.moid, HOST_PATHS), "") for host in hosts}
 
+    def datastores(self) -> dict[str, int]:
+        return {}
+
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         return {
             vm.moid: tuple(views.task(self._read(task.moid, TASK_PATHS)) for task in vm.recent_tasks)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.look import Look, Moment, Send, task_of
 from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.engine.turns import queued
 from vgpuctl.model.conduct import OnResumeFailed
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step
@@ -62,6 +63,8 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     wishes = _wishes(goal, fleet, memory)
     todo = _plan(goal, fleet, wishes)
     due = todo.ready()
+    waiting = queued(fleet, goal.wish.conduct, due, memory.attempts)
+    due = [step for step in due if step.name not in waiting]
     memory = memory.due((step.name for step in due), moment.now_s)
     attempts = memory.by_step()
     failures = [
@@ -78,7 +81,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     return Decision(
         memory=look.memory,
         plan=todo,
-        waits=look.waits,
+        waits={**look.waits, **waiting},
         sends=tuple(look.sends),
         finished=_over(todo, fleet, wishes, memory) and not look.memory.in_flight,
     )

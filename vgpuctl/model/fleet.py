@@ -93,6 +93,7 @@ class Worker:
     vgpus: tuple[str, ...] = ()
     memory_mib: int = 0
     memory_locked: bool = True
+    datastore: str = ""
     mmio: Mmio | None = None
     fixed_devices: tuple[str, ...] = ()
     managed_by: str = ""
@@ -127,6 +128,7 @@ class Fleet:
 
     `strangers`: VMs that no file names, on our cards or hosts. `missing`: workers that vCenter does not know.
     `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
+    `datastores`: MiB that are free on each, where anybody asked.
     `departures`: the hosts that are on their way between shifts, as far as that was recorded.
     `elsewhere`: the nodes that are no worker's, with their pods.
     `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
@@ -141,6 +143,7 @@ class Fleet:
     strays: Mapping[str, Worker] = field(default_factory=dict)
     elsewhere: tuple[Node, ...] = ()
     missing: tuple[str, ...] = ()
+    datastores: Mapping[str, int] = field(default_factory=dict)
     departures: Mapping[str, Departure] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()

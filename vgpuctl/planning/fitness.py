@@ -24,6 +24,7 @@ def unfit(worker: Worker, host: Host | None, rungs: Sequence[Step]) -> Iterator[
     touched = [step for step in rungs if isinstance(step, Suspend | ShutDown | Attach | PowerOn)]
     if touched:
         yield from _not_ours_to_touch(worker)
+        yield from _busy(worker, touched)
         yield from _unable(worker, host, touched)
 
 
@@ -40,6 +41,28 @@ def _not_ours_to_touch(worker: Worker) -> Iterator[Refusal]:
             f"{worker.name} waits for an answer in vCenter: {worker.question}",
             hint="Answer it in the vSphere client (or with govc vm.question), then run this again.",
         )
+
+
+#: The kinds of vCenter's tasks that a step becomes.
+_TASKS: dict[type, set[str]] = {
+    Suspend: {"suspend"},
+    ShutDown: {"powerOff", "shutdownGuest"},
+    Attach: {"reconfigure"},
+    PowerOn: {"powerOn"},
+}
+
+
+def _busy(worker: Worker, steps: Sequence[Step]) -> Iterator[Refusal]:
+    """By others: what we have begun ourselves, in an earlier run too, is waited for."""
+    task = worker.busy_with
+    begun = worker.node is not None and worker.node.record is not None
+    if task is None or begun or any(task.kind in _TASKS.get(type(step), ()) for step in steps):
+        return
+    yield Refusal(
+        worker.host,
+        f"vCenter is at work on {worker.name} ({task.kind or 'a task'}), and not for us.",
+        hint="Wait until that has ended, then run this again.",
+    )
 
 
 def _unable(worker: Worker, host: Host | None, steps: Sequence[Step]) -> Iterator[Refusal]:

@@ -14,13 +14,17 @@ from vgpuctl.planning.fitness import unfit
 from vgpuctl.planning.planner import climb, ladder
 from vgpuctl.planning.releases import stops
 from vgpuctl.planning.room import against_room, against_types
+from vgpuctl.planning.space import against_space
 from vgpuctl.planning.steps import equipped
 from vgpuctl.planning.waves import units
 
 
 def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
     """All reasons against the wish, host by host. Budgets are judged by what is left of it: who stays is a place."""
-    found = [found for host in _hosts(fleet, wish) for found in _against(fleet, wish, host)]
+    hosts = _hosts(fleet, wish)
+    found = [found for host in hosts for found in _against(fleet, wish, host)]
+    against = {refusal.host for refusal in found}
+    found += against_space(fleet, wish, [host for host in hosts if host not in against])
     against = {refusal.host for refusal in found}
     left = wish.only(name for name in wish.workers if fleet.host_of(name) not in against)
     return (*found, *_dead_ends(fleet, left))
@@ -34,7 +38,7 @@ def _dead_ends(fleet: Fleet, wish: Wish) -> Iterator[Refusal]:
                 host,
                 end.message,
                 details=tuple(str(pod) for pod in end.pods),
-                hint="Scale the workload to zero for the shift, change the budget, or set on-stuck: force.",
+                hint="Scale the workload to zero for the shift, change the budget, or set on_stuck: force.",
             )
 
 
@@ -76,6 +80,7 @@ def _rungs_of_suspects(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
         worker.doubts
         or worker.managed_by
         or worker.question
+        or worker.busy_with
         or worker.fixed_devices
         or _bios(worker)
         or (host and (host.maintenance or not host.connected or host.not_suspendable))

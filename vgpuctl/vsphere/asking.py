@@ -20,6 +20,9 @@ VM_PATHS = [
 ]
 #: What only a change of devices, or a check of them, needs to know.
 VM_MMIO_PATHS = ["config.firmware", "config.extraConfig"]
+#: Where a suspend writes, and how much is free there.
+VM_STORE_PATHS = ["config.files.vmPathName"]
+STORE_PATHS = ["name", "summary.freeSpace"]
 #: Of VMs that matter only by the memory that they take on our hosts.
 NEIGHBOUR_PATHS = ["runtime.powerState", "summary.config.memoryReservation"]
 HOST_PATHS = [
@@ -39,7 +42,7 @@ TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "in
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
     """How much must be known. `folders`, `clusters`, `uuids`: of all VMs, because workers are chosen by them; `mmio`,
-    `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them (of Kubernetes).
+    `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them.
 
     `types`: what a host says of types that files name.
     """
@@ -64,6 +67,8 @@ def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> Any:
     }
     if depth.clusters or depth.neighbours:
         kinds[vim.VirtualMachine].append("runtime.host")
+    if depth.drains:
+        kinds[vim.Datastore] = STORE_PATHS
     if depth.uuids:
         kinds[vim.VirtualMachine].append("config.uuid")
     if depth.folders:
@@ -84,7 +89,7 @@ def details(vms: Iterable[Any], depth: Depth) -> Any:
 
     spec = vmodl.query.PropertyCollector
     tasks = spec.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
-    paths = VM_PATHS + (VM_MMIO_PATHS if depth.mmio else [])
+    paths = VM_PATHS + (VM_MMIO_PATHS if depth.mmio else []) + (VM_STORE_PATHS if depth.drains else [])
     return spec.FilterSpec(
         objectSet=[spec.ObjectSpec(obj=vm, selectSet=[tasks]) for vm in vms],
         propSet=_properties({vim.VirtualMachine: paths, vim.Task: TASK_PATHS}),

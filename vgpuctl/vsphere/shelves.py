@@ -43,7 +43,7 @@ class Shelves:
 
     def _forget(self, kind: str, moid: str, changed: set[str]) -> None:
         """A change of a VM or task concerns its own view; one of folders and clusters may concern every path."""
-        if kind == "Task":
+        if kind in {"Task", "Datastore"}:
             self._tasks.pop(moid, None)
             return
         self._vms.pop(moid, None)
@@ -117,6 +117,11 @@ class Shelves:
         for vm, task in self._tasks.values():
             found[vm] = (*found.get(vm, ()), task)
         return found
+
+    def datastores(self) -> dict[str, int]:
+        """MiB that are free on each."""
+        raw = self._of("Datastore").values()
+        return {str(each["name"]): int(each.get("summary.freeSpace") or 0) >> 20 for each in raw if "name" in each}
 
     def seated(self) -> set[str]:
         """The ids of all VMs that sit on cards."""

@@ -70,6 +70,10 @@ class VcenterStream:
         with self._lock:
             return self._shelves.tasks()
 
+    def datastores(self) -> dict[str, int]:
+        with self._lock:
+            return self._shelves.datastores()
+
     def _catch_up(self) -> bool:
         """Learn of VMs that have come to matter. A server that tells of a later filter only its changes, as vcsim does,
         is asked for everything once more."""

@@ -44,6 +44,7 @@ class Vm:
     fixed_devices: tuple[str, ...] = ()
     managed_by: str = ""
     question: str = ""
+    datastore: str = ""
 
 
 def moid_of(reference: Any) -> str:
@@ -68,6 +69,7 @@ def vm(properties: Properties, outline: Outline) -> Vm:
         fixed_devices=tuple(_fixed_devices(properties.get("config.hardware.device"))),
         managed_by=str(managed.extensionKey) if managed is not None else "",
         question=str(question.text) if question is not None else "",
+        datastore=str(properties.get("config.files.vmPathName") or "").partition("]")[0].removeprefix("["),
     )
 
 

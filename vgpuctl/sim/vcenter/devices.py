@@ -7,7 +7,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.power import SRIOV_LABEL
-from vgpuctl.sim.vcenter.records import Vm
+from vgpuctl.sim.vcenter.records import STORE_NAME, Vm
 from vgpuctl.sim.vcenter.vmomi import vim
 
 _PCI, _SCSI, _DISK, _CARD, _SRIOV = 100, 1000, 2000, 4000, 4001
@@ -63,7 +63,7 @@ def _disk(vm: Vm) -> Any:
         key=_DISK,
         deviceInfo=vim.Description(label="Hard disk 1", summary=f"{kib:,} KB"),
         backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(
-            fileName=f"[store] {vm.name}/{vm.name}.vmdk", datastore=refs.STORE, diskMode="persistent"
+            fileName=f"[{STORE_NAME}] {vm.name}/{vm.name}.vmdk", datastore=refs.STORE, diskMode="persistent"
         ),
         controllerKey=_SCSI,
         unitNumber=0,

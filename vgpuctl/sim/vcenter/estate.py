@@ -16,6 +16,7 @@ from vgpuctl.sim.vcenter.course import Lane
 from vgpuctl.sim.vcenter.records import (
     CHOICES,
     FIRST_VGPU_KEY,
+    STORE_NAME,
     Changes,
     Host,
     Operation,
@@ -46,7 +47,7 @@ class Estate:
         self._subscribers: list[Subscriber] = []
         self._writing = Lane()
         self.work = Tasks(clock, durations, self.changed)
-        self.store = Store(STORE_MOID, f"{inventory.cluster}-store", inventory.datastore_free_mib)
+        self.store = Store(STORE_MOID, STORE_NAME, inventory.datastore_free_mib)
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}
         for number, spec in enumerate(inventory.hosts, start=1):

@@ -13,6 +13,7 @@ from vgpuctl.sim.vcenter.refusals import Refusal
 
 ALMOST_DONE = 95
 FIRST_VGPU_KEY = 13000
+STORE_NAME = "store"
 
 
 class Power(StrEnum):

@@ -82,7 +82,7 @@ def no_disk_space(vm: Vm, store: Store) -> Refusal:
     return Refusal(
         "NoDiskSpace",
         f"Insufficient disk space on datastore '{store.name}'.",
-        file=f"[store] {vm.name}/{vm.name}.vmss",
+        file=f"[{store.name}] {vm.name}/{vm.name}.vmss",
         datastore=store.name,
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter import refs
 from vgpuctl.sim.vcenter.devices import device_list
-from vgpuctl.sim.vcenter.records import CHOICES, Power, Vm
+from vgpuctl.sim.vcenter.records import CHOICES, STORE_NAME, Power, Vm
 from vgpuctl.sim.vcenter.things import PropertyTable
 from vgpuctl.sim.vcenter.vmomi import vim
 
@@ -255,4 +255,4 @@ def _allocation(reserved: int) -> Any:
 
 
 def _path(vm: Vm) -> str:
-    return f"[store] {vm.name}/{vm.name}.vmx"
+    return f"[{STORE_NAME}] {vm.name}/{vm.name}.vmx"

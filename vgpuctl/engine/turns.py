@@ -1,0 +1,45 @@
+"""Whose turn it is: where only so many VMs of a host or datastore may be suspended at once, the others wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from vgpuctl.engine.memory import Attempt
+from vgpuctl.model.conduct import Conduct
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.plan import Step
+from vgpuctl.planning.steps import Suspend
+
+
+def queued(fleet: Fleet, conduct: Conduct, due: Iterable[Step], attempts: Mapping[str, Attempt]) -> dict[str, str]:
+    """The steps that must wait, and for what. Who has begun keeps his turn; for the others it goes by the plan."""
+    most = {"host": conduct.suspends_a_host, "datastore": conduct.suspends_a_datastore}
+    if not any(most.values()):
+        return {}
+    writers = [worker for worker in fleet.workers.values() if _writes(worker, attempts)]
+    taken = Counter(place for worker in writers for place in _places(worker))
+    waiting: dict[str, str] = {}
+    for step in due:
+        worker = fleet.worker(step.worker)
+        if not isinstance(step, Suspend) or worker in writers:
+            continue
+        full = [(kind, name) for kind, name in _places(worker) if (limit := most[kind]) and taken[kind, name] >= limit]
+        if full:
+            kind, name = full[0]
+            waiting[step.name] = f"its turn: {taken[kind, name]} of {most[kind]} are being suspended on {kind} {name}"
+        else:
+            taken.update(_places(worker))
+    return waiting
+
+
+def _writes(worker: Worker, attempts: Mapping[str, Attempt]) -> bool:
+    """By our word or anybody's. One that was refused and will be tried again keeps its place."""
+    if not worker.on:
+        return False
+    by_task = worker.busy_with is not None and worker.busy_with.kind == Suspend.verb
+    return by_task or f"{Suspend.__name__}/{worker.name}/" in attempts
+
+
+def _places(worker: Worker) -> tuple[tuple[str, str], ...]:
+    return ("host", worker.host), ("datastore", worker.datastore)
