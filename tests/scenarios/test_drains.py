@@ -134,3 +134,31 @@ def test_a_pod_that_took_over_a_name_is_not_evicted_for_another(day: Rehearsal) 
     day._request(Evict(pod=seen))
     day.wait(60)
     assert day.kubectl("GET", f"{CORE}/pods/same")["spec"]["nodeName"] == "infra-1"
+
+
+def frozen(day: Rehearsal, name: str) -> str:
+    """Its UID. It asks to sleep with its VM, and tolerates that its node is silent."""
+    silence = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+    spec = {
+        "nodeName": "worker-1",
+        "containers": [{"name": "main", "image": "one"}],
+        "tolerations": [{"key": key, "operator": "Exists", "effect": "NoExecute"} for key in silence],
+    }
+    meta = {"name": name, "annotations": {"vgpuctl.io/on-switch": "freeze"}}
+    made = day.kubectl("POST", f"{CORE}/pods", {"metadata": meta, "spec": spec})
+    day.wait(5)
+    return str(made["metadata"]["uid"])
+
+
+def test_a_frozen_pod_goes_on_after_a_night_as_if_nothing_had_been(day: Rehearsal) -> None:
+    uid = frozen(day, "bert")
+    assert day.switch("night").finished
+    assert day.awake() == {"worker-5"}
+    day.wait(12 * 3600)
+    assert day.switch("day").finished
+    day.wait(60)
+    pod = day.kubectl("GET", f"{CORE}/pods/bert")
+    assert (pod["metadata"]["uid"], pod["spec"]["nodeName"], pod["status"]["phase"]) == (uid, "worker-1", "Running")
+    assert [container["restartCount"] for container in pod["status"]["containerStatuses"]] == [0]
+    assert not any(uid in key for key in day.sent)
+    assert (day.awake(), day.broken) == (DAY, [])

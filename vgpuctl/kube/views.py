@@ -9,13 +9,15 @@ from typing import Any
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.places import Needs, Taint, Term, Toleration, amount, shared
-from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Pod, Quota
-from vgpuctl.model.record import marks_on, read_record
+from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Freeze, Pod, Quota
+from vgpuctl.model.record import ON_SWITCH, marks_on, read_record
 from vgpuctl.model.selectors import Selector
 
 Object = Mapping[str, Any]
 
 _MIRROR = "kubernetes.io/config.mirror"
+#: The taints of a node that is not heard any more.
+SILENT = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 #: How people tell other programs that a pod is not to be disturbed.
 _NOT_NOW = (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"), ("karpenter.sh/do-not-disrupt", "true"))
 #: By these labels and annotations nodes tell that a program may add others like them.
@@ -58,12 +60,26 @@ def pod(raw: Object, *, with_needs: bool = False) -> Pod:
         mirror=_MIRROR in annotations,
         empty_dir=any("emptyDir" in volume for volume in spec.get("volumes") or ()),
         not_now=next((f"{key}={value}" for key, value in _NOT_NOW if annotations.get(key) == value), ""),
+        freeze=_freeze(annotations, spec),
         claims=tuple(_claims(meta, spec)),
         labels=meta.get("labels") or {},
         selector=spec.get("nodeSelector") or {},
         demand=None if spec.get("nodeName") else _demand(spec, status),
         needs=needs_of(spec) if with_needs else None,
     )
+
+
+def _freeze(annotations: Object, spec: Object) -> Freeze:
+    """The taint manager takes the smallest limit of all tolerations that cover a taint; DefaultTolerationSeconds adds
+    one of 300 s where the pod names none."""
+    if annotations.get(ON_SWITCH) != "freeze":
+        return Freeze.NO
+    tolerations = [(_toleration(raw), raw.get("tolerationSeconds")) for raw in spec.get("tolerations") or ()]
+    for key in SILENT:
+        limits = [limit for each, limit in tolerations if each.covers(Taint(key, effect="NoExecute"))]
+        if not limits or any(limit is not None for limit in limits):
+            return Freeze.UNPREPARED
+    return Freeze.READY
 
 
 def _claims(meta: Object, spec: Object) -> Iterator[str]:

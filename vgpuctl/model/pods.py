@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from vgpuctl.model.places import Needs
 from vgpuctl.model.selectors import Selector
@@ -23,6 +24,14 @@ class Demand:
     gpus: int = 0
     affinity: tuple[Selector, ...] = ()
     unplaced: str = ""
+
+
+class Freeze(StrEnum):
+    """Does it ask to sleep with its VM? `UNPREPARED`: it does, but the taints of a silent node would end it."""
+
+    NO = ""
+    UNPREPARED = "unprepared"
+    READY = "ready"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +60,7 @@ class Pod:
     mirror: bool = False
     empty_dir: bool = False
     not_now: str = ""
+    freeze: Freeze = Freeze.NO
     claims: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     selector: Mapping[str, str] = field(default_factory=dict)

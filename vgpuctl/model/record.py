@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 PREFIX = "vgpuctl.io/"
 STATE_LABEL = PREFIX + "state"
 
+#: On a pod, by its owner: `freeze`.
+ON_SWITCH = PREFIX + "on-switch"
+
 #: Labels that tell what a node's VM carries, for people to select by.
 CARD = PREFIX + "card"
 FRAME = PREFIX + "frame-mib"

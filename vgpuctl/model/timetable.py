@@ -24,6 +24,7 @@ class DrainOptions:
 
     `pod_selector`: only these leave; None: all. `skip_wait_for_delete_timeout_s`: how long after its end was due a pod
     is still waited for; 0: for ever. `namespaces`: instead of all these, by name or glob; no two globs contradict.
+    `freeze`: the VM is suspended, so pods that ask for it may sleep along.
     """
 
     timeout_s: float = 600.0
@@ -33,6 +34,7 @@ class DrainOptions:
     pod_selector: Selector | None = None
     skip_wait_for_delete_timeout_s: float = 0.0
     namespaces: Mapping[str, DrainOptions] = field(default_factory=dict)
+    freeze: bool = False
 
     def of(self, namespace: str) -> DrainOptions:
         """For the pods of one namespace: a name written out decides against globs, and both against the rest."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.planning.freezing import sleeps_along
 
 _PLAIN = DrainOptions()
 
 
 def must_leave(pod: Pod, options: DrainOptions) -> bool:
-    """Mirror pods stay where they are, those of DaemonSets too while these are there; everything else goes, finished
-    pods too, unless the options leave it."""
-    if pod.mirror or (_of_daemon_set(pod) and not pod.orphaned and not pod.finished):
+    """Mirror pods stay where they are, those of DaemonSets too while these are there, and those that are frozen;
+    everything else goes, finished pods too, unless the options leave it."""
+    if pod.mirror or (_of_daemon_set(pod) and not pod.orphaned and not pod.finished) or sleeps_along(pod, options):
         return False
     mine = options.of(pod.namespace)
     selected = mine.pod_selector is None or mine.pod_selector.matches(pod.labels)

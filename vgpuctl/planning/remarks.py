@@ -11,6 +11,7 @@ from vgpuctl.model.pods import GRACE_S, Pod
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.budgets import dead_ends
 from vgpuctl.planning.drain import grace_s, pods_to_move, within_s
+from vgpuctl.planning.freezing import said_of
 from vgpuctl.planning.releases import stops
 
 PODS_SHOWN = 3
@@ -38,6 +39,7 @@ _WITHOUT = {
 
 
 def _of(worker: Worker, wish: Wish) -> Iterator[str]:
+    yield from said_of(worker, wish.drain)
     pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
     for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
         yield f"{_some([pod for pod in pods if pod.not_now == annotation])} asked not to be disturbed ({annotation})"

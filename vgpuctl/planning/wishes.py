@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from vgpuctl.model.conduct import Conduct, Mode
+from vgpuctl.model.conduct import Asleep, Conduct, Mode
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import Names
@@ -37,7 +37,7 @@ def switch_wish(
             for w in mine
         },
         departures=left,
-        drain=timetable.drain,
+        drain=replace(timetable.drain, freeze=timetable.conduct.asleep is Asleep.SUSPEND),
         conduct=timetable.conduct,
         mode=timetable.mode,
         max_unavailable=timetable.max_unavailable.of(len(mine)) if timetable.max_unavailable else None,
