@@ -211,3 +211,45 @@ def test_provision_as_govc_and_kubectl_see_it(story: Story) -> None:
     assert labels() == dict.fromkeys(DAY, "v100-4q-4GB") | {NIGHT: "v100-16q-16GB"}
     story.vgpuctl("switch", "day", "--yes")
     until(lambda: story.runs_on("notebooks") == set(DAY), 60, what="the scheduler places pods by label and GPU")
+
+
+def test_a_frozen_pod_goes_on_where_it_was(story: Story) -> None:
+    """Once through a suspend that nobody noticed, once through one that made its node silent."""
+    story.vgpuctl("provision", "--yes")
+    story.vgpuctl("label-nodes")
+    story.vgpuctl("switch", "day", "--yes")
+    made = story.cluster.create(story.cluster.path("pods"), _frozen("bert", "worker-1"))
+
+    def bert() -> Object:
+        return next(one for one in story.cluster.pods("app=bert") if one["metadata"]["name"] == "bert")
+
+    def ready_since() -> str:
+        conditions = story.node("worker-1")["status"]["conditions"]
+        return next(one["lastTransitionTime"] for one in conditions if one["type"] == "Ready")
+
+    until(lambda: condition(bert(), "Ready") == "True", 60, what="bert runs")
+    since = ready_since()
+    story.vgpuctl("switch", "night", "--yes")
+    story.vgpuctl("switch", "day", "--yes")
+    assert ready_since() == since, "for the control plane it never slept"
+    assert bert()["metadata"]["uid"] == made["metadata"]["uid"]
+
+    story.vgpuctl("switch", "night", "--yes")
+    until(lambda: condition(story.node("worker-1"), "Ready") == "Unknown", 90, what="its node is silent")
+    until(lambda: condition(bert(), "Ready") == "False", 30, what="the pod is not counted as ready")
+    story.vgpuctl("switch", "day", "--yes")
+    until(lambda: condition(bert(), "Ready") == "True", 60, what="bert goes on")
+    assert bert()["metadata"]["uid"] == made["metadata"]["uid"]
+    assert [one["restartCount"] for one in bert()["status"]["containerStatuses"]] == [0]
+
+
+def _frozen(name: str, node: str) -> Object:
+    silence = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
+    made = pod(
+        name,
+        containers=[_main()],
+        nodeSelector={"kubernetes.io/hostname": node},
+        tolerations=[{"key": key, "operator": "Exists", "effect": "NoExecute"} for key in silence],
+    )
+    made["metadata"]["annotations"] = {"vgpuctl.io/on-switch": "freeze"}
+    return made
