@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, delete, evict, patch_node
+from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
-from vgpuctl.kube.quotas import Quotas
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.drs import Drs
@@ -26,7 +26,7 @@ from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.hosts import Told
 from vgpuctl.model.journal import Entry
-from vgpuctl.model.pods import Quota
+from vgpuctl.model.pods import Quota, Rollout
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.picture import Painter
@@ -85,7 +85,8 @@ class Connection:
         self._kubernetes = KubernetesStream(self._client, self._changed, drains=bool(depth and depth.drains))
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
         self._on_their_way: Mapping[str, Departure] = {}
-        self._quotas = Quotas(self._client, self._changed)
+        self._quotas = Aside(self._client, QUOTAS, self._changed)
+        self._rollouts = Aside(self._client, ROLLOUTS, self._changed)
         depth = replace(
             depth or Depth(),
             folders=catalogue.asks_folders,
@@ -132,6 +133,7 @@ class Connection:
         self._vcenter.close()
         self._kubernetes.close()
         self._quotas.close()
+        self._rollouts.close()
         self._session.close()
 
     def world(self) -> World:
@@ -186,6 +188,10 @@ class Connection:
     def quotas(self, *, follow: bool) -> list[Quota] | None:
         """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
         return self._quotas.seen(follow=follow)
+
+    def rollouts(self, *, follow: bool) -> list[Rollout]:
+        """Of DaemonSets, as long as they are not done; none where they cannot be seen."""
+        return self._rollouts.seen(follow=follow) or []
 
     def host_told(self) -> tuple[Told, ...]:
         """What a host says of vGPU types, where it was asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -85,6 +86,36 @@ def test_without_the_right_to_see_quotas_it_shows_the_rest(research: Lab) -> Non
     assert [pod["name"] for pod in found["waiting"]].count("bert-0") == 1
 
 
+AGENT = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: default}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: main, image: "agent:1"}]}
+"""
+
+
+def test_a_rollout_that_sleepers_hold_up_is_named(day: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "agent.yaml"
+    path.write_text(AGENT)
+    day.kubectl("apply", "-f", str(path)).ok()
+    day.settle()
+    day.vgpuctl("switch", "night", "--yes").ok()
+
+    def held_up() -> list[dict[str, str]]:
+        return [each for each in day.json("vgpuctl", "status")["outOfStep"] if each["kind"] == "daemonset"]
+
+    assert held_up() == []
+    path.write_text(AGENT.replace("agent:1", "agent:2"))
+    day.kubectl("apply", "-f", str(path)).ok()
+    (held,) = next(filter(None, (held_up() for _ in range(20))))
+    assert held["name"] == "default/agent"
+    assert re.search(r"stands at \d of \d nodes, because worker-1, worker-2, worker-3 and 1 more sleep", held["what"])
+
+
 def test_json_and_yaml_are_the_same_document(by_day: Lab) -> None:
     one, other = by_day.json("vgpuctl", "status"), yaml.safe_load(by_day.vgpuctl("status", "-o", "yaml").ok().out)
     assert [found.pop("observedAt") is not None for found in (one, other)] == [True, True]
@@ -130,7 +161,7 @@ def _until_streams_stand(lab: Lab) -> None:
 
 
 #: Nodes, pods, leases, budgets, and where pods wait, quotas.
-KINDS = 5
+KINDS = 6
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

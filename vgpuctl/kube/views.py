@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.places import Needs, Taint, Term, Toleration, amount, shared
-from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Freeze, Pod, Quota
+from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Freeze, Pod, Quota, Rollout
 from vgpuctl.model.record import ON_SWITCH, marks_on, read_record
 from vgpuctl.model.selectors import Selector
 
@@ -183,6 +184,26 @@ def budget(raw: Object) -> Budget:
         seen=status.get("observedGeneration") == raw["metadata"].get("generation"),
         version=raw["metadata"]["resourceVersion"],
     )
+
+
+def rollout(raw: Object) -> Rollout | None:
+    """None for a DaemonSet that has nothing to update, or that does so at no one's cost."""
+    spec, status = raw.get("spec") or {}, raw.get("status") or {}
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    wanted, updated = int(status.get("desiredNumberScheduled") or 0), int(status.get("updatedNumberScheduled") or 0)
+    if updated >= wanted or "maxUnavailable" not in rolling:
+        return None
+    most = _at_most(rolling["maxUnavailable"], wanted)
+    if not most:
+        return None
+    meta = raw["metadata"]
+    return Rollout(namespace=meta["namespace"], name=meta["name"], wanted=wanted, updated=updated, most_out=most)
+
+
+def _at_most(written: Any, of: int) -> int:
+    """A number, or a share that is rounded up."""
+    text = str(written)
+    return math.ceil(int(text[:-1]) * of / 100) if text.endswith("%") else int(text)
 
 
 def daemon_set(raw: Object) -> str:

@@ -119,3 +119,17 @@ class Quota:
     name: str
     used: int
     hard: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """A DaemonSet that is being updated: of `wanted` pods `updated` are new, and `most_out` may be missing at once."""
+
+    namespace: str
+    name: str
+    wanted: int
+    updated: int
+    most_out: int
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing
@@ -76,6 +77,23 @@ def _carried(worker: Worker, catalogue: Catalogue, given: Profile) -> str:
         return "not all of its VM's memory is reserved, as vGPUs need it"
     carried = catalogue.carried(worker.vgpus) or " ".join(worker.vgpus) or "no vGPU"
     return f"carries {carried}, should carry {given.name}"
+
+
+def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Finding]:
+    """A sleeper's pod counts as missing: with as many as may be, the awake nodes are not updated either."""
+    owner = f"DaemonSet/{rollout.name}"
+    sleepers = [
+        worker.name
+        for worker in fleet.workers.values()
+        if not worker.on
+        and worker.node is not None
+        and any(pod.owner == owner and pod.namespace == rollout.namespace for pod in worker.node.pods)
+    ]
+    if len(sleepers) >= rollout.most_out:
+        names = ", ".join(sleepers[:3]) + (f" and {len(sleepers) - 3} more" if sleepers[3:] else "")
+        what = f"its rollout stands at {rollout.updated} of {rollout.wanted} nodes, because {names} sleep"
+        verb = what.removesuffix("sleep") + "sleeps" if len(sleepers) == 1 else what
+        yield Finding("daemonset", str(rollout), verb)
 
 
 def of_departure(left: Departure) -> Finding:

@@ -9,12 +9,12 @@ from datetime import datetime
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.names import natural
-from vgpuctl.model.pods import Quota
+from vgpuctl.model.pods import Quota, Rollout
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.planning.cards import frame_gib
 from vgpuctl.planning.departures import on_their_way
-from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_worker
+from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_rollout, of_worker
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.standing import Standing, Waking, standing
 from vgpuctl.planning.waiting import Waiting, waiting
@@ -64,6 +64,11 @@ class Situation:
         """How much of it the pods ask for that wait for our profiles."""
         waiting = (each.pod.demand for each in self.waiting if each.pod.namespace == quota.namespace)
         return sum(demand.gpus for demand in waiting if demand)
+
+    def with_rollouts(self, rollouts: Iterable[Rollout]) -> Situation:
+        """Those that sleepers hold up."""
+        held = (finding for rollout in rollouts for finding in of_rollout(rollout, self.fleet))
+        return replace(self, findings=(*self.findings, *held))
 
     def with_quotas(self, quotas: Iterable[Quota] | None) -> Situation:
         """Those of the namespaces in which pods wait."""

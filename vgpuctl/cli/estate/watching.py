@@ -41,6 +41,8 @@ class Looker:
         seen = situate(fleet, self.files.catalogue, self.files.timetables.values(), self.selection, now)
         if seen.waiting:
             seen = seen.with_quotas(self.connection.quotas(follow=self.follow))
+        if any(not worker.on and worker.node for worker in fleet.workers.values()):
+            seen = seen.with_rollouts(self.connection.rollouts(follow=self.follow))
         return replace(seen, stale=self._silent)
 
 
