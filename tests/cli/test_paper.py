@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.paper import Paper, fold
 
 
 def test_names_are_neither_markup_nor_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -14,3 +14,15 @@ def test_names_are_neither_markup_nor_commands(capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out
     assert "[red]vm[/red]" in shown
     assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+
+
+def test_lines_are_folded_between_words_and_set_in() -> None:
+    assert fold("  one two three", 9) == "  one two\n    three"
+    assert fold("short", 9) == "short"
+    assert fold("a-name-that-is-longer than", 9) == "a-name-that-is-longer\n  than"
+
+
+def test_what_is_no_terminal_gets_a_line_for_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Paper().tell("word " * 60)
+    Paper().say("Hint:", "word " * 60)
+    assert capsys.readouterr().out.count("\n") == 2

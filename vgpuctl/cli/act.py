@@ -92,7 +92,7 @@ def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
     else:
         show_plan(console(), prospect)
         if not prospect.plan and not prospect.refusals:
-            console().print(order.nothing(prospect))
+            console().tell(order.nothing(prospect))
         console().print("Nothing was changed.")
     return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
 
@@ -106,7 +106,7 @@ def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
     if manner.output is Output.JSON:
         print_json(report_document(Report(wish=prospect.wish.name), prospect))
     else:
-        console().print(order.nothing(prospect))
+        console().tell(order.nothing(prospect))
         _tell_missing(prospect)
     return ExitCode.DONE
 
@@ -137,14 +137,14 @@ def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> N
     for host in troubled(report):
         out.say(f"{host.host} {host.end}{':' if host.why else ''}", host.why, "bold red")
     if report.interrupted:
-        out.print("Stopped after what was in flight. Run the same command to go on, or another shift to go there.")
+        out.tell("Stopped after what was in flight. Run the same command to go on, or another shift to go there.")
     elif code is ExitCode.DONE:
-        out.print(order.done(prospect, report))
+        out.tell(order.done(prospect, report))
 
 
 def _tell_missing(prospect: Prospect) -> None:
     for name in prospect.fleet.missing:
-        console(error=True).print(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
+        console(error=True).tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
 
 
 @contextmanager

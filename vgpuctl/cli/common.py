@@ -49,7 +49,7 @@ def explained(*, debug: bool = False) -> Iterator[None]:
         show_error(f"Unexpected: {type(error).__name__}: {error}", "This is a fault of vgpuctl. --debug shows where.")
         raise typer.Exit(int(ExitCode.FAILED)) from None
     except KeyboardInterrupt:
-        console(error=True).print("Stopped at once. Run the command again to go on.")
+        console(error=True).tell("Stopped at once. Run the command again to go on.")
         raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 
 
@@ -75,7 +75,7 @@ def connected(flags: Flags, files: Files, depth: Depth | None = None) -> Iterato
 
     found = settings(flags)
     if found.vcenter.unverified:
-        console(error=True).print(f"The certificate of vCenter {found.vcenter.server} is not verified, as you asked.")
+        console(error=True).tell(f"The certificate of vCenter {found.vcenter.server} is not verified, as you asked.")
     connection = Connection(found, files.catalogue, depth)
     _open(connection, found.connect_s)
     try:
@@ -96,7 +96,7 @@ def _open(connection: Connection, patience_s: float) -> None:
             if not said:
                 text = error.message.rstrip(".")
                 text = text if text.startswith("vCenter") else f"{text[0].upper()}{text[1:]}"
-                console(error=True).print(f"{text}. Trying again for {patience_s:.0f} s.")
+                console(error=True).tell(f"{text}. Trying again for {patience_s:.0f} s.")
             said = True
             time.sleep(max(0.5, error.after_s))
 

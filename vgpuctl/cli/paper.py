@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from rich.console import Console
@@ -21,4 +22,21 @@ class Paper(Console):
 
     def say(self, label: str, text: str, style: str = "bold") -> None:
         """`Error: …`, the label in its style."""
-        self.print(Text.assemble((label, style), " ", harmless(text)))
+        said = Text(self._folded(f"{label} {harmless(text)}"))
+        said.stylize(style, 0, len(label))
+        self.print(said)
+
+    def tell(self, text: str, style: str = "") -> None:
+        """A sentence, or several lines of them."""
+        self.print(self._folded(text), style=style)
+
+    def _folded(self, text: str) -> str:
+        """On a terminal no word is split, and lines after the first are set in; elsewhere a line stays a line."""
+        return "\n".join(fold(line, self.width) for line in text.split("\n")) if self.is_terminal else text
+
+
+def fold(line: str, columns: int) -> str:
+    if len(line) <= columns:
+        return line
+    inset = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, columns, subsequent_indent=inset, break_long_words=False, break_on_hyphens=False)

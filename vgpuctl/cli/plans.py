@@ -34,7 +34,7 @@ PODS_SHOWN = 3
 def show_plan(out: Paper, prospect: Prospect) -> None:
     """Host by host, worker by worker, in the order of the ladder."""
     if prospect.plan:
-        out.print(_headline(prospect), style="bold")
+        out.tell(_headline(prospect), style="bold")
     by_host: dict[str, list[str]] = {}
     for worker in dict.fromkeys(step.worker for step in prospect.plan):
         by_host.setdefault(prospect.fleet.host_of(worker), []).append(worker)
@@ -44,7 +44,7 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
         for worker in workers:
             out.print(_hanging(f"  {worker:<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0))
     for name in prospect.fleet.missing:
-        out.print(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
+        out.tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
     show_remarks(out, prospect)
     for refusal in prospect.refusals:
         show_refusal(out, refusal)
@@ -65,7 +65,7 @@ def _hanging(head: str, text: str, columns: int) -> str:
 def show_refusal(out: Paper, refusal: Refusal) -> None:
     out.say("Refused:", refusal.message, "bold red")
     for detail in refusal.details:
-        out.print(f"  {detail}")
+        out.tell(f"  {detail}")
     out.say("Hint:", refusal.hint)
 
 

@@ -61,7 +61,7 @@ def command(
 
       vgpuctl switch night --dry-run     the plan, in order
       vgpuctl switch night --yes         from a script
-      vgpuctl switch day --timeout 2m    drains that take longer go back, whatever the timetable says
+      vgpuctl switch day --timeout 2m    a host whose drain takes longer goes back
     """
     manner = Manner(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug)
     drain_s = duration_s(timeout, "--timeout") if timeout else None
