@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -24,9 +25,12 @@ from vgpuctl.engine.reactor import Goal
 from vgpuctl.model.conduct import Asleep, Conduct, Mode, OnResumeFailed, OnStuck
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.names import Names
+from vgpuctl.model.pods import Demand
 from vgpuctl.model.requests import PowerOnVm, SuspendVm
-from vgpuctl.model.timetable import DrainOptions, Shift
+from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.operations import look_ahead
+from vgpuctl.planning.standing import standing
+from vgpuctl.planning.waiting import waiting
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
 
 DAY, NIGHT = {f"worker-{n}" for n in range(1, 5)}, {"worker-5"}
@@ -109,17 +113,21 @@ def test_workers_may_sleep_shut_down() -> None:
     assert (world.awake(), world.broken) == (NIGHT, [])
 
 
+def replacing_table() -> Timetable:
+    quarter, whole = CATALOGUE.profile("v100-4q-4GB"), CATALOGUE.profile("v100-16q-16GB")
+    every, first = Names(("worker-*",)), Names(("worker-1",))
+    shifts = {
+        "day": Shift("day", ("0 8 * * *",), workers=every, carrying=((every, quarter),)),
+        "night": Shift("night", ("0 20 * * *",), workers=first, carrying=((first, whole),)),
+    }
+    return replace(timetable(), shifts=shifts, mode=Mode.REPLACE, conduct=Conduct(asleep=Asleep.OFF))
+
+
 def replacing() -> tuple[Fleet, VirtualWorld]:
     """Four quarters by day; at night the first of the same VMs carries the whole card."""
     names = [f"worker-{n}" for n in range(1, 5)]
     by_day = fleet(*(worker(name, node=node(name, pods=(pod(f"on-{name}", name),))) for name in names))
-    quarter, whole = CATALOGUE.profile("v100-4q-4GB"), CATALOGUE.profile("v100-16q-16GB")
-    shifts = {
-        "day": Shift("day", ("0 8 * * *",), workers=Names(("worker-*",)), carrying=((Names(("worker-*",)), quarter),)),
-        "night": Shift("night", (), workers=Names(("worker-1",)), carrying=((Names(("worker-1",)), whole),)),
-    }
-    table = replace(timetable(), shifts=shifts, mode=Mode.REPLACE, conduct=Conduct(asleep=Asleep.OFF))
-    wish = switch_wish(by_day, CATALOGUE, table, "night")
+    wish = switch_wish(by_day, CATALOGUE, replacing_table(), "night")
     assert look_ahead(by_day, wish).refusals == ()
     return by_day, VirtualWorld(by_day, Goal(wish=wish, former=former_wish(wish)))
 
@@ -218,3 +226,16 @@ def test_waiting_for_a_turn_takes_nothing_off_a_steps_own_time() -> None:
     world = night(by_day, Conduct(suspends_a_host=1), suspend_s=1000.0)
     assert world.run(until_s=4 * 1000 + 100).finished
     assert (world.awake(), world.broken) == (NIGHT, [])
+
+
+def test_who_carries_this_and_that_by_turns_is_waited_for_by_what_comes() -> None:
+    by_day, world = replacing()
+    table = replacing_table()
+    now = datetime(2026, 11, 18, 12, tzinfo=UTC)
+    waiter = replace(pod("bert", phase="Pending"), selector={"vgpu.type": "v100-16q-16GB"}, demand=Demand(gpus=1))
+    (found,) = waiting(replace(by_day, waiting=(waiter,)), CATALOGUE, (standing(by_day, table, now),))
+    assert found.outlook.waking is not None
+    assert (found.outlook.awake, found.outlook.waking.shift, found.outlook.waking.start.hour) == (False, "night", 20)
+    assert world.run().finished
+    (found,) = waiting(replace(world.fleet, waiting=(waiter,)), CATALOGUE, (standing(world.fleet, table, now),))
+    assert found.outlook.awake

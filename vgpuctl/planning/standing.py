@@ -8,7 +8,7 @@ from datetime import datetime
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.profiles import Profile
-from vgpuctl.model.timetable import Timetable
+from vgpuctl.model.timetable import Shift, Timetable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +44,23 @@ class Standing:
         shift = self.current or self.due
         return self.timetable.shifts[shift].profile_of(worker.name) if shift else None
 
-    def waking(self, worker: Worker) -> Waking | None:
-        """When this timetable wakes the worker: now, if the shift of the hour does, else when it next comes."""
-        name, shifts = self.timetable.name, self.timetable.shifts
-        if self.due and self.since and shifts[self.due].wakes(worker):
+    def waking(self, worker: Worker, profile: str = "") -> Waking | None:
+        """When this timetable wakes the worker: now, if the shift of the hour does, else when it next comes. With
+        `profile`, only those shifts count in which it carries that."""
+        name = self.timetable.name
+        shifts = [shift for shift, each in self.timetable.shifts.items() if _wakes(each, worker, profile)]
+        if self.due in shifts and self.due and self.since:
             return Waking(timetable=name, shift=self.due, start=self.since, due=True)
-        coming = [(start, shift) for shift, start in self.starts.items() if start and shifts[shift].wakes(worker)]
+        coming = [(start, shift) for shift in shifts if (start := self.starts[shift])]
         if not coming:
             return None
         start, shift = min(coming)
         return Waking(timetable=name, shift=shift, start=start)
+
+
+def _wakes(shift: Shift, worker: Worker, profile: str) -> bool:
+    given = shift.profile_of(worker.name)
+    return shift.wakes(worker) and (not profile or given is None or given.name == profile)
 
 
 def standing(fleet: Fleet, timetable: Timetable, now: datetime) -> Standing:

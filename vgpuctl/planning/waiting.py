@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.selectors import Selector
@@ -43,10 +43,11 @@ def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, .
     wakings: dict[str, list[Waking]] = {name: [] for name in catalogue.profiles}
     for standing in standings:
         for worker in standing.workers:
-            if worker.profile in wakings and (found := standing.waking(worker)):
-                wakings[worker.profile].append(found)
-    awake = {worker.profile for worker in fleet.workers.values() if worker.on}
-    workers = Counter(worker.profile for worker in fleet.workers.values())
+            for profile in may_carry(worker, standings):
+                if profile in wakings and (found := standing.waking(worker, profile)):
+                    wakings[profile].append(found)
+    awake = {carries(worker, catalogue, standings) for worker in fleet.workers.values() if worker.on}
+    workers = Counter(profile for worker in fleet.workers.values() for profile in may_carry(worker, standings))
     return {
         name: Outlook(
             awake=name in awake,
@@ -55,6 +56,18 @@ def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, .
         )
         for name, found in wakings.items()
     }
+
+
+def may_carry(worker: Worker, standings: tuple[Standing, ...]) -> tuple[str, ...]:
+    """What profiles.yaml says, or what its shifts give it by turns."""
+    given = (profile.name for each in standings for profile in each.timetable.profiles_of(worker.name))
+    return tuple(dict.fromkeys(given)) or (worker.profile,)
+
+
+def carries(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> str:
+    """Of one that carries this and that by turns, what it has now."""
+    by_turns = may_carry(worker, standings) != (worker.profile,)
+    return (catalogue.carried(worker.vgpus) if by_turns else worker.profile) or ""
 
 
 def _best(outlooks: list[Outlook]) -> Outlook:

@@ -48,7 +48,9 @@ class Compared:
     host_told: tuple[Told, ...] = ()
 
     def wanted(self, worker: Worker) -> tuple[str, ...]:
-        return self.catalogue.profile(worker.profile).vgpus
+        given = (profile.vgpus for timetable in self.timetables for profile in timetable.profiles_of(worker.name))
+        by_a_shift = any(sorted(vgpus) == sorted(worker.vgpus) for vgpus in given)
+        return worker.vgpus if by_a_shift else self.catalogue.profile(worker.profile).vgpus
 
     def put_to_sleep(self, worker: Worker) -> bool:
         """Is there a shift that it sleeps through, in a timetable that keeps it?"""
