@@ -17,6 +17,7 @@ from vgpuctl.model.plan import Plan, Refusal, Remark
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.hindsight import Earlier, lasting
+from vgpuctl.planning.notices import notices
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.remarks import remarks
@@ -100,6 +101,7 @@ class Operation:
             if prospect.refusals and not prospect.plan:
                 raise refused(prospect)
             self._depart(prospect)
+            self.world.sender.announce(notices(prospect.fleet, prospect.wish, prospect.plan))
             if prospect.memorable:
                 recorder.begin(prospect.wish.name, self.timetable, self.world.clock.utc())
             goal = Goal(wish=prospect.wish, former=former(prospect.wish) if former else None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import getpass
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from vgpuctl.engine.ports import Answer, World
+from vgpuctl.kube import notices
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, delete, evict, patch_node
 from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
@@ -26,6 +27,7 @@ from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.hosts import Told
 from vgpuctl.model.journal import Entry
+from vgpuctl.model.notice import Notice
 from vgpuctl.model.pods import Quota, Rollout
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
@@ -174,6 +176,9 @@ class Connection:
             case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 confirm(self._client, first)
         return vsphere_actions.send(self._session, request)
+
+    def announce(self, told: Sequence[Notice]) -> None:
+        notices.post(self._client, told)
 
     def fleet(self) -> Fleet:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,6 +15,7 @@ from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry
+from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
 
 
@@ -38,6 +39,8 @@ class Ports:
     def send(self, request: Request) -> Answer:
         self.sent.append(request)
         return Answer()
+
+    def announce(self, notices: Sequence[Notice]) -> None: ...
 
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None: ...
 

@@ -85,7 +85,8 @@ def test_calls_are_counted_and_few(lab: Lab) -> None:
     assert writes["PATCH nodes"] <= 3 * 5
     once = {"PATCH configmaps": 2, "POST configmaps": 1, "PUT configmaps": 1}
     assert {name: writes[name] for name in once} == once, "departures and journal: as many for a whole estate"
-    rest = {"SuspendVM_Task", "PowerOnVM_Task", "POST pods/eviction", "PATCH nodes", "PUT leases"}
+    assert writes["POST events"] == 2, "one for each owner of leaving pods"
+    rest = {"POST events", "SuspendVM_Task", "PowerOnVM_Task", "POST pods/eviction", "PATCH nodes", "PUT leases"}
     assert set(writes) == rest | once.keys()
 
 
@@ -183,3 +184,12 @@ def test_those_who_sleep_say_until_when_and_are_not_taken_for_broken(day: Lab) -
         annotations = said.get("annotations", {})
         assert [key for key in annotations if key.startswith("vgpuctl.io/")] == []
         assert (kept in annotations) == (name == "worker-2"), "another's mark stays"
+
+
+def test_the_owners_of_pods_are_told_and_nothing_stands_on_it(day: Lab) -> None:
+    day.vgpuctl("switch", "night", "--yes").ok()
+    events = day.json("kubectl", "get", "events")["items"]
+    told = {e["involvedObject"]["kind"]: e["message"] for e in events if e["reason"] == "WorkerLeaves"}
+    assert "will be evicted" in told["ReplicaSet"]
+    day.vgpuctl("sim", "fault", "add", "POST events", "--dir", str(day.folder), "--fail", "403").ok()
+    day.vgpuctl("switch", "day", "--yes").ok()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry, HostReport
+from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
 
 
@@ -33,6 +34,9 @@ class Sender(Protocol):
     """Carries one request to its server and returns when it was taken; raises VgpuctlError when it was not."""
 
     def send(self, request: Request) -> Answer: ...
+
+    def announce(self, notices: Sequence[Notice]) -> None:
+        """Tell pods' owners; it returns at once, and nothing stands on it."""
 
 
 class Lease(Protocol):

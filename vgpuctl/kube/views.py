@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +59,8 @@ def pod(raw: Object, *, with_needs: bool = False) -> Pod:
         ends_by=meta.get("deletionTimestamp") or "",
         grace_s=_grace(meta, spec),
         owner=f"{owner['kind']}/{owner['name']}" if owner else None,
+        owner_uid=sys.intern(str(owner.get("uid") or "")) if owner else "",
+        owner_version=sys.intern(str(owner.get("apiVersion") or "")) if owner else "",
         mirror=_MIRROR in annotations,
         empty_dir=any("emptyDir" in volume for volume in spec.get("volumes") or ()),
         not_now=next((f"{key}={value}" for key, value in _NOT_NOW if annotations.get(key) == value), ""),

@@ -52,6 +52,8 @@ class Pod:
     ready: bool = True
     terminating: bool = False
     owner: str | None = None
+    owner_uid: str = ""
+    owner_version: str = ""
     ends_by: str = ""
     overdue_s: int = 0
     grace_s: int = GRACE_S

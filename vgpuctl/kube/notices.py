@@ -1,0 +1,49 @@
+"""Notices as Events, beside the work: nothing waits for them, and nothing fails with them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from vgpuctl.kube.client import Client
+from vgpuctl.model.errors import VgpuctlError
+from vgpuctl.model.notice import Notice
+
+
+def post(client: Client, notices: Sequence[Notice]) -> None:
+    """Returns at once. A server that refuses one is not asked to take the others."""
+    if notices:
+        threading.Thread(target=_post, args=(client, notices), name="notices", daemon=True).start()
+
+
+def _post(client: Client, notices: Sequence[Notice]) -> None:
+    for notice in notices:
+        try:
+            client.post(f"/api/v1/namespaces/{notice.subject.namespace}/events", _event(notice))
+        except VgpuctlError:
+            return
+
+
+def _event(notice: Notice) -> dict[str, Any]:
+    now, about = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), notice.subject
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": "vgpuctl-", "namespace": about.namespace},
+        "involvedObject": {
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
+            "uid": about.uid,
+        },
+        "type": "Normal",
+        "reason": "WorkerLeaves",
+        "message": notice.message,
+        "source": {"component": "vgpuctl"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
