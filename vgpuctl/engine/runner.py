@@ -19,6 +19,8 @@ from vgpuctl.model.plan import Plan, Step
 
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 32
+#: The longest rest after a look: one that took longer may itself have been held up by requests.
+REST_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +106,9 @@ class Runner:
     def _wait(self, looked_s: float) -> None:
         """Until something changed, or for a moment; everything that has happened by then is taken in at once.
 
-        Where much changes at once, requests and their answers get as much of the time as looks at them do.
+        Where much changes at once, requests and their answers get as much of the time as looks do, up to a moment.
         """
-        rested_s = self._world.clock.monotonic() + looked_s
+        rested_s = self._world.clock.monotonic() + min(looked_s, REST_S)
         try:
             event = self._events.get(timeout=LOOK_S)
             while True:
