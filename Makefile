@@ -26,6 +26,7 @@ test-peers: $(VENV)/.tests ## The same tests against the real programs, which ar
 bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large estate on the simulators, beside real programs
 	@$(BIN)/python -m tests.bench.startup
 	@$(BIN)/python -m tests.bench.planning
+	@$(BIN)/python -m tests.bench.critical_path
 	@$(BIN)/python -m tests.bench.status
 	@$(BIN)/python -m tests.bench.scale
 

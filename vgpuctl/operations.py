@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -12,15 +12,15 @@ from vgpuctl.engine.recorder import Recorder
 from vgpuctl.engine.runner import Listener, Runner
 from vgpuctl.model.errors import ExitCode, RefusedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, HostReport
+from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, HostReport
 from vgpuctl.model.plan import Plan, Refusal, Remark
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.departures import to_record
-from vgpuctl.planning.hindsight import Earlier, lasting
+from vgpuctl.planning.hindsight import Earlier, earlier, lasting
 from vgpuctl.planning.notices import notices
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
-from vgpuctl.planning.remarks import remarks
+from vgpuctl.planning.remarks import dear_sleep, remarks
 
 #: The ends after which a host is in one shift, and in no other.
 WHOLE = {DONE, WENT_BACK, NOT_BEGUN}
@@ -61,6 +61,13 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
     if refused and wish.conduct.all_or_nothing:
         kept, todo = wish.only(()), Plan()
     return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
+
+
+def informed(prospect: Prospect, entries: Iterable[Entry]) -> Prospect:
+    """The same, with what earlier switches tell of it."""
+    known = earlier(entries)
+    dear = dear_sleep(prospect.plan, prospect.fleet, known)
+    return replace(prospect, earlier=known, remarks=prospect.remarks + dear)
 
 
 def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:

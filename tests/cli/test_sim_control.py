@@ -28,9 +28,10 @@ def test_a_frozen_clock_stands_still_and_a_leap_brings_what_falls_due(toy: Lab) 
 
 
 def test_durations_hold_from_now_on(toy: Lab) -> None:
-    toy.vgpuctl("sim", "set", "durations", "suspend=1s", "power-on=20ms").ok()
+    toy.vgpuctl("sim", "set", "durations", "suspend=1s", "power-on=20ms", "tasks-per-host=3").ok()
     told = toy.json("vgpuctl", "sim", "set", "durations")
     assert (told["suspend_s"], told["power_on_s"], told["store_mib_per_s"]) == (1.0, 0.02, None)
+    assert told["tasks_per_host"] == 3
     ran = toy.vgpuctl("sim", "set", "durations", "sleep=1s")
     assert ran.code == 1
     assert "suspend_s" in ran.err

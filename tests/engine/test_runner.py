@@ -27,10 +27,13 @@ class Ports:
     held_at: list[bool]
     is_lost: bool = False
     now_s: float = 0.0
+    look_s: float = 0.0
     sent: list[Request] = field(default_factory=list)
     said: list[set[str]] = field(default_factory=list)
+    answered: list[int] = field(default_factory=list)
 
     def fleet(self) -> Fleet:
+        self.now_s += self.look_s
         return self.some
 
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
@@ -73,6 +76,8 @@ class Ports:
     def progress(self, progress: Progress) -> None:
         """Ends the run after the third look."""
         self.said.append(set(progress.decision.waits.values()))
+        attempts = progress.decision.memory.attempts.values()
+        self.answered.append(sum(attempt.answered_s is not None for attempt in attempts))
         if len(self.said) >= 3:
             self.runner.interrupt()
 
@@ -104,3 +109,9 @@ def test_a_lease_that_another_took_ends_the_run() -> None:
     with pytest.raises(BusyError):
         run(ports)
     assert ports.sent == []
+
+
+def test_looks_that_take_long_leave_as_much_time_to_requests_and_their_answers() -> None:
+    ports = Ports(day_and_night()[0], held_at=[], look_s=0.2)
+    run(ports)
+    assert ports.answered[:2] == [0, 5], "the second look hears all five answers together"

@@ -6,10 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.fleets import day_and_night, night_wish, pod
+from tests.support.past import night, past_step
 from vgpuctl.kube.views import job
 from vgpuctl.kube.views import pod as pod_view
+from vgpuctl.model.conduct import Asleep, Conduct
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import Entry
+from vgpuctl.model.pods import Freeze
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.operations import look_ahead
+from vgpuctl.operations import informed, look_ahead
 
 NO = "karpenter.sh/do-not-disrupt=true"
 
@@ -75,3 +80,40 @@ def test_annotations_and_graces_as_the_server_tells_them() -> None:
         {"terminationGracePeriodSeconds": 5}, deletionGracePeriodSeconds=0, deletionTimestamp="2026-01-01T00:00:00Z"
     )
     assert (gone.grace_s, gone.terminating, gone.ends_by) == (0, True, "2026-01-01T00:00:00Z")
+
+
+def dear(*entries: Entry, asleep: Asleep = Asleep.SUSPEND, some: Fleet | None = None, **memory_gib: int) -> list[str]:
+    some = some or day_and_night()[0]
+    for name, gib in memory_gib.items():
+        some = some.with_worker(name.replace("_", "-"), memory_mib=gib * 1024)
+    ahead = look_ahead(some, night_wish(some, conduct=Conduct(asleep=asleep)))
+    return [remark.message for remark in informed(ahead, entries).remarks]
+
+
+def test_a_sleep_that_costs_more_than_a_boot_is_told_of_the_slowest() -> None:
+    assert dear(worker_1=256, worker_2=128) == [
+        "to suspend and resume worker-1 takes about 18 min, 256 GB of memory each way; "
+        "shut down and booted (asleep: off) it would be about 95 s"
+    ]
+    assert dear(worker_1=16, worker_2=16) == []
+    assert dear(worker_1=256, asleep=Asleep.OFF) == []
+    assert dear(worker_5=256) == [], "it does not go to sleep"
+
+
+def test_where_a_pod_sleeps_along_off_is_no_way() -> None:
+    some, _ = day_and_night()
+    frozen = some.with_node("worker-2", pods=(pod("bert", freeze=Freeze.READY),))
+    assert not [said for said in dear(some=frozen, worker_1=256) if "asleep: off" in said]
+
+
+def test_what_was_seen_earlier_is_believed_more_than_sizes() -> None:
+    def seen(suspend_s: float, resume_s: float) -> Entry:
+        first = past_step("Suspend/worker-1", 0, suspend_s)
+        return night(steps=(first, past_step("PowerOn/worker-1", 0, resume_s)))
+
+    assert dear(seen(40, 41), worker_1=256) == [], "a quick datastore"
+    assert dear(seen(400, 41), worker_1=16) != []
+    slow_boot = night(steps=(past_step("PowerOn/worker-1", 0, 900, what="power on"),))
+    assert dear(slow_boot, worker_1=128) == []
+    quick_start = night(steps=(past_step("PowerOn/worker-1", 0, 2, what="power on"),))
+    assert dear(quick_start, worker_1=16) == [], "a power-on is no boot"

@@ -33,7 +33,8 @@ Refuse = Callable[[Send, int], tuple[str, bool] | None]
 @dataclass
 class VirtualWorld:
     """Durations by kind of request; `refuse` may refuse a request: (why, may it be tried again); `fail` may let the
-    task of one end with a fault. `deaf`: guests that take no notice of being asked to shut down."""
+    task of one end with a fault. `deaf`: guests that take no notice of being asked to shut down. `slow`: how many times
+    as long as usual all of a worker's things take."""
 
     fleet: Fleet
     goal: Goal
@@ -44,6 +45,7 @@ class VirtualWorld:
     refuse: Refuse = lambda send, nth: None
     fail: Callable[[Send], Task | None] = lambda send: None
     deaf: frozenset[str] = frozenset()
+    slow: Callable[[str], float] = lambda worker: 1.0
     now_s: float = 0.0
     memory: Memory = field(default_factory=Memory)
     sent: list[tuple[float, str]] = field(default_factory=list)
@@ -96,7 +98,7 @@ class VirtualWorld:
     def _carry_out(self, send: Send) -> str | None:
         match send.request:
             case SuspendVm(worker=name):
-                return self._task(name, "suspend", self.suspend_s, power=Power.SUSPENDED)
+                return self._task(name, "suspend", self.suspend_s * self.slow(name), power=Power.SUSPENDED)
             case ShutDownGuest(worker=name):
                 if name not in self.deaf:
                     self.at(self.now_s + self.suspend_s, lambda: self._off(name))
@@ -105,11 +107,12 @@ class VirtualWorld:
             case AttachVgpus(worker=name, vgpus=vgpus):
                 return self._task(name, "reconfigure", 0.1, vgpus=vgpus, memory_locked=True)
             case PowerOnVm(worker=name):
-                self.at(self.now_s + self.start_s + self.back_s, lambda: self._back(name))
-                return self._task(name, "powerOn", self.start_s, power=Power.ON)
+                slow = self.slow(name)
+                self.at(self.now_s + (self.start_s + self.back_s) * slow, lambda: self._back(name))
+                return self._task(name, "powerOn", self.start_s * slow, power=Power.ON)
             case Evict(pod=pod):
                 self._evicted(pod)
-                self.at(self.now_s + self.drain_s, lambda: self._gone(pod))
+                self.at(self.now_s + self.drain_s * self.slow(pod.node or ""), lambda: self._gone(pod))
             case DeletePod(pod=pod):
                 self._with_pods(lambda p: replace(p, terminating=True) if p.uid == pod.uid else p)
                 self.at(self.now_s + self.drain_s, lambda: self._gone(pod))
@@ -148,7 +151,8 @@ class VirtualWorld:
         for name, worker in self.fleet.workers.items():
             if worker.node:
                 pods = tuple(changed for p in worker.node.pods if (changed := change(p)) is not None)
-                self.fleet = self.fleet.with_node(name, pods=pods)
+                if pods != worker.node.pods:
+                    self.fleet = self.fleet.with_node(name, pods=pods)
 
     def _spend(self, pod: Pod, number: int) -> None:
         over = list(self.fleet.budgets_over(pod))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -69,8 +69,11 @@ def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
     if question or prospect.refusals or prospect.remarks:
         from vgpuctl.cli.plans import show_plan, show_remarks  # noqa: PLC0415
 
-        show = show_plan if question or prospect.refusals else show_remarks
-        show(console(error=manner.output is Output.JSON), _informed(prospect, connection))
+        out = console(error=manner.output is Output.JSON)
+        if question or prospect.refusals:
+            show_plan(out, _informed(prospect, connection))
+        else:
+            show_remarks(out, prospect)
     if question and not may_go_on("Go on?", yes=manner.yes):
         console().print("Nothing was changed.")
         return ExitCode.DONE
@@ -79,9 +82,9 @@ def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
 
 def _informed(prospect: Prospect, connection: Connection) -> Prospect:
     """Before a plan is shown, and only then, it is asked how long its steps took earlier."""
-    from vgpuctl.planning.hindsight import earlier  # noqa: PLC0415
+    from vgpuctl.operations import informed  # noqa: PLC0415
 
-    return replace(prospect, earlier=earlier(connection.history()))
+    return informed(prospect, connection.history())
 
 
 def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:

@@ -13,6 +13,8 @@ from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.sim_access import DirOption, seconds, sim_explained
 
+_UNITS = {"store_mib_per_s": " MiB/s", "tasks_per_host": ""}
+
 app = group(add_completion=False, help="Change the simulated world while it runs.")
 
 
@@ -59,6 +61,7 @@ def durations(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """How long things take from now on. `store` is a throughput in MiB a second: suspends then take memory over it.
+    `tasks-per-host`: so many tasks of a host run at once, the others wait.
 
     Examples:
 
@@ -75,8 +78,8 @@ def durations(
         return
     for name, value in found.items():
         shown = name.removesuffix("_s").removesuffix("_mib_per").replace("_", "-")
-        unit = "MiB/s" if name == "store_mib_per_s" else "s"
-        console().print(f"{shown:<16}{'-' if value is None else f'{value:g} {unit}'}")
+        unit = _UNITS.get(name, " s")
+        console().print(f"{shown:<16}{'-' if value is None else f'{value:g}{unit}'}")
 
 
 @app.command()
@@ -153,4 +156,6 @@ def _duration(change: str) -> tuple[str, Any]:
         raise typer.BadParameter(f"{change!r} is no NAME=TIME, such as suspend=30s")
     if name == "store":
         return "store_mib_per_s", float(value.removesuffix("MiB/s")) or None
+    if name == "tasks-per-host":
+        return "tasks_per_host", float(value)
     return f"{name.replace('-', '_')}_s", seconds(value)

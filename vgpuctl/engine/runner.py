@@ -19,6 +19,8 @@ from vgpuctl.model.plan import Plan, Step
 
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 32
+#: The longest rest after a look: one that took longer may itself have been held up by requests.
+REST_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,7 @@ class Runner:
 
     def _until_finished(self) -> Report:
         while True:
+            looks_s = self._world.clock.monotonic()
             fleet = self._fleet()
             moment = Moment(now_s=self._world.clock.monotonic(), utc=self._world.clock.utc())
             decision = decide(self._goal, fleet, self._memory, moment)
@@ -73,7 +76,7 @@ class Runner:
                 return self._report(moment.now_s, decision)
             for send in decision.sends:
                 self._pool.submit(self._send, send)
-            self._wait()
+            self._wait(self._world.clock.monotonic() - looks_s)
 
     def _fleet(self) -> Fleet:
         """What is seen. While the Lease may be another's, that is as good as not seeing: nothing is written."""
@@ -100,14 +103,18 @@ class Runner:
             Progress(first=self._first, decision=decision, fleet=fleet, done=shown, elapsed_s=elapsed)
         )
 
-    def _wait(self) -> None:
-        """Until something changed, or for a moment; everything that has happened by then is taken in at once."""
+    def _wait(self, looked_s: float) -> None:
+        """Until something changed, or for a moment; everything that has happened by then is taken in at once.
+
+        Where much changes at once, requests and their answers get as much of the time as looks do, up to a moment.
+        """
+        rested_s = self._world.clock.monotonic() + min(looked_s, REST_S)
         try:
             event = self._events.get(timeout=LOOK_S)
             while True:
                 if event is not None:
                     self._memory = event(self._memory, self._world.clock.monotonic())
-                event = self._events.get_nowait()
+                event = self._events.get(timeout=max(0.0, rested_s - self._world.clock.monotonic()))
         except queue.Empty:
             return
 

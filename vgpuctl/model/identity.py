@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +14,8 @@ class NodeIdentity:
     system_uuid: str
 
     @property
-    def uuids(self) -> set[str]:
-        found = {self.provider_uuid, self.system_uuid, swapped(self.system_uuid)}
-        return {uuid.lower() for uuid in found if uuid}
+    def uuids(self) -> frozenset[str]:
+        return _uuids(self.provider_uuid, self.system_uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,12 @@ class VmIdentity:
     moid: str
     name: str
     uuid: str
+
+
+@cache
+def _uuids(provider: str, system: str) -> frozenset[str]:
+    """Asked for of each node at each look, and never another."""
+    return frozenset(uuid.lower() for uuid in (provider, system, swapped(system)) if uuid)
 
 
 def swapped(uuid: str) -> str:

@@ -56,3 +56,15 @@ def longest_way_s(plan: Plan, fleet: Fleet, earlier: Earlier) -> float:
             whole[needs] = max((ends.get(name, 0.0) for name in needs), default=0.0)
         ends[step.name] = whole[needs] + expected_s(step, fleet, earlier)
     return max(ends.values(), default=0.0)
+
+
+def asleep_s(worker: str, fleet: Fleet, earlier: Earlier) -> float:
+    """What a sleep costs on both ways: to be suspended, and to be resumed."""
+    return sum(expected_s(step, fleet, earlier) for step in (Suspend(worker), PowerOn(worker)))
+
+
+def off_s(worker: str, fleet: Fleet, earlier: Earlier) -> float:
+    """What it costs to be shut down and booted. That a power-on was quick tells nothing of its guest's boot."""
+    boots = PowerOn(worker, resume=False)
+    starts_s = max(expected_s(boots, fleet, earlier), _assumed_s(boots, fleet))
+    return expected_s(ShutDown(worker), fleet, earlier) + starts_s

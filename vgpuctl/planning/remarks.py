@@ -1,4 +1,5 @@
-"""What a drain may run into, said before it begins: pods that ask to be left alone, long goodbyes, budgets in doubt."""
+"""What a switch may run into, said before it begins: pods that ask to be left alone, long goodbyes, budgets in doubt,
+and sleeps that cost more than a boot."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ from collections.abc import Iterator
 
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.plan import Remark
+from vgpuctl.model.plan import Plan, Remark
 from vgpuctl.model.pods import GRACE_S, Pod
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.budgets import dead_ends
 from vgpuctl.planning.drain import grace_s, pods_to_move, within_s
-from vgpuctl.planning.freezing import said_of
+from vgpuctl.planning.forecast import asleep_s, off_s
+from vgpuctl.planning.freezing import frozen_on, said_of
+from vgpuctl.planning.hindsight import Earlier
 from vgpuctl.planning.releases import stops
+from vgpuctl.planning.steps import Suspend
 
 PODS_SHOWN = 3
 
@@ -50,6 +54,28 @@ def _of(worker: Worker, wish: Wish) -> Iterator[str]:
         names = _some([pod for pod in pods if grace_s(pod, wish.drain) == grace])
         late = f", and the drain is given {_lasting(within)}" if grace >= within else ""
         yield f"{names} may take up to {_lasting(grace)} to end{late}"
+
+
+def dear_sleep(plan: Plan, fleet: Fleet, earlier: Earlier) -> tuple[Remark, ...]:
+    """Of the workers that will be suspended, what the slowest costs, where all of them would be quicker off: they go at
+    once, so the slowest decides. A frozen pod would not outlive that."""
+    steps = [step for step in plan if isinstance(step, Suspend)]
+    if any(frozen_on(fleet.worker(step.worker).node, step.drain) for step in steps):
+        return ()
+    names = [step.worker for step in steps]
+    asleep = {name: asleep_s(name, fleet, earlier) for name in names}
+    slowest = max(asleep, key=asleep.__getitem__, default="")
+    off = max((off_s(name, fleet, earlier) for name in names), default=0.0)
+    if not slowest or asleep[slowest] <= off:
+        return ()
+    worker = fleet.worker(slowest)
+    size = f", {worker.memory_mib / 1024:.0f} GB of memory each way" if worker.memory_mib else ""
+    told = f"to suspend and resume {slowest} takes about {_about(asleep[slowest])}{size}"
+    return (Remark(worker.host, f"{told}; shut down and booted (asleep: off) it would be about {_about(off)}"),)
+
+
+def _about(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def _some(pods: list[Pod]) -> str:

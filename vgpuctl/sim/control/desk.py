@@ -75,7 +75,7 @@ class Desk:
 
     def durations(self, _: Document) -> Document:
         found = dataclasses.asdict(self._world.durations)
-        return {name: value for name, value in found.items() if name.endswith("_s")}
+        return {name: value for name, value in found.items() if name.endswith("_s") or name == "tasks_per_host"}
 
     def set_durations(self, asked: Document) -> Document:
         """They hold for whatever begins from now on."""

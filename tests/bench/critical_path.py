@@ -1,0 +1,185 @@
+"""How much longer a switch takes than its longest chain, beside the shell script that people write today: `make bench`.
+
+All that takes time is injected, there are no budgets and no limits. So a switch could end after one drain, one suspend,
+one resume and one return: what it takes beyond that is ours. Times are those of a witness, a watcher of its own, which
+sees the first write (the Lease) and the last uncordon. It prints bounds and asserts nothing, for seconds depend on the
+machine. In virtual time the same is a test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from urllib3.exceptions import HTTPError
+
+from tests.support.lab import BIN, Lab
+from tests.support.unlike_hosts import chain_s, night_of, took_s
+from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.kube.client import Client
+
+DRAIN_S, SUSPEND_S, RESUME_S, BACK_S = 2.0, 3.0, 4.0, 1.0
+CHAIN_S = DRAIN_S + SUSPEND_S + RESUME_S + BACK_S
+#: A kubelet renews its Lease after one such time, and posts its status after another.
+INJECTED = (f"pod-end={DRAIN_S}s", f"suspend={SUSPEND_S}s", f"power-on={RESUME_S}s", f"kubelet={BACK_S / 2}s")
+AT_ONCE = ("pod-end=10ms", "suspend=10ms", "power-on=10ms", "kubelet=10ms", "guest-boot=10ms", "tasks-per-host=1000")
+OURS = "/api/v1/namespaces/kube-system/configmaps", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+NODES = "/api/v1/nodes"
+
+SCRIPT = """
+set -e
+for node in $LEAVING; do
+  kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --force
+  govc vm.power -suspend "$node"
+done
+for node in $COMING; do
+  govc vm.power -on "$node"
+  kubectl wait --for=condition=Ready "node/$node" --timeout=10m
+  kubectl uncordon "$node"
+  kubectl label node "$node" vgpu.type=v100-16q-16GB --overwrite
+done
+"""
+
+
+@dataclass
+class Witness:
+    """Notes when it is told of each write: to whom, and whether it was an uncordon."""
+
+    client: Client
+    writes: list[tuple[float, bool]] = field(default_factory=list)
+    _nodes: dict[str, tuple[bool, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, lab: Lab) -> Witness:
+        witness = cls(Client(KubernetesSettings(kubeconfig=lab.env["KUBECONFIG"])))
+        for path in (NODES, *OURS):
+            listed = witness.client.get(path)
+            if path == NODES:
+                witness._nodes = {node["metadata"]["name"]: _said(node) for node in listed["items"]}
+            version = listed["metadata"]["resourceVersion"]
+            threading.Thread(target=witness._listen, args=(path, version), daemon=True).start()
+        return witness
+
+    def _listen(self, path: str, version: str) -> None:
+        """Until the servers are ended."""
+        with suppress(HTTPError):
+            for event in _events(self.client.watch(path, version, 240)):
+                self._take(path, event, time.perf_counter())
+
+    def _take(self, path: str, seen: Any, now_s: float) -> None:
+        """What a kubelet posts about its node is no write of ours."""
+        if path != NODES:
+            self.writes.append((now_s, False))
+            return
+        before, now = self._nodes.get(seen["metadata"]["name"], (False, "")), _said(seen)
+        self._nodes[seen["metadata"]["name"]] = now
+        if before != now:
+            self.writes.append((now_s, before[0] and not now[0]))
+
+    @property
+    def took_s(self) -> float:
+        """From the first write to the last uncordon."""
+        writes = sorted(self.writes)
+        return max(when for when, uncordon in writes if uncordon) - writes[0][0]
+
+
+def _events(response: Any) -> Iterator[Any]:
+    rest = b""
+    for chunk in response.stream(amt=None):
+        *lines, rest = (rest + chunk).split(b"\n")
+        events = (json.loads(line) for line in lines if line)
+        yield from (event["object"] for event in events if event["type"] != "BOOKMARK")
+
+
+def _said(node: Any) -> tuple[bool, str]:
+    meta = node["metadata"]
+    unschedulable = bool(node["spec"].get("unschedulable"))
+    return unschedulable, json.dumps([unschedulable, meta.get("labels"), meta.get("annotations")])
+
+
+def by_day(folder: Path, hosts: int, cards: int) -> Lab:
+    """The night's workers have slept once already, so that they will be resumed; the gateway has no budget."""
+    lab = Lab.up(folder, "--hosts", str(hosts), "--cards", str(cards))
+    pace(lab, *AT_ONCE)
+    lab.daytime()
+    for shift in ("night", "day"):
+        lab.vgpuctl("switch", shift, "--yes").ok()
+    lab.kubectl("delete", "poddisruptionbudget", "--all").ok()
+    lab.settle()
+    pace(lab, *INJECTED)
+    return lab
+
+
+def pace(lab: Lab, *durations: str) -> None:
+    lab.vgpuctl("sim", "set", "durations", "--dir", str(lab.folder), *durations).ok()
+
+
+def measured(lab: Lab, do: Callable[[], Any]) -> tuple[float, float]:
+    """The way from first write to last uncordon, and the whole process."""
+    witness, began = Witness.of(lab), time.perf_counter()
+    do()
+    whole = time.perf_counter() - began
+    return witness.took_s, whole
+
+
+def switch(folder: Path, hosts: int, cards: int) -> tuple[float, float]:
+    lab = by_day(folder, hosts, cards)
+    try:
+        return measured(lab, lambda: lab.vgpuctl("switch", "night", "--yes").ok())
+    finally:
+        lab.down()
+
+
+def script(folder: Path, govc: str) -> tuple[float, float]:
+    lab = by_day(folder, 1, 1)
+    given = {"LEAVING": "worker-1 worker-2 worker-3 worker-4", "COMING": "worker-5"}
+    lab.more_env = {"PATH": f"{BIN}:{Path(govc).parent}:{os.environ['PATH']}", **given}
+    try:
+        return measured(lab, lambda: lab.program("sh", "-c", SCRIPT).ok())
+    finally:
+        lab.down()
+
+
+def found_govc() -> str | None:
+    built = Path(os.environ.get("PEERS_BIN", ".peers/bin")) / "govc"
+    return str(built.resolve()) if built.exists() else shutil.which("govc")
+
+
+def main() -> None:
+    print(f"The longest chain: {CHAIN_S:.0f} s", flush=True)
+    with tempfile.TemporaryDirectory(prefix="vgpuctl-bench-") as name:
+        folder = Path(name)
+        way, whole = switch(folder / "one", 1, 1)
+        tell("5 workers, first write to last uncordon", way, 1.05)
+        tell("5 workers, whole process", whole, 1.15)
+        if govc := found_govc():
+            theirs, _ = script(folder / "script", govc)
+            tell("5 workers, the sequential shell script", theirs)
+            print(f"{'the script takes':<50}{theirs / way:7.2f} times as long as vgpuctl", flush=True)
+        else:
+            print("govc is not built (make test-peers builds it): the shell script is not run.")
+        way, _ = switch(folder / "racks", 8, 4)
+        tell("8 hosts × 4 cards, first write to last uncordon", way, 1.10)
+    world = night_of(64, 4)
+    assert chain_s(world) == CHAIN_S
+    world.run()
+    tell("64 hosts × 4 cards, in virtual time", took_s(world), 1.10)
+
+
+def tell(what: str, seconds: float, bound: float | None = None) -> None:
+    ratio = seconds / CHAIN_S
+    verdict = "" if bound is None else f"   ≤ {bound:.2f}: {'met' if ratio <= bound else 'NOT met'}"
+    print(f"{what:<50}{seconds:7.2f} s {ratio:7.3f}{verdict}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
