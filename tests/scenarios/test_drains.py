@@ -134,3 +134,19 @@ def test_a_pod_that_took_over_a_name_is_not_evicted_for_another(day: Rehearsal) 
     day._request(Evict(pod=seen))
     day.wait(60)
     assert day.kubectl("GET", f"{CORE}/pods/same")["spec"]["nodeName"] == "infra-1"
+
+
+def test_a_worker_whose_node_was_deleted_meanwhile_is_not_put_to_sleep(day: Rehearsal) -> None:
+    """Its pods run on, and nobody can see them."""
+    day.drain(DrainOptions(timeout_s=60))
+
+    def look(fleet: Fleet) -> None:
+        node = fleet.worker("worker-1").node
+        if node and node.unschedulable:
+            day.kubectl("DELETE", "/api/v1/nodes/worker-1")
+
+    day.watch = look
+    ended = day.switch("night")
+    assert "its node is gone" in ended.memory.going_back["esx-1"]
+    assert "Suspend/worker-1/" not in day.sent
+    assert day.awake() >= DAY
