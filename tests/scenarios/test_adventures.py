@@ -10,7 +10,8 @@ import pytest
 from tests.support.adventures import adventure
 from tests.support.soak import laws_broken, told
 
-#: Seed 20 has found that a worker was stopped with its pods, once somebody had deleted its node.
+#: Seed 20 has found that a worker was stopped with its pods, once somebody had deleted its node; 1200, that one was
+#: uncordoned whose suspend had hung and was taken that very moment.
 A_CHUNK = 8
 CHUNKS = [*range(1, 9), *(pytest.param(number, marks=pytest.mark.long) for number in range(9, 101))]
 

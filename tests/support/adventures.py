@@ -141,20 +141,26 @@ class Adventure(Rehearsal):
             ended = self.switch(shift)
             if not ended.finished or not self._out_of_place(shift):
                 break
-        told = {refusal.host for refusal in self.refusals if refusal.message}
-        if self._hindered:
-            told |= {host for host, why in {**ended.memory.going_back, **ended.memory.gave_up}.items() if why}
-        waits = self.files.timetable_of(shift, None).conduct.on_stuck is OnStuck.WAIT and self._hindered
-        if not ended.finished and waits:
-            told |= {self.world.estate.vms[step.split("/")[1]].host.name for step, why in ended.waits.items() if why}
-        elif not ended.finished:
+        told = self._told(shift, ended)
+        if not ended.finished and not told:
             self.broken.append(f"law 5: {shift} never ends: {dict(ended.waits)}")
         left = {host: why for host, why in self._out_of_place(shift).items() if host not in told}
-        self.broken += [f"law 5: {shift} is not on {host}: {why}; {_told(ended)}" for host, why in left.items()]
+        self.broken += [f"law 5: {shift} is not on {host}: {why}; {_memory(ended)}" for host, why in left.items()]
         sent = len(self.sent)
-        if not self._out_of_place(shift) and (self.switch(shift).finished is False or len(self.sent) > sent):
+        if not self._out_of_place(shift) and (not self.switch(shift).finished or len(self.sent) > sent):
             self.broken.append(f"law 6: a repeated run writes {self.sent[sent:]}")
         self.broken += [f"law 3: the cordon of {name} is gone" for name in sorted(self._lost_cordons())]
+
+    def _told(self, shift: str, ended: Decision) -> set[str]:
+        """The hosts of which a report says why they are not in this shift, for a reason that the world gives."""
+        conduct, memory = self.files.timetable_of(shift, None).conduct, ended.memory
+        told = {refusal.host for refusal in self.refusals if refusal.message}
+        for host, why in {**memory.going_back, **memory.gave_up}.items():
+            if "did not drain within" in why or (why and self._hindered):
+                told.add(host)
+        if not ended.finished and conduct.on_stuck is OnStuck.WAIT:
+            told |= {self.fleet().host_of(step.split("/")[1]) for step, why in ended.waits.items() if why}
+        return set(self.fleet().hosts) if told and conduct.all_or_nothing else told
 
     @property
     def _hindered(self) -> bool:
@@ -182,7 +188,7 @@ class Adventure(Rehearsal):
         return ""
 
 
-def _told(ended: Decision) -> str:
+def _memory(ended: Decision) -> str:
     memory = ended.memory
     return f"back: {dict(memory.going_back)} gave up: {dict(memory.gave_up)} held: {dict(memory.held_back)}"
 

@@ -18,6 +18,7 @@ from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.world import World
 
 POWERS = ("power-on", "power-off", "suspend", "shut-down")
+OURS = "vgpuctl.io/cordoned"
 KUBELET_RESTARTS_AFTER_S = 3.0
 
 
@@ -60,9 +61,12 @@ class Meddling:
         return bool(node and node["spec"].get("unschedulable"))
 
     def _cordon(self, name: str) -> None:
-        """Of a node that is cordoned already nothing tells afterwards that a second one wanted it, too."""
-        if not self._cordoned(name):
-            self._world.people.act(f"cordon {name}")
+        """Where a cordon or our mark of one is already, nothing tells afterwards that somebody else wanted one."""
+        if self._cordoned(name):
+            return
+        self._world.people.act(f"cordon {name}")
+        node = self._node(name)
+        if node and OURS not in node["metadata"].get("annotations", {}):
             self._judge.foreign.add(name)
 
     def _uncordon(self, name: str) -> None:
@@ -101,7 +105,7 @@ class Meddling:
         node = self._node(name)
         bore = node and any(key in node["metadata"].get("annotations", {}) for key in gone)
         self._patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": gone}})
-        lost = "vgpuctl.io/for" in gone or "vgpuctl.io/cordoned" in gone
+        lost = "vgpuctl.io/for" in gone or OURS in gone
         if bore and lost and self._cordoned(name):
             self._judge.foreign.add(name)
 

@@ -113,7 +113,8 @@ class Look:
         asked = self._attempts.get(f"{kind.__name__}/{worker.name}/")
         if asked is None or asked.error or task_of(asked, worker) is not None:
             return False
-        return self.moment.now_s - asked.sent_s < kind.effect_s
+        since_s = asked.sent_s if asked.answered_s is None else asked.answered_s
+        return self.moment.now_s - since_s < kind.effect_s
 
     def _asked_otherwise(self, step: Step) -> bool:
         """Is a request of another step for the same worker still without an answer?"""
