@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SEEDS ?= 1000
+FIRST ?= 1
 
-.PHONY: help demo test test-long test-peers bench lint format picture wheel clean
+.PHONY: help demo test test-long test-peers soak bench lint format picture wheel clean
 
 help:                  ## Show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -22,6 +24,9 @@ test-peers: $(VENV)/.tests ## The same tests against the real programs, which ar
 	elif command -v go >/dev/null; then $(MAKE) --no-print-directory -C tests/peers/programs; \
 	else echo "No Go here: the programs that are not in .peers/bin are not built, and their tests are skipped."; fi
 	@$(BIN)/pytest -m peers -rs
+
+soak: $(VENV)/.tests   ## Adventures in virtual time, one a seed: make soak SEEDS=100000 FIRST=1
+	@$(BIN)/python -m tests.support.soak --seeds $(SEEDS) --first $(FIRST)
 
 bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large estate on the simulators, beside real programs
 	@$(BIN)/python -m tests.bench.startup

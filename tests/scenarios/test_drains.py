@@ -162,3 +162,19 @@ def test_a_frozen_pod_goes_on_after_a_night_as_if_nothing_had_been(day: Rehearsa
     assert [container["restartCount"] for container in pod["status"]["containerStatuses"]] == [0]
     assert not any(uid in key for key in day.sent)
     assert (day.awake(), day.broken) == (DAY, [])
+
+
+def test_a_worker_whose_node_was_deleted_meanwhile_is_not_put_to_sleep(day: Rehearsal) -> None:
+    """Its pods run on, and nobody can see them."""
+    day.drain(DrainOptions(timeout_s=60))
+
+    def look(fleet: Fleet) -> None:
+        node = fleet.worker("worker-1").node
+        if node and node.unschedulable:
+            day.kubectl("DELETE", "/api/v1/nodes/worker-1")
+
+    day.watch = look
+    ended = day.switch("night")
+    assert "its node is gone" in ended.memory.going_back["esx-1"]
+    assert "Suspend/worker-1/" not in day.sent
+    assert day.awake() >= DAY

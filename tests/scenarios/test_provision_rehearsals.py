@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.scenarios.test_rehearsals import random_rule
 from tests.support.rehearsal import Rehearsal, at_work
+from tests.support.trouble import random_rule
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.planning.steps import equipped
 from vgpuctl.planning.wishes import Provisioning

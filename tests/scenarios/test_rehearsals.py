@@ -7,7 +7,8 @@ import random
 import pytest
 
 from tests.support.rehearsal import Rehearsal, at_work
-from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
+from tests.support.trouble import random_rule
+from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
 
 SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(8, 100))]
@@ -38,26 +39,6 @@ def test_a_night_that_cannot_come_leaves_the_day_as_it_was() -> None:
     ended = rehearsal.switch("night")
     assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
     assert (rehearsal.awake(), rehearsal.cordoned() & day, rehearsal.broken) == (day, set(), [])
-
-
-def random_rule(chance: random.Random) -> Rule:
-    how = chance.choice([How.CUT, How.LOSE_REPLY, How.HANG, How.FAIL, How.TASK_FAILS, How.TASK_HANGS])
-    server = VCENTER if how in (How.TASK_FAILS, How.TASK_HANGS) else chance.choice([VCENTER, KUBERNETES])
-    methods = {
-        VCENTER: ["SuspendVM_Task", "PowerOnVM_Task"],
-        KUBERNETES: ["PATCH nodes", "POST pods/eviction", "GET pods", "*"],
-    }
-    what = {VCENTER: chance.choice(["TaskInProgress", "NoDiskSpace", "SystemError"]), KUBERNETES: "503"}[server]
-    effect = Effect(how=how, what=what, seconds=chance.choice([1.0, 20.0]))
-    times = 1 if how is How.TASK_HANGS else chance.randrange(1, 5)
-    return Rule(
-        server=server,
-        method=chance.choice(methods[server]),
-        effect=effect,
-        chance=chance.choice([0.1, 0.4, 1.0]),
-        seed=chance.randrange(1000),
-        times=times,
-    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)

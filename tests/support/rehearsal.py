@@ -5,7 +5,6 @@ No HTTP, no threads, no sleeping. Faults are the same rules that `vgpuctl sim fa
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,62 +12,52 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.support.clients import Kubernetes, Later, with_effect
+from tests.support.sight import Sight
 from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import Answer
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.files import Files, read_files
 from vgpuctl.kube import actions
-from vgpuctl.kube import views as kube_views
-from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
-from vgpuctl.kube.stream import disks_of
-from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.kube.client import Object
 from vgpuctl.model import plan
 from vgpuctl.model.departure import Departure
-from vgpuctl.model.errors import PassingError, VgpuctlError
-from vgpuctl.model.fleet import Fleet, Task
-from vgpuctl.model.hosts import Host
+from vgpuctl.model.errors import VgpuctlError
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.names import Names
-from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
-from vgpuctl.model.requests import AttachVgpus, Evict, PatchNode, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import (
+    AttachVgpus,
+    DeletePod,
+    Evict,
+    PatchNode,
+    PowerOffVm,
+    PowerOnVm,
+    ShutDownGuest,
+    SuspendVm,
+)
+from vgpuctl.model.requests import Request as Asked
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.picture import Painter
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.laws import broken_by, overfull
-from vgpuctl.planning.planner import plan as plan_of
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
-from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How
+from vgpuctl.sim.faults import VCENTER, Effect, How
 from vgpuctl.sim.files import profiles_text, timetable_text
 from vgpuctl.sim.inventory import Durations, Inventory
-from vgpuctl.sim.kube.api import Api
-from vgpuctl.sim.kube.errors import ApiError, injected
-from vgpuctl.sim.kube.request import Reply, Request, target_of
+from vgpuctl.sim.kube.request import Request
 from vgpuctl.sim.vcenter import app, faults
-from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.records import Changes, Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
-from vgpuctl.sim.vcenter.sessions import Sessions
 from vgpuctl.sim.vcenter.tasks import HANGS
 from vgpuctl.sim.world import World
-from vgpuctl.vsphere import views
-from vgpuctl.vsphere.asking import HOST_PATHS, TASK_PATHS, VM_PATHS
 from vgpuctl.vsphere.faults import translated
 
 LOOK_S = 5.0
 NIGHT_S = 1800.0
-SHELVES = {
-    "nodes": "nodes",
-    "pods": "pods",
-    "leases": "leases",
-    "budgets": "poddisruptionbudgets",
-    "daemonsets": "daemonsets",
-    "jobs": "jobs",
-    "attachments": "volumeattachments",
-    "claims": "persistentvolumeclaims",
-}
 assert app.HANDLERS, "the methods must be known for their names to be checked"
 
 
@@ -76,7 +65,7 @@ assert app.HANDLERS, "the methods must be known for their names to be checked"
 class Rehearsal:
     """`switch` and `provision` run to their end; `broken` lists each law that a write broke.
 
-    `sent`: the key of each write. `watch` is shown the fleet at every look.
+    `sent`: the key of each write. `refusals`: those of the last switch. `watch` is shown the fleet at every look.
     """
 
     world: World
@@ -84,27 +73,33 @@ class Rehearsal:
     broken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     departures: dict[str, Departure | None] = field(default_factory=dict)
+    refusals: tuple[plan.Refusal, ...] = ()
     watch: Callable[[Fleet], None] = lambda _: None
 
     @classmethod
     def of(cls, inventory: Inventory, durations: Durations) -> Rehearsal:
-        return cls(World(inventory, durations), _files(inventory))
+        return cls(World(inventory, durations), files_of(inventory))
 
     def __post_init__(self) -> None:
-        self._seen = _Seen(self.world)
+        self._seen = Sight(self.world)
         self._painter = Painter(self.files.catalogue, self.world.clock.utc)
-        self._late = False
-        self._client = _Client(self.world, self._meet)
+        self._run_number, self._late_run = 0, 0
+        self._client = Kubernetes(self.world, self._meet, self._arrives)
 
     def switch(self, shift: str, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
-        """As `vgpuctl switch`; with `die_after` its process ends after so many writes, whatever was on its way."""
+        """As `vgpuctl switch --yes`; with `die_after` its process ends after so many writes, whatever was on its way.
+        Hosts that are refused are left."""
         timetable = self.files.timetable_of(shift, None)
         fleet = self.fleet()
-        wish = switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc())
-        self.departures |= to_record(fleet, wish, plan_of(fleet, wish), "then")
+        ahead = look_ahead(fleet, switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc()))
+        self.refusals, wish = ahead.refusals, ahead.wish
+        if ahead.refusals and not ahead.plan:
+            return Decision(memory=Memory(), plan=ahead.plan, waits={}, finished=True)
+        self.departures |= to_record(fleet, wish, ahead.plan, "then")
         decision = self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
-        if decision.finished and not decision.memory.gave_up:
-            self.departures.clear()
+        if decision.finished:
+            for host in wish.departures.keys() - decision.memory.gave_up.keys():
+                self.departures.pop(host, None)
         return decision
 
     def provision(self, how: Provisioning, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
@@ -126,14 +121,19 @@ class Rehearsal:
 
     def kubectl(self, method: str, path: str, body: Object | None = None) -> Object:
         """What a person does meanwhile, with no fault in the way."""
-        return _Client(self.world, lambda *_: None).call(method, path, body or {})
+        return Kubernetes(self.world, lambda *_: None).call(method, path, body or {})
 
     def drain(self, options: DrainOptions) -> None:
         """Write these options into the timetables."""
         timetables = {name: replace(each, drain=options) for name, each in self.files.timetables.items()}
         self.files = replace(self.files, timetables=timetables)
 
+    def picture(self) -> Fleet:
+        """What the engine sees."""
+        return self.fleet()
+
     def fleet(self) -> Fleet:
+        """What is true."""
         there = {host: left for host, left in self.departures.items() if left is not None}
         return replace(self._painter.paint(self._seen, self._seen), departures=there)
 
@@ -148,9 +148,10 @@ class Rehearsal:
 
     def _run(self, goal: Goal, until_s: float, die_after: int | None) -> Decision:
         self._memory, began_s, writes = Memory(), self.world.clock.now_s, 0
+        self._run_number += 1
         while True:
             now_s = self.world.clock.now_s
-            fleet = self.fleet()
+            fleet = self.picture()
             self.watch(fleet)
             self.broken += overfull(fleet)
             decision = decide(goal, fleet, self._memory, Moment(now_s=now_s, utc=self.world.clock.utc().isoformat()))
@@ -171,37 +172,48 @@ class Rehearsal:
 
     def _send(self, send: Send) -> None:
         self.sent.append(send.key)
-        if law := broken_by(send.request, self.fleet()):
+        if law := self._law_broken_by(send.request):
             self.broken.append(f"{send.key}: {law}")
         try:
             self._carried_out(send)
-        except _Later as later:
-            self.world.clock.after(later.seconds, partial(self._send_late, send))
+        except Later as later:
+            self.world.clock.after(later.seconds, partial(self._send_late, send, self._run_number))
         except VgpuctlError as error:
             self._refuse(send.key, error)
+
+    def _law_broken_by(self, request: Asked) -> str:
+        return broken_by(request, self.fleet())
+
+    def _arrives(self, _: Request, answer: Callable[[], Object]) -> Object:
+        """A request reaches Kubernetes."""
+        return answer()
+
+    def _reaches(self, vm: Vm, request: Asked) -> None:
+        """A request reaches vCenter."""
 
     def _carried_out(self, send: Send) -> None:
         answer = self._request(send.request)
         self._remember(send.key, task=answer.task, error="")
 
-    def _send_late(self, send: Send) -> None:
-        """What hung is carried out now, whoever may still be there to hear of it."""
-        self._late = True
+    def _send_late(self, send: Send, run: int) -> None:
+        """What hung is carried out now, whether or not that process is still there to hear of it."""
+        self._late_run = run
         try:
             self._carried_out(send)
         except VgpuctlError as error:
             self._refuse(send.key, error)
         finally:
-            self._late = False
+            self._late_run = 0
 
     def _meet(self, server: str, method: str, *names: str) -> Effect | None:
-        return None if self._late else self.world.calls.count(server, method, *names)
+        return None if self._late_run else self.world.calls.count(server, method, *names)
 
     def _refuse(self, key: str, error: VgpuctlError) -> None:
         self._remember(key, error=error.message, passing=error.passing, after_s=error.after_s, patience=error.patience)
 
     def _remember(self, key: str, **outcome: object) -> None:
-        self._memory = self._memory.answered(key, self.world.clock.now_s, **outcome)
+        if self._late_run in (0, self._run_number):
+            self._memory = self._memory.answered(key, self.world.clock.now_s, **outcome)
 
     def _request(self, request: object) -> Answer:
         match request:
@@ -209,6 +221,8 @@ class Rehearsal:
                 return actions.patch_node(self._client, request)  # type: ignore[arg-type]
             case Evict():
                 return actions.evict(self._client, request)  # type: ignore[arg-type]
+            case DeletePod():
+                return actions.delete(self._client, request)  # type: ignore[arg-type]
             case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 actions.confirm(self._client, first)  # type: ignore[arg-type]
         return self._vcenter(request)
@@ -227,6 +241,7 @@ class Rehearsal:
         effect = self._meet(VCENTER, method, vm.moid, vm.name)
 
         def do() -> Answer:
+            self._reaches(vm, request)
             with translated("sim"):
                 try:
                     task = call()
@@ -242,7 +257,7 @@ class Rehearsal:
         if effect and effect.how is How.FAIL:
             with translated("sim"):
                 raise faults.by_name(effect.what)
-        return _with(effect, do)
+        return with_effect(effect, do)
 
     def _shut_down(self, vm: Vm, request: ShutDownGuest) -> Any:
         """As the product's action does where no tools answer; that power-off is a call of its own, without faults."""
@@ -255,140 +270,12 @@ class Rehearsal:
         return None
 
 
-class _Later(Exception):  # noqa: N818
-    """The answer comes after a while."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
-
-
-def _with(effect: Effect | None, do: Callable[[], Any]) -> Any:
-    """Those effects that both servers share."""
-    match effect.how if effect else None:
-        case How.CUT | How.DOWN:
-            raise PassingError("the connection was cut")
-        case How.HANG:
-            assert effect
-            raise _Later(effect.seconds)
-        case How.LOSE_REPLY:
-            do()
-            raise PassingError("the reply was lost")
-    return do()
-
-
-class _Client:
-    """What the product's Kubernetes actions need of a client."""
-
-    def __init__(self, world: World, meet: Callable[..., Effect | None]) -> None:
-        self._api, self._meet = Api(world.kubernetes), meet
-
-    def call(self, method: str, path: str, body: Object) -> Object:
-        kind = MERGE_PATCH if method == "PATCH" else "application/json"
-        return self._ask(Request(method=method, path=path, body=json.dumps(body).encode(), content_type=kind))
-
-    def get(self, path: str, **query: str) -> Object:
-        return self._ask(Request(method="GET", path=path, query=query))
-
-    def post(self, path: str, body: Object) -> Object:
-        return self._ask(Request(method="POST", path=path, body=json.dumps(body).encode()))
-
-    def patch(self, path: str, body: Object) -> Object:
-        encoded = json.dumps(body).encode()
-        return self._ask(Request(method="PATCH", path=path, body=encoded, content_type=MERGE_PATCH))
-
-    def _ask(self, request: Request) -> Object:
-        target = target_of(request.path)
-        effect = self._meet(KUBERNETES, f"{request.method} {target.called}", target.name)
-        if effect and effect.how is How.FAIL:
-            raise _refused(injected(int(effect.what), effect.seconds))
-        found: Object = _with(effect, lambda: self._answer(request))
-        return found
-
-    def _answer(self, request: Request) -> Object:
-        try:
-            reply = self._api.answer(request)
-        except ApiError as error:
-            raise _refused(error) from None
-        assert isinstance(reply, Reply)
-        return reply.body
-
-
-class _Seen:
-    """Both worlds as the product's streams would know them, without delay."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._center = Center(world.estate, Sessions([], world.clock))
-
-    def vms(self) -> dict[str, views.Vm]:
-        return {vm.moid: views.vm(self._read(vm.moid, VM_PATHS), self._outline(vm)) for vm in self._vms()}
-
-    def _outline(self, vm: Vm) -> views.Outline:
-        return views.Outline(moid=vm.moid, name=vm.name, host=vm.host.moid)
-
-    def hosts(self) -> dict[str, Host]:
-        hosts = self._world.estate.hosts.values()
-        return {host.moid: views.host(self._read(host.moid, HOST_PATHS), "") for host in hosts}
-
-    def datastores(self) -> dict[str, int]:
-        return {}
-
-    def tasks(self) -> dict[str, tuple[Task, ...]]:
-        return {
-            vm.moid: tuple(views.task(self._read(task.moid, TASK_PATHS)) for task in vm.recent_tasks)
-            for vm in self._vms()
-        }
-
-    def nodes(self) -> list[SeenNode]:
-        return [kube_views.node(raw) for raw in self._all("nodes")]
-
-    def renewals(self) -> list[Renewal]:
-        return [kube_views.renewal(raw) for raw in self._all("leases")]
-
-    def pods(self) -> list[Pod]:
-        return [kube_views.pod(raw, with_needs=True) for raw in self._all("pods")]
-
-    def budgets(self) -> list[Budget]:
-        return [kube_views.budget(raw) for raw in self._all("budgets")]
-
-    def counting_jobs(self) -> frozenset[str]:
-        jobs = (kube_views.job(raw) for raw in self._all("jobs"))
-        return frozenset(name for name, ignores in jobs if not ignores)
-
-    def disks(self) -> dict[str, list[Disk]] | None:
-        attachments = [kube_views.attachment(raw) for raw in self._all("attachments")]
-        return disks_of(attachments, [kube_views.claim(raw) for raw in self._all("claims")])
-
-    def unseen(self) -> tuple[str, ...]:
-        return ()
-
-    def daemon_sets(self) -> frozenset[str] | None:
-        return frozenset(kube_views.daemon_set(raw) for raw in self._all("daemonsets"))
-
-    def _all(self, name: str) -> list[Any]:
-        return list(self._world.kubernetes.store.all(SHELVES[name]))
-
-    def _vms(self) -> list[Vm]:
-        return list(self._world.estate.vms.values())
-
-    def _read(self, moid: str, paths: list[str]) -> Object:
-        thing = self._center._by_moid(moid, None)
-        assert thing
-        return {path: self._center.read(thing, path, None) for path in paths}
-
-
 def _changes(vm: Vm, vgpus: tuple[str, ...]) -> Changes:
     removed = tuple((n, key) for n, key in enumerate(vm.vgpus))
     return Changes(removed=removed, added=tuple(enumerate(vgpus)), memory_locked=True)
 
 
-def _refused(error: ApiError) -> VgpuctlError:
-    after = str(error.retry_after_s) if error.retry_after_s else None
-    return refusal(error.code, json.dumps(error.status()).encode(), "sim", after=after)
-
-
-def _files(inventory: Inventory) -> Files:
+def files_of(inventory: Inventory) -> Files:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "schedules").mkdir()

@@ -111,9 +111,10 @@ class Look:
     def _asked(self, worker: Worker, kind: type[ShutDown | Suspend]) -> bool:
         """Was that asked for, with no effect seen yet, neither a task nor its end?"""
         asked = self._attempts.get(f"{kind.__name__}/{worker.name}/")
-        if asked is None or asked.error or task_of(asked, worker) is not None:
+        if asked is None or (asked.error and not asked.passing) or task_of(asked, worker) is not None:
             return False
-        return self.moment.now_s - asked.sent_s < kind.effect_s
+        since_s = asked.sent_s if asked.answered_s is None else asked.answered_s
+        return self.moment.now_s - since_s < kind.effect_s
 
     def _asked_otherwise(self, step: Step) -> bool:
         """Is a request of another step for the same worker still without an answer?"""

@@ -75,7 +75,7 @@ class Memory:
             for key, attempt in self.attempts.items()
             if attempt.answered_s is None
             or _worker_of(key) not in names
-            or (key.startswith(("ShutDown/", "Suspend/")) and not attempt.error)
+            or (key.startswith(("ShutDown/", "Suspend/")) and (attempt.passing or not attempt.error))
         }
         due = {name: since for name, since in self.due_since.items() if _worker_of(name) not in names}
         return replace(self, attempts=kept, due_since=due)

@@ -39,7 +39,10 @@ def broken_by(request: Request, fleet: Fleet) -> str:
 
 def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str:
     """Only those may be there that the drain left, and that are named before the last look at the node."""
-    node = fleet.worker(request.worker).node
+    worker = fleet.worker(request.worker)
+    node = worker.node
+    if node is None and worker.on:
+        return f"law 1: {request.worker} runs, and nobody can see its pods"
     expected = request.first.expected if request.first else frozenset()
     late = [pod for pod in node.pods if pod.uid not in expected] if node else []
     return f"law 1: {request.worker} still runs {late[0]}" if late else ""

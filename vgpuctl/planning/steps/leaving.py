@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from vgpuctl.model.conduct import OnStuck
@@ -77,8 +77,13 @@ class Drain(Rung):
     def _pods(self, fleet: Fleet) -> tuple[Pod, ...]:
         return pods_to_move(fleet.worker(self.worker), self.options)
 
+    def _blind(self, fleet: Fleet) -> bool:
+        """Its node was deleted and it runs: whether pods do, too, nobody can see."""
+        worker = fleet.worker(self.worker)
+        return worker.on and worker.node is None
+
     def done_in(self, fleet: Fleet) -> bool:
-        return not self._pods(fleet)
+        return not self._pods(fleet) and not self._blind(fleet)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         going = (pod for pod in self._pods(fleet) if not pod.terminating and objection(pod, self.options) is None)
@@ -96,9 +101,12 @@ class Drain(Rung):
         return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_node(self.worker, pods=_staying(node_of(fleet, self.worker), self.options))
+        node = fleet.worker(self.worker).node or Node(name=self.worker)
+        return fleet.with_worker(self.worker, node=replace(node, pods=_staying(node, self.options)))
 
     def waits_for(self, fleet: Fleet) -> str:
+        if self._blind(fleet):
+            return "its node is gone, so nobody can see whether pods run on it"
         pods = self._pods(fleet)
         for pod in pods:
             if why := objection(pod, self.options) or rivals(fleet, pod):

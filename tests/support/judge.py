@@ -1,0 +1,99 @@
+"""The laws as the simulated world itself can tell them: by what arrives there, with no word of the product's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from vgpuctl.kube.client import Object
+from vgpuctl.model.record import PREFIX
+from vgpuctl.sim.kube.objects import is_finished, is_leaving, is_mirror, uid_of
+from vgpuctl.sim.kube.request import Request
+from vgpuctl.sim.vcenter.records import Operation, Power, Vm
+from vgpuctl.sim.world import World
+
+#: After somebody else woke a VM, nobody knows for a while whether its node is truly back: no mark of ours tells it.
+WOKEN_BY_OTHERS_S = 60.0
+DOWN = {Operation.SUSPEND, Operation.POWER_OFF}
+
+
+class Judge:
+    """`broken`: each law that a write broke. `foreign`: the nodes that bear a cordon of somebody else's.
+
+    `run`: which of the product's processes is at work; people are 0. `lag_s`: what is younger, nobody could know.
+    """
+
+    def __init__(self, world: World, workers: frozenset[str]) -> None:
+        self._world, self._workers = world, workers
+        self.broken: list[str] = []
+        self.foreign: set[str] = set()
+        self.run, self.lag_s = 0, 0.0
+        self._powered: dict[str, list[tuple[float, int]]] = {}
+
+    def powers(self, name: str, by: int) -> None:
+        """Somebody asks for another power state."""
+        self._powered.setdefault(name, []).append((self._world.clock.now_s, by))
+
+    def stops(self, vm: Vm) -> None:
+        """Law 1: when a stop arrives, no pod is there that should have been moved."""
+        if vm.power is not Power.ON:
+            return
+        pods = self._world.kubernetes.store.where("pods", "spec.nodeName", vm.name)
+        if left := [pod["metadata"]["name"] for pod in pods if _should_leave(pod)]:
+            self._breaks(f"law 1: {vm.name} is stopped while it runs {' '.join(left)}")
+
+    def patches(self, node: str, request: Request, answer: Callable[[], Object]) -> Object:
+        """Law 3: only our nodes, others' cordons stay, and a cordon of ours says that it is ours."""
+        before = self._node(node)
+        reply = answer()
+        if node not in self._workers:
+            self._breaks(f"law 3: {node} is no worker of ours")
+        metadata = json.loads(request.body).get("metadata", {})
+        recorded = any(key.startswith(PREFIX) and value for key, value in metadata.get("annotations", {}).items())
+        if not _cordoned(before) and _cordoned(self._node(node)) and not recorded:
+            self._breaks(f"law 3: {node} is cordoned, and nothing says by whom")
+        if _cordoned(before) and not _cordoned(self._node(node)):
+            self._uncordoned(node)
+        return reply
+
+    def _uncordoned(self, node: str) -> None:
+        if node in self.foreign:
+            self._breaks(f"law 3: the cordon of {node} was somebody else's")
+            self.foreign.discard(node)
+        vm = self._world.estate.vms[node]
+        task = vm.running_task
+        down = vm.power is not Power.ON or vm.shutting_down or (task is not None and task.operation in DOWN)
+        if down and not self._powered_by_others(node, self.lag_s):
+            self._breaks(f"law 5: {node} is uncordoned and goes down")
+        silent = not self._world.kubernetes.kubelets[node].speaking
+        if not down and silent and not self._powered_by_others(node, self.lag_s + WOKEN_BY_OTHERS_S):
+            self._breaks(f"law 5: {node} is uncordoned and is not truly back")
+
+    def _powered_by_others(self, name: str, within_s: float) -> bool:
+        since_s = self._world.clock.now_s - within_s
+        return any(when_s >= since_s and by != self.run for when_s, by in self._powered.get(name, ()))
+
+    def evicts(self, namespace: str, name: str, uid: str, answer: Callable[[], Object]) -> Object:
+        """Law 4: who goes is the pod that was seen."""
+        before = self._world.kubernetes.store.get("pods", namespace, name)
+        was_leaving = before is None or is_leaving(before)
+        reply = answer()
+        after = self._world.kubernetes.store.get("pods", namespace, name)
+        if before is not None and not was_leaving and uid_of(before) != uid and (after is None or is_leaving(after)):
+            self._breaks(f"law 4: {name} was evicted, and is not the pod that was seen")
+        return reply
+
+    def _node(self, name: str) -> Object | None:
+        return self._world.kubernetes.store.get("nodes", "", name)
+
+    def _breaks(self, law: str) -> None:
+        self.broken.append(f"{law} ({self._world.clock.now_s:.1f} s)")
+
+
+def _should_leave(pod: Object) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or []
+    return not (is_mirror(pod) or is_finished(pod) or any(owner["kind"] == "DaemonSet" for owner in owners))
+
+
+def _cordoned(node: Object | None) -> bool:
+    return bool(node and node["spec"].get("unschedulable"))

@@ -1,0 +1,89 @@
+"""The product with one thing wrong. Each mutant says what; the adventures must catch it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from vgpuctl.engine.look import Look
+from vgpuctl.engine.ports import Answer
+from vgpuctl.kube import actions
+from vgpuctl.model.fleet import Fleet, Node
+from vgpuctl.model.record import Record
+from vgpuctl.model.requests import Evict, PatchNode, Request
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning import planner
+from vgpuctl.planning.steps import Cordon, PowerOn, leaving, returning
+
+Patch = pytest.MonkeyPatch
+
+
+def a_planner_that_acquires_before_it_releases(patch: Patch) -> None:
+    sound = planner.climb
+
+    def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str]) -> planner.Part:
+        part = sound(fleet, wish, host, names)
+        needs = dict(part.needs)
+        for start in [step for rungs in part.ladders.values() for step in rungs if isinstance(step, PowerOn)]:
+            stops = {name for name in needs[start.name] if name.startswith(("Suspend/", "ShutDown/"))}
+            needs[start.name] -= stops
+            needs |= {stop: needs[stop] | {start.name} for stop in stops}
+        return planner.Part(part.ladders, needs)
+
+    patch.setattr(planner, "climb", climb)
+
+
+def an_engine_that_ignores_the_uid(patch: Patch) -> None:
+    def evict(client: Any, request: Evict) -> Answer:
+        pod = request.pod
+        body = {"apiVersion": "policy/v1", "kind": "Eviction"}
+        body |= {"metadata": {"name": pod.name, "namespace": pod.namespace}}  # type: ignore[dict-item]
+        try:
+            client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
+        except actions.NotFoundError:
+            return Answer()
+        return Answer()
+
+    patch.setattr(actions, "evict", evict)
+
+
+def a_resume_without_the_lease_check(patch: Patch) -> None:
+    patch.setattr(returning, "_old_evidence", lambda _: "")
+
+
+def a_cordon_that_does_not_record(patch: Patch) -> None:
+    def requests(step: Cordon, fleet: Fleet, _: str) -> tuple[Request, ...]:
+        return (PatchNode(node=leaving.node_of(fleet, step.worker).name, unschedulable=True),)
+
+    patch.setattr(Cordon, "requests", requests)
+
+
+def a_cordon_that_is_always_ours(patch: Patch) -> None:
+    sound = Cordon._record
+
+    def record(step: Cordon, node: Node, now: str) -> Record:
+        return replace(sound(step, node, now), cordoned=True)
+
+    patch.setattr(Cordon, "_record", record)
+
+
+def a_suspend_without_the_last_list(patch: Patch) -> None:
+    patch.setattr(actions, "confirm", lambda _client, _request: None)
+
+
+def a_way_back_that_forgets_a_suspend(patch: Patch) -> None:
+    patch.setattr(Look, "_goes_down", lambda _look, _worker: False)
+
+
+MUTANTS = (
+    a_planner_that_acquires_before_it_releases,
+    an_engine_that_ignores_the_uid,
+    a_resume_without_the_lease_check,
+    a_cordon_that_does_not_record,
+    a_cordon_that_is_always_ours,
+    a_suspend_without_the_last_list,
+    a_way_back_that_forgets_a_suspend,
+)

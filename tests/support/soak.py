@@ -1,0 +1,57 @@
+"""`make soak`: one adventure for each seed, on all cores. Each bad seed is told at once; 1 if there is any."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from multiprocessing import Pool
+
+from tests.support.adventures import adventure
+
+TELL_EVERY_S = 10.0
+
+
+def laws_broken(seed: int) -> tuple[int, list[str]]:
+    """An error of the product's is as bad as a broken law."""
+    try:
+        return seed, adventure(seed).broken
+    except Exception:
+        return seed, [traceback.format_exc(limit=-4)]
+
+
+def again(seed: int) -> str:
+    return f"make soak SEEDS=1 FIRST={seed}"
+
+
+def told(seed: int, broken: list[str]) -> str:
+    return "\n".join([f"seed {seed}: {again(seed)}", *(f"  {law}" for law in broken)])
+
+
+def soak(first: int, seeds: int) -> int:
+    began_s = told_s = time.monotonic()
+    bad = 0
+    with Pool(os.cpu_count()) as pool:
+        for done, (seed, broken) in enumerate(pool.imap_unordered(laws_broken, range(first, first + seeds)), start=1):
+            if broken:
+                bad += 1
+                print(told(seed, broken), flush=True)
+            if time.monotonic() - told_s > TELL_EVERY_S:
+                told_s = time.monotonic()
+                print(f"{done} of {seeds} seeds, {bad} bad", flush=True)
+    print(f"{seeds} seeds from {first} in {time.monotonic() - began_s:.0f} s: {bad} bad")
+    return 1 if bad else 0
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(prog="python -m tests.support.soak", description=__doc__)
+    words.add_argument("--first", type=int, default=1)
+    words.add_argument("--seeds", type=int, default=1000)
+    given = words.parse_args()
+    return soak(given.first, given.seeds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

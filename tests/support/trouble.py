@@ -1,0 +1,27 @@
+"""Faults drawn by chance."""
+
+from __future__ import annotations
+
+import random
+
+from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
+
+
+def random_rule(chance: random.Random) -> Rule:
+    how = chance.choice([How.CUT, How.LOSE_REPLY, How.HANG, How.FAIL, How.TASK_FAILS, How.TASK_HANGS])
+    server = VCENTER if how in (How.TASK_FAILS, How.TASK_HANGS) else chance.choice([VCENTER, KUBERNETES])
+    methods = {
+        VCENTER: ["SuspendVM_Task", "PowerOnVM_Task"],
+        KUBERNETES: ["PATCH nodes", "POST pods/eviction", "GET pods", "*"],
+    }
+    what = {VCENTER: chance.choice(["TaskInProgress", "NoDiskSpace", "SystemError"]), KUBERNETES: "503"}[server]
+    effect = Effect(how=how, what=what, seconds=chance.choice([1.0, 20.0]))
+    times = 1 if how is How.TASK_HANGS else chance.randrange(1, 5)
+    return Rule(
+        server=server,
+        method=chance.choice(methods[server]),
+        effect=effect,
+        chance=chance.choice([0.1, 0.4, 1.0]),
+        seed=chance.randrange(1000),
+        times=times,
+    )
