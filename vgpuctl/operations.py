@@ -43,7 +43,7 @@ class Prospect:
     @property
     def touches(self) -> bool:
         """Are pods or running VMs touched? Then a person is asked."""
-        return any(step.name.startswith(("Drain/", "Suspend/", "ShutDown/")) for step in self.plan)
+        return any(step.name.startswith(("ScaleDown/", "Drain/", "Suspend/", "ShutDown/")) for step in self.plan)
 
     @property
     def memorable(self) -> bool:
@@ -72,7 +72,7 @@ def informed(prospect: Prospect, entries: Iterable[Entry]) -> Prospect:
 
 def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
     """A host where nothing is to be done has nothing to refuse."""
-    mine = replace(wish.only(worker.name for worker in fleet.on_host(host)), prune=False)
+    mine = replace(wish.only(worker.name for worker in fleet.on_host(host)), prune=False, workloads={})
     return bool(plan(fleet, mine))
 
 

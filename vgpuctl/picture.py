@@ -14,6 +14,7 @@ from vgpuctl.model.identity import NodeIndex, VmIdentity, match
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import FACTS
+from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.boards import type_of
 from vgpuctl.vsphere.views import Outline, Vm
 
@@ -36,6 +37,7 @@ class KubernetesSeen(Protocol):
     def budgets(self) -> list[Budget]: ...
     def daemon_sets(self) -> frozenset[str] | None: ...
     def counting_jobs(self) -> frozenset[str]: ...
+    def workloads(self) -> Mapping[str, Workload]: ...
     def disks(self) -> Mapping[str, list[Disk]] | None: ...
     def unseen(self) -> tuple[str, ...]: ...
 
@@ -155,6 +157,7 @@ class Painter:
             strangers={stranger.name: stranger for stranger in strangers.values()},
             strays={stray.name: stray for stray in _strays(nodes.values(), workers)},
             elsewhere=tuple(self._elsewhere(nodes, on_node, workers)),
+            workloads=kubernetes.workloads(),
             unseen=kubernetes.unseen(),
             datastores=vcenter.datastores(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),

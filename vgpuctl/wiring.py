@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.kube import notices
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.actions import confirm, delete, evict, patch_node
+from vgpuctl.kube.actions import confirm, delete, evict, patch_node, scale
 from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.departures import DepartureMap
@@ -30,7 +30,16 @@ from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.pods import Quota, Rollout
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import (
+    DeletePod,
+    Evict,
+    PatchNode,
+    PowerOffVm,
+    Request,
+    ScaleWorkload,
+    ShutDownGuest,
+    SuspendVm,
+)
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere import clusters
@@ -84,13 +93,14 @@ class Connection:
         self._last: Fleet | None = None
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
-        self._kubernetes = KubernetesStream(self._client, self._changed, drains=bool(depth and depth.drains))
+        depth = depth or Depth()
+        self._kubernetes = KubernetesStream(self._client, self._changed, drains=depth.drains, scales=depth.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
         self._on_their_way: Mapping[str, Departure] = {}
         self._quotas = Aside(self._client, QUOTAS, self._changed)
         self._rollouts = Aside(self._client, ROLLOUTS, self._changed)
         depth = replace(
-            depth or Depth(),
+            depth,
             folders=catalogue.asks_folders,
             clusters=catalogue.asks_clusters,
             uuids=catalogue.asks_labels,
@@ -169,6 +179,8 @@ class Connection:
         match request:
             case PatchNode():
                 return patch_node(self._client, request)
+            case ScaleWorkload():
+                return scale(self._client, request)
             case Evict():
                 return evict(self._client, request)
             case DeletePod():

@@ -60,6 +60,29 @@ def test_the_simulators_files_fit_their_inventory(tmp_path: Path, hosts: int, ca
         assert named == inventory.workers_of(profile)
 
 
+@pytest.mark.parametrize(
+    ("scale", "told"),
+    [
+        ("a/deplyment/b", "a/deplyment/b: of kind deplyment nothing is scaled; did you mean deployment?"),
+        ("gateway", "'gateway' is no namespace/kind/name, such as inference/deployment/gateway"),
+        ("{namespace: a}", "an entry that is a mapping needs a selector, such as vgpu-shift=day"),
+        ("{selector: 'a=='}", ""),
+        ("{selector: 'a=(b'}", "shifts.night.scale.selector: The selector 'a=(b' cannot be understood"),
+        ("[3]", "must be namespace/kind/name, or a mapping with a selector"),
+    ],
+)
+def test_what_a_shift_scales_is_read_with_care(tmp_path: Path, scale: str, told: str) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(f"version: 1\ntimezone: UTC\nshifts: {{night: {{starts: 0 20 * * *, scale: {scale}}}}}")
+    known = read_catalogue(catalogue(tmp_path))
+    if told:
+        with pytest.raises(UsageError) as caught:
+            read_timetable(path, known)
+        assert told in caught.value.message
+    else:
+        assert read_timetable(path, known).scales
+
+
 def test_a_plain_vgpu_type_stands_for_its_profile(tmp_path: Path) -> None:
     found = read_catalogue(catalogue(tmp_path))
     assert found.named["worker-5"] == "whole"

@@ -132,7 +132,12 @@ CATALOGUES = mapping(
 )
 TIMES = some(NEVER, None, 0, 90, 1.5, "10m", "1h", "90", "1.5s") | some(-1, True, "soon", "", "1d", [], "٣s", "1.")
 CRON = some("0 8 * * *", ["0 8 * * *", "0 9 * * 1"]) | mostly(some("*/5 * * * *"), "", [], "0 8", 3, None, ["x"], NEVER)
+SCALED = some("a/deployment/b", "a-*/sts/b.c", {"selector": "a=b"}, {"selector": "a", "namespace": "team-*"}) | some(
+    *("", "a", "a/b/c", "A/deploy/b", "a/deploy/", "a/deploy/b\n", 3, {}, {"selector": " "}, {"namespace": "a"}),
+    *({"selector": "a", "namespace": ""}, {"selector": "a", "name": "b"}, {"selector": ["a"]}),
+)
 SHIFT = mapping(
+    scale=mostly(some(NEVER), None) | SCALED | st.lists(SCALED, max_size=2),
     starts=CRON,
     profiles=mostly(some(NEVER, None, "small", ["small"], []), 3, "", [""], {}),
     workers=mostly(some(NEVER, None, "w-*", ["w-*", "?[1-2]"], []), 3, "", "/", {}),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fleets import CATALOGUE, LABEL, WHOLE, card, fleet, fleets_and_wishes, node, pod, worker
+from tests.support.fleets import CATALOGUE, LABEL, WHOLE, card, fleet, fleets_and_wishes, node, pod, worker, workload
 from vgpuctl.cli.estate.changes import differences, facts
 from vgpuctl.cli.estate.document import document
 from vgpuctl.cli.estate.tables import fitted, screen
@@ -27,6 +27,7 @@ from vgpuctl.model.pods import Demand, Pod, Quota
 from vgpuctl.model.record import ASLEEP, HOST, LEAVING, Record
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.timetable import Shift, Timetable
+from vgpuctl.model.workloads import Scaled
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.situation import Situation, situate
 
@@ -289,7 +290,10 @@ def everything() -> Situation:
     inside = replace(inside, record=slept, pods=(pod("web", "worker-1"),))
     one = worker("worker-1", node=inside, question="?", managed_by="m", doubts=("d",))
     one = replace(one, tasks=(Task(key="t", kind="suspend", running=True),))
-    some = fleet(one, missing=("worker-9",), waiting=(waits("bert-0", QUARTERS, unplaced="0/1"),))
+    slept_for = Scaled(shift="night", timetable=DAY_NIGHT.name, since="2026-11-18T20:00:00Z", replicas=3)
+    gateway = workload("gateway", 0, scaled=slept_for)
+    waiting = (waits("bert-0", QUARTERS, unplaced="0/1"),)
+    some = fleet(one, missing=("worker-9",), waiting=waiting, workloads={gateway.key: gateway})
     situation = seen(some, DAY_NIGHT).with_quotas([Quota(namespace="training", name="q", used=1, hard=2)])
     return replace(situation, stale={"vCenter": NOON})
 

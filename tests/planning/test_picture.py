@@ -16,6 +16,7 @@ from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice
+from vgpuctl.model.workloads import Workload
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere.views import Outline, Vm
 
@@ -58,6 +59,9 @@ class Seen:
 
     def counting_jobs(self) -> frozenset[str]:
         return self.some_jobs
+
+    def workloads(self) -> Mapping[str, Workload]:
+        return {}
 
     def disks(self) -> Mapping[str, list[Disk]] | None:
         return self.some_disks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, LEAVING, VGPU, Recor
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish
+from vgpuctl.model.workloads import Choice, Scaled, Workload
 from vgpuctl.planning.wishes import switch_wish
 
 QUARTER, HALF, WHOLE = "grid_v100-4q", "grid_v100-8q", "grid_v100-16q"
@@ -104,8 +106,29 @@ def fleets_and_wishes(draw: st.DrawFn, max_hosts: int = 2, max_cards: int = 2) -
     some = fleet(*workers, cards=cards)
     awake = tuple(w.name for w in workers if draw(st.booleans()))
     others = tuple(w.name for w in workers)
-    wish = switch_wish(some, CATALOGUE, timetable(shift=awake, all=others), "shift")
+    some = replace(some, workloads=_some_workloads(draw))
+    table = timetable(shift=awake, all=others)
+    shift = replace(table.shifts["shift"], scale=draw(st.sampled_from([(), (ANY_WORKLOAD,), (Choice(name="w0"),)])))
+    wish = switch_wish(some, CATALOGUE, replace(table, shifts={**table.shifts, "shift": shift}), "shift")
     return some, wish
+
+
+ANY_WORKLOAD = Choice(namespace="default")
+
+
+def workload(name: str, replicas: int = 3, **more: Any) -> Workload:
+    given: dict[str, Any] = {"kind": "deployment", "namespace": "default", "covers": Selector({"app": name})}
+    return Workload(name=name, replicas=replicas, **{**given, **more})
+
+
+def scaled(replicas: int | None, timetable: str = "test") -> Scaled:
+    return Scaled(shift="shift", timetable=timetable, since="", replicas=replicas)
+
+
+def _some_workloads(draw: st.DrawFn) -> dict[str, Workload]:
+    marks, sizes = st.sampled_from([None, scaled(2), scaled(2, "another")]), st.sampled_from([0, 3])
+    found = (workload(f"w{n}", draw(sizes), scaled=draw(marks)) for n in range(draw(st.integers(0, 2))))
+    return {each.key: each for each in found}
 
 
 def _seats(draw: st.DrawFn, host: str, count: int) -> tuple[list[Card], list[Worker]]:
@@ -130,6 +153,7 @@ def _some_worker(draw: st.DrawFn, name: str, host: str, vgpu: str, power: Power)
             f"{name}-p{n}",
             name,
             owner=draw(st.sampled_from(["ReplicaSet/r", "DaemonSet/d"])),
+            labels=draw(st.sampled_from([{}, {"app": "w0"}])),
             claims=draw(st.sampled_from([(), ("default/data",)])),
         )
         for n in range(draw(st.integers(0, 2)))

@@ -34,6 +34,7 @@ from vgpuctl.model.requests import (
     PatchNode,
     PowerOffVm,
     PowerOnVm,
+    ScaleWorkload,
     ShutDownGuest,
     SuspendVm,
 )
@@ -219,6 +220,8 @@ class Rehearsal:
         match request:
             case PatchNode():
                 return actions.patch_node(self._client, request)  # type: ignore[arg-type]
+            case ScaleWorkload():
+                return actions.scale(self._client, request)  # type: ignore[arg-type]
             case Evict():
                 return actions.evict(self._client, request)  # type: ignore[arg-type]
             case DeletePod():

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from vgpuctl.kube import views as kube_views
+from vgpuctl.kube import workloads
 from vgpuctl.kube.client import Object
 from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.pods import Budget, Disk, Pod
+from vgpuctl.model.workloads import Workload
 from vgpuctl.sim.vcenter import records
 from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.sessions import Sessions
@@ -28,6 +30,8 @@ SHELVES: Mapping[str, Callable[[Any], Any]] = {
     "jobs": kube_views.job,
     "volumeattachments": kube_views.attachment,
     "persistentvolumeclaims": kube_views.claim,
+    "deployments": workloads.deployment,
+    "statefulsets": workloads.stateful_set,
 }
 #: Jobs only tell what is said: nothing is decided by them, so nobody need be late with them.
 STREAMS = ("vcenter", *(name for name in SHELVES if name != "jobs"))
@@ -80,6 +84,9 @@ class Sight:
 
     def budgets(self) -> list[Budget]:
         return self._all("poddisruptionbudgets")
+
+    def workloads(self) -> dict[str, Workload]:
+        return {each.key: each for kind in ("deployments", "statefulsets") for each in self._all(kind)}
 
     def disks(self) -> dict[str, list[Disk]] | None:
         return disks_of(self._all("volumeattachments"), self._all("persistentvolumeclaims"))
@@ -183,6 +190,9 @@ class LateSight:
 
     def budgets(self) -> list[Budget]:
         return list(self._shown("poddisruptionbudgets"))
+
+    def workloads(self) -> dict[str, Workload]:
+        return {each.key: each for kind in ("deployments", "statefulsets") for each in self._shown(kind)}
 
     def disks(self) -> dict[str, list[Disk]] | None:
         return disks_of(self._shown("volumeattachments"), self._shown("persistentvolumeclaims"))

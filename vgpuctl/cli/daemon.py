@@ -35,7 +35,7 @@ def _keep(flags: Flags) -> None:
     from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
 
     files = read(flags)
-    with connected(flags, files, Depth(neighbours=True, drains=True)) as connection:
+    with connected(flags, files, Depth(neighbours=True, drains=True, scales=files.scales)) as connection:
         connection.follow()
         keeper = Keeper(files, connection, Lines(console()))
         alarm = Alarm(keeper.next_start)

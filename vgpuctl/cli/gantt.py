@@ -14,6 +14,8 @@ from vgpuctl.planning.hindsight import longest_way
 
 #: Kind of step → its word and its colour. A start's word is what was done: resume or power on.
 LOOKS = {
+    "ScaleDown": ("to zero", "magenta"),
+    "ScaleUp": ("back", "magenta"),
     "Cordon": ("cordon", "dim"),
     "Drain": ("drain", "yellow"),
     "Suspend": ("suspend", "blue"),
@@ -44,11 +46,16 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One worker's bars, in order."""
+    """One worker's bars, or a workload's, in order."""
 
     host: str
     worker: str
     bars: tuple[Bar, ...]
+
+    @property
+    def shown(self) -> str:
+        """Of a workload's key only its name."""
+        return self.worker.rpartition("/")[2]
 
 
 def word(step: PastStep) -> str:
@@ -88,7 +95,7 @@ def ticks(whole_s: float, most: int) -> list[int]:
 def gantt(entry: Entry, width: int) -> Iterator[Text]:
     """`▐drain▌▐──suspend──▌`, a line a worker, under a line of times."""
     found = lanes(entry)
-    names = min(max((len(lane.worker) for lane in found), default=0), LONGEST_NAME, width // 3)
+    names = min(max((len(lane.shown) for lane in found), default=0), LONGEST_NAME, width // 3)
     room = width - names - 2
     scale = room / max(entry.seconds, max((bar.to_s for lane in found for bar in lane.bars), default=0.0), 0.001)
     yield Text(" " * (names + 2)).append(_axis(entry.seconds, scale, room), "dim")
@@ -97,8 +104,8 @@ def gantt(entry: Entry, width: int) -> Iterator[Text]:
     for lane in found:
         if several and lane.host != host:
             host = lane.host
-            yield said(host, "bold")
-        line = said(f"{_short(lane.worker, names):<{names}}  ")
+            yield said(host or "Workloads", "bold")
+        line = said(f"{_short(lane.shown, names):<{names}}  ")
         for part in _drawn(lane, scale):
             line.append_text(part)
         line.rstrip()

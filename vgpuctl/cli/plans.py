@@ -9,7 +9,9 @@ from typing import Any
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import count, seconds
 from vgpuctl.model.conduct import OnStuck
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Refusal, Step
+from vgpuctl.model.workloads import Workload
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
 from vgpuctl.planning.forecast import expected_s, longest_way_s
@@ -21,6 +23,8 @@ from vgpuctl.planning.steps import (
     Label,
     MarkAsleep,
     PowerOn,
+    ScaleDown,
+    ScaleUp,
     ShutDown,
     Suspend,
     Uncordon,
@@ -37,9 +41,9 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
         out.tell(_headline(prospect), style="bold")
     by_host: dict[str, list[str]] = {}
     for worker in dict.fromkeys(step.worker for step in prospect.plan):
-        by_host.setdefault(prospect.fleet.host_of(worker), []).append(worker)
-    for host, workers in by_host.items():
-        out.print(f"\n{host or 'No workers any more'}")
+        by_host.setdefault(place_of(prospect.fleet, worker), []).append(worker)
+    for place, workers in by_host.items():
+        out.print(f"\n{place}")
         width = max(len(name) for name in workers)
         for worker in workers:
             out.print(_hanging(f"  {worker:<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0))
@@ -48,6 +52,11 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
     show_remarks(out, prospect)
     for refusal in prospect.refusals:
         show_refusal(out, refusal)
+
+
+def place_of(fleet: Fleet, name: str) -> str:
+    """Under which heading a worker stands, or a workload."""
+    return fleet.host_of(name) or ("Workloads" if name in fleet.workloads else "No workers any more")
 
 
 def show_remarks(out: Paper, prospect: Prospect) -> None:
@@ -74,6 +83,8 @@ def _headline(prospect: Prospect) -> str:
     changed = {step.worker for step in steps if isinstance(step, Attach)}
     out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
     started = {step.worker for step in steps if isinstance(step, PowerOn)}
+    scaled = {step.worker for step in steps if isinstance(step, ScaleDown)}
+    restored = {step.worker for step in steps if isinstance(step, ScaleUp)}
     stopped, sleepers, woken = out & started, out - started, started - out
     pods = sum(
         len(pods_to_move(prospect.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
@@ -85,6 +96,8 @@ def _headline(prospect: Prospect) -> str:
         + (f", {wish.max_unavailable} at once" if wish.max_unavailable and len(stopped) > wish.max_unavailable else ""),
         _told(len(sleepers), "worker", "goes to sleep", "go to sleep"),
         _told(len(woken), "worker", "wakes", "wake"),
+        _told(len(scaled), "workload", "is scaled to zero", "are scaled to zero"),
+        _told(len(restored), "workload", "gets its size back", "get their size back"),
         _told(pods, "pod", "leaves", "leave"),
         _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
     ]
@@ -118,6 +131,8 @@ def _words(prospect: Prospect, step: Step) -> str:
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
             forced = f", by force after {seconds(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
             return f"drain {count(len(pods), 'pod')} ({names}){forced}"
+        case ScaleDown() | ScaleUp():
+            return _sizes(prospect.fleet.workloads[step.worker], step)
         case Attach():
             return f"{step.describe()} ({why(prospect, step)})"
         case Uncordon(labels=labels):
@@ -129,6 +144,13 @@ def _words(prospect: Prospect, step: Step) -> str:
             return ", ".join(f"{key}={value}" if value else f"{key} off" for key, value in changes.items())
         case _:
             return step.describe()
+
+
+def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:
+    if isinstance(step, ScaleDown):
+        return f"{step.describe()} (from {workload.replicas})"
+    size = workload.scaled.replicas if workload.scaled else None
+    return f"{step.describe()} (to {size})" if workload.sleeps else "take our mark off (somebody else has scaled it)"
 
 
 def _after(prospect: Prospect, worker: str) -> str:
@@ -145,7 +167,9 @@ def _after(prospect: Prospect, worker: str) -> str:
 
 def why(prospect: Prospect, step: Step) -> str:
     """What makes this step necessary."""
-    worker = prospect.fleet.worker(step.worker)
+    worker = prospect.fleet.find(step.worker)
+    if worker is None:
+        return f"at zero in {prospect.wish.name}" if isinstance(step, ScaleDown) else f"it runs in {prospect.wish.name}"
     match step:
         case Attach(vgpus=vgpus):
             if sorted(worker.vgpus) != sorted(vgpus):
@@ -180,7 +204,8 @@ def _steps(prospect: Prospect) -> Iterator[dict[str, Any]]:
     for step in prospect.plan:
         yield {
             "name": step.name,
-            "worker": step.worker,
+            "worker": step.worker if prospect.fleet.find(step.worker) else "",
+            "workload": step.worker if step.worker in prospect.fleet.workloads else "",
             "host": prospect.fleet.host_of(step.worker),
             "what": step.describe(),
             "why": why(prospect, step),

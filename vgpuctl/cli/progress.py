@@ -15,6 +15,7 @@ from rich.text import Text
 
 from vgpuctl.cli.harmless import harmless
 from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.plans import place_of
 from vgpuctl.cli.words import STEP_WORDS, clock, seconds
 from vgpuctl.engine.runner import Progress
 
@@ -66,14 +67,14 @@ class Lines(Silence):
         for host, why in progress.decision.memory.going_back.items():
             self._once(f"back {host}", f"{host} goes back: {why}")
         for name, took in progress.done.items():
-            kind, worker = name.split("/")
+            kind, _, worker = name.partition("/")
             if kind in STEP_WORDS:
                 self._once(
                     name, f"{worker} {STEP_WORDS[kind][1]}{f' ({seconds(took)})' if took >= WORTH_TELLING_S else ''}"
                 )
         for name, why in progress.decision.waits.items():
             if "budget" in why or "cannot be heard" in why or "asks to wait" in why:
-                kind, worker = name.split("/")
+                kind, _, worker = name.partition("/")
                 self._once(f"{name} {why}", f"{worker} {STEP_WORDS.get(kind, (kind.lower(),))[0]}: {why}")
 
     def say(self, text: str) -> None:
@@ -113,14 +114,14 @@ class LiveScreen:
     def _picture(self, progress: Progress) -> Group:
         workers = dict.fromkeys(step.worker for step in (*progress.first, *progress.decision.plan))
         parts: list[Text | Table] = []
-        for host in dict.fromkeys(progress.fleet.host_of(name) for name in workers):
+        for host in dict.fromkeys(place_of(progress.fleet, name) for name in workers):
             parts += [Text(_host_line(progress, host), style="bold"), self._host(progress, host, list(workers))]
         return Group(*parts, Text(_summary(progress), style="dim"))
 
     def _host(self, progress: Progress, host: str, workers: list[str]) -> Table:
         table = Table.grid(padding=(0, 3, 0, 0))
         for name in workers:
-            if progress.fleet.host_of(name) == host:
+            if place_of(progress.fleet, name) == host:
                 table.add_row(Text(f"  {name}"), self._worker(progress, name))
         return table
 
@@ -157,8 +158,8 @@ def _host_line(progress: Progress, host: str) -> str:
 
 
 def _summary(progress: Progress) -> str:
-    workers = {step.worker for step in progress.first}
-    left = {step.worker for step in progress.decision.plan}
+    workers = {step.worker for step in progress.first if step.worker not in progress.fleet.workloads}
+    left = {step.worker for step in progress.decision.plan if step.worker not in progress.fleet.workloads}
     if not left:
         return f"{len(workers)} of {len(workers)} · {seconds(progress.elapsed_s)}"
     stop = "ending what is in flight" if progress.decision.memory.stopping else "Ctrl-C stops after this step"

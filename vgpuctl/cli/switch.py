@@ -91,6 +91,6 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> Order:
         former=former_wish,
         nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,
-        depth=Depth(neighbours=True, drains=True),
+        depth=Depth(neighbours=True, drains=True, scales=timetable.scales),
         timetable=timetable.name,
     )

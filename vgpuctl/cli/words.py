@@ -11,6 +11,7 @@ DAY_S = 86400
 
 #: Kind of step → (while it lasts, when it is done). Steps that are not here need no word of their own.
 STEP_WORDS = {
+    "ScaleDown": ("scaling to zero", "scaled to zero"),
     "Drain": ("draining", "drained"),
     "WaitDetached": ("detaching", "detached"),
     "Suspend": ("suspending", "suspended"),
@@ -20,6 +21,7 @@ STEP_WORDS = {
     "WaitBack": ("coming back", "ready"),
     "Label": ("labelling", "labelled"),
     "Uncordon": ("uncordoning", "back"),
+    "ScaleUp": ("scaling back", "scaled back"),
 }
 
 

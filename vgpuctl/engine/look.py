@@ -70,8 +70,7 @@ class Look:
 
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
-        worker = self.fleet.worker(step.worker)
-        why_not = self._why_not(step, worker)
+        why_not = self._why_not(step)
         self.waits[step.name] = why_not or step.waits_for(self.fleet)
         if why_not:
             return
@@ -79,16 +78,17 @@ class Look:
         for request in step.overdue(self.fleet, due_for_s) or step.requests(self.fleet, self.moment.utc):
             self._consider(step, request)
 
-    def _why_not(self, step: Step, worker: Worker) -> str:
+    def _why_not(self, step: Step) -> str:
+        worker = self.fleet.find(step.worker)
         if self.fleet.stale:
             return f"{' and '.join(self.fleet.stale)} cannot be heard"
-        if worker.doubts:
+        if worker is not None and worker.doubts:
             return worker.doubts[0]
-        if worker.busy_with is not None:
+        if worker is not None and worker.busy_with is not None:
             return f"vCenter is at work on it ({worker.busy_with.kind})"
         if self._asked_otherwise(step):
             return "an earlier request is still out"
-        return self._why_not_yet(step, worker)
+        return self._why_not_yet(step, worker) if worker is not None else ""
 
     def _why_not_yet(self, step: Step, worker: Worker) -> str:
         if isinstance(step, Uncordon) and self._goes_down(worker):
@@ -152,7 +152,7 @@ class Look:
             return True
         if attempt.answered_s is None:
             return False
-        again = failed(attempt, self.fleet.worker(step.worker))
+        again = failed(attempt, self.fleet.find(step.worker))
         pause = max(min(0.25 * 2 ** min(attempt.tries, 5), 5.0), attempt.after_s) if again else step.effect_s
         return self.moment.now_s - attempt.answered_s >= pause
 
@@ -171,12 +171,13 @@ class Look:
         return True
 
 
-def task_of(attempt: Attempt, worker: Worker) -> Task | None:
+def task_of(attempt: Attempt, worker: Worker | None) -> Task | None:
     """The vCenter task that this request became, as the fleet shows it."""
-    return next((task for task in worker.tasks if attempt.task and task.key == attempt.task), None)
+    tasks = worker.tasks if worker else ()
+    return next((task for task in tasks if attempt.task and task.key == attempt.task), None)
 
 
-def failed(attempt: Attempt, worker: Worker) -> bool:
+def failed(attempt: Attempt, worker: Worker | None) -> bool:
     task = task_of(attempt, worker)
     return bool(attempt.error) or (task is not None and task.fault is not None)
 

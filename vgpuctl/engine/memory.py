@@ -101,4 +101,5 @@ class Memory:
 
 
 def _worker_of(key: str) -> str:
+    """Of a step's name, or of the key of one of its requests. Workloads are never asked for by one of these names."""
     return key.split("/")[1]

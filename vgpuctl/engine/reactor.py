@@ -13,9 +13,11 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import Memo, plan
-from vgpuctl.planning.steps import PowerOn
+from vgpuctl.planning.steps import PowerOn, ScaleDown
 from vgpuctl.planning.wishes import with_devices_back
 
+#: In place of a host, of what concerns all of them: the workloads.
+EVERYWHERE = ""
 #: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
 LAG_S = 60.0
 
@@ -61,7 +63,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
         former = goal.former.cold(memory.booting) if goal.former else None
         goal = replace(goal, wish=goal.wish.cold(memory.booting), former=former)
     wishes = _wishes(goal, fleet, memory)
-    todo = _plan(goal, fleet, wishes)
+    todo = _plan(goal, fleet, memory, wishes)
     due = todo.ready()
     waiting = queued(fleet, goal.wish.conduct, due, memory.attempts)
     due = [step for step in due if step.name not in waiting]
@@ -106,13 +108,17 @@ def _wishes(goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, Wish]:
     return wishes
 
 
-def _plan(goal: Goal, fleet: Fleet, wishes: Mapping[str, Wish]) -> Plan:
-    forward = goal.wish.only(name for name, wish in wishes.items() if wish is goal.wish)
+def _plan(goal: Goal, fleet: Fleet, memory: Memory, wishes: Mapping[str, Wish]) -> Plan:
+    """Workloads are as the new wish says for as long as one host is, and as the former says when all go back."""
+    there = {name: wish for name, wish in wishes.items() if name in fleet.workers}
+    forward = goal.wish.only(name for name, wish in there.items() if wish is goal.wish)
+    back = goal.former.only(name for name, wish in there.items() if wish is goal.former) if goal.former else None
+    if EVERYWHERE in memory.gave_up:
+        forward = replace(forward, workloads={})
+    if back is not None and (forward.workers or EVERYWHERE in memory.gave_up):
+        back = replace(back, workloads={})
     todo = plan(fleet, forward, goal.memos[0])
-    if goal.former is None:
-        return todo
-    back = goal.former.only(name for name, wish in wishes.items() if wish is goal.former)
-    return todo + plan(fleet, back, goal.memos[1])
+    return todo + plan(fleet, back, goal.memos[1]) if back is not None else todo
 
 
 def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
@@ -126,6 +132,7 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory
     if goal.wish.conduct.on_resume_failed is OnResumeFailed.BOOT:
         memory = memory.boot(failure.step.worker for failure in failures if failure.boots)
         failures = [failure for failure in failures if not failure.boots]
+    failures = [each for failure in failures for each in _each_host(failure, fleet, todo)]
     for host, why in _concerned(failures, goal, fleet, memory).items():
         workers = [worker.name for worker in fleet.on_host(host)]
         can = goal.former is not None and host not in memory.going_back and not memory.stopping
@@ -140,10 +147,18 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory
     return memory
 
 
+def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
+    """Where a workload cannot be scaled down, none goes on; where it cannot be given back its size, all are back."""
+    if failure.host or not isinstance(failure.step, ScaleDown):
+        return [failure]
+    hosts = dict.fromkeys(worker.host for step in todo if (worker := fleet.workers.get(step.worker)))
+    return [replace(failure, host=host) for host in hosts] or [failure]
+
+
 def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, str]:
     """The hosts that do not go on, and why: those that failed, or, where it is all or nothing, all of them."""
     found = {failure.host: failure.why for failure in failures}
-    if found and goal.wish.conduct.all_or_nothing:
+    if found.keys() - {EVERYWHERE} and goal.wish.conduct.all_or_nothing:
         first, why = next(iter(found.items()))
         hosts = {fleet.workers[name].host for name in goal.wish.workers if name in fleet.workers}
         others = hosts - found.keys() - memory.gave_up.keys() - memory.going_back.keys() - memory.held_back.keys()
@@ -153,27 +168,26 @@ def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: Memory
 
 def _not_begun(todo: Plan, fleet: Fleet, memory: Memory) -> set[str]:
     """A rollout that went wrong on one host is not carried on to the next."""
-    asked, left = memory.begun(), [fleet.worker(name) for name in dict.fromkeys(step.worker for step in todo)]
+    names = dict.fromkeys(step.worker for step in todo)
+    asked, left = memory.begun(), [worker for name in names if (worker := fleet.find(name))]
     begun = {w.host for w in left if w.name in asked or (w.node and w.node.record)}
     return {worker.host for worker in left} - begun - memory.gave_up.keys() - memory.going_back.keys()
 
 
 def _failure(step: Step, fleet: Fleet, attempts: Iterable[Attempt], due_for_s: float) -> Failure | None:
     """A due step that was refused for good, or whose time is over."""
-    worker = fleet.worker(step.worker)
+    worker, host = fleet.find(step.worker), fleet.host_of(step.worker)
     for attempt in attempts:
         if why := _refused(attempt, worker, due_for_s):
             boots = isinstance(step, PowerOn) and step.resume and _by_its_own_state(attempt, worker)
-            return Failure(step, worker.host, f"{worker.name} could not {step.describe()}: {why}", boots)
+            return Failure(step, host, f"{step.worker} could not {step.describe()}: {why}", boots)
     if due_for_s >= step.deadline_s:
         why = step.waits_for(fleet) or "it took too long"
-        return Failure(
-            step, worker.host, f"{worker.name} did not {step.describe()} within {step.deadline_s:.0f} s: {why}"
-        )
+        return Failure(step, host, f"{step.worker} did not {step.describe()} within {step.deadline_s:.0f} s: {why}")
     return None
 
 
-def _refused(attempt: Attempt, worker: Worker, due_for_s: float) -> str:
+def _refused(attempt: Attempt, worker: Worker | None, due_for_s: float) -> str:
     """Why this request will not be tried again; "" where it may be, or was not refused."""
     out_of_patience = attempt.patience is not None and attempt.tries >= attempt.patience
     if attempt.error and (not attempt.passing or out_of_patience):
@@ -184,7 +198,7 @@ def _refused(attempt: Attempt, worker: Worker, due_for_s: float) -> str:
     return task.message
 
 
-def _by_its_own_state(attempt: Attempt, worker: Worker) -> bool:
+def _by_its_own_state(attempt: Attempt, worker: Worker | None) -> bool:
     """Was it refused for what the VM itself is, and not for want of room or rights? Then booting it may help."""
     task = task_of(attempt, worker)
     return task is not None and task.own

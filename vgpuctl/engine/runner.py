@@ -11,7 +11,7 @@ from typing import Protocol
 from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import Report, StepReport, World
-from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.reactor import EVERYWHERE, Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BACK, HostReport
@@ -139,7 +139,9 @@ class Runner:
         memory = self._memory
         workers = self._world.observer.fleet().workers.values()
         hosts = dict.fromkeys(worker.host for worker in workers if worker.name in self._goal.wish.workers)
-        ends = (_end(host, memory, left=bool(decision.plan)) for host in hosts)
+        ends = [_end(host, memory, left=bool(decision.plan)) for host in hosts]
+        if EVERYWHERE in memory.gave_up:
+            ends.append(HostReport(host="workloads", end=FAILED, why=memory.gave_up[EVERYWHERE]))
         return Report(
             wish=self._goal.wish.name,
             hosts=tuple(ends),
@@ -150,7 +152,7 @@ class Runner:
 
 
 def _step_report(name: str, seconds: float) -> StepReport:
-    step, worker = name.split("/")
+    step, _, worker = name.partition("/")
     return StepReport(worker=worker, step=step, seconds=seconds)
 
 

@@ -21,8 +21,7 @@ def queued(fleet: Fleet, conduct: Conduct, due: Iterable[Step], attempts: Mappin
     taken = Counter(place for worker in writers for place in _places(worker))
     waiting: dict[str, str] = {}
     for step in due:
-        worker = fleet.worker(step.worker)
-        if not isinstance(step, Suspend) or worker in writers:
+        if not isinstance(step, Suspend) or (worker := fleet.worker(step.worker)) in writers:
             continue
         full = [(kind, name) for kind, name in _places(worker) if (limit := most[kind]) and taken[kind, name] >= limit]
         if full:

@@ -29,6 +29,14 @@ class Files:
             names = [t.name for t in self.timetables.values() if t.keeps(worker.name, worker.profile)]
             if len(names) > 1:
                 raise UsageError(f"{worker.name} is in two timetables: {names[0]} and {names[1]}.")
+        for key, workload in fleet.workloads.items():
+            names = [t.name for t in self.timetables.values() if any(s.scales(workload) for s in t.shifts.values())]
+            if len(names) > 1:
+                raise UsageError(f"{key} is scaled by two timetables: {names[0]} and {names[1]}.")
+
+    @property
+    def scales(self) -> bool:
+        return any(timetable.scales for timetable in self.timetables.values())
 
     def exchanged(self, worker: str) -> tuple[Profile, ...]:
         """What its shifts make it carry, where that changes with them."""

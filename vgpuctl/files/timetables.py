@@ -13,6 +13,7 @@ from vgpuctl.files import conduct
 from vgpuctl.files.catalogue import profile_name
 from vgpuctl.files.drains import drain_of
 from vgpuctl.files.reading import Reading
+from vgpuctl.files.scaling import scale_of
 from vgpuctl.model.conduct import Mode
 from vgpuctl.model.names import Names
 from vgpuctl.model.nearest import nearest
@@ -58,7 +59,7 @@ def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:
 def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue, mode: Mode) -> Shift:
     key = f"shifts.{name}"
     entry = reading.mapping(value, key)
-    reading.known(entry, ("starts", "profiles", "workers"), f"{key}.")
+    reading.known(entry, ("starts", "profiles", "workers", "scale"), f"{key}.")
     profiles = reading.texts(entry.get("profiles"), f"{key}.profiles")
     carrying = _carrying(reading, entry.get("workers"), f"{key}.workers", catalogue) if mode is Mode.REPLACE else ()
     if mode is Mode.REPLACE:
@@ -76,6 +77,7 @@ def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue, mode: 
         profiles=frozenset(_known(reading, f"{key}.profiles", profile, catalogue) for profile in profiles),
         workers=workers,
         carrying=carrying,
+        scale=scale_of(reading, entry.get("scale"), f"{key}.scale"),
         where=reading.where(key),
     )
 

@@ -9,7 +9,8 @@ from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.model.errors import ChangedMeanwhileError, SeveralBudgetsError
-from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode
+from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, ScaleWorkload
+from vgpuctl.model.workloads import scaled_annotations, scaled_labels
 
 
 def patch_node(client: Client, request: PatchNode) -> Answer:
@@ -20,6 +21,21 @@ def patch_node(client: Client, request: PatchNode) -> Answer:
     if request.unschedulable is not None:
         body["spec"] = {"unschedulable": request.unschedulable or None}
     client.patch(f"/api/v1/nodes/{request.node}", body)
+    return Answer()
+
+
+def scale(client: Client, request: ScaleWorkload) -> Answer:
+    """Size and mark in one patch, on the version that was seen: neither can be written without the other."""
+    workload = request.workload
+    metadata = {
+        "resourceVersion": workload.version,
+        "labels": scaled_labels(request.scaled),
+        "annotations": scaled_annotations(request.scaled),
+    }
+    body: dict[str, Any] = {"metadata": metadata}
+    if request.replicas is not None:
+        body["spec"] = {"replicas": request.replicas}
+    client.patch(f"/apis/apps/v1/namespaces/{workload.namespace}/{workload.kind}s/{workload.name}", body)
     return Answer()
 
 

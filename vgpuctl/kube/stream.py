@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from vgpuctl.kube import views
-from vgpuctl.kube.client import Client, NotAllowedError
+from vgpuctl.kube import views, workloads
+from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.errors import PassingError, VgpuctlError
 from vgpuctl.model.pods import Budget, Disk, Pod
+from vgpuctl.model.workloads import Workload
 
 WATCH_S = 240
 AGAIN_AFTER_S = 1.0
@@ -39,6 +40,14 @@ DRAIN_KINDS = {
     "jobs": Kind("/apis/batch/v1/jobs", views.job),
     "persistentvolumeclaims": Kind("/api/v1/persistentvolumeclaims", views.claim),
     "volumeattachments": Kind("/apis/storage.k8s.io/v1/volumeattachments", views.attachment),
+}
+
+
+#: What only timetables that scale workloads need to know.
+SCALE_KINDS = {
+    "deployments": Kind("/apis/apps/v1/deployments", workloads.deployment),
+    "statefulsets": Kind("/apis/apps/v1/statefulsets", workloads.stateful_set),
+    "horizontalpodautoscalers": Kind("/apis/autoscaling/v2/horizontalpodautoscalers", workloads.autoscaler),
 }
 
 
@@ -128,10 +137,12 @@ def _events(response: Any) -> Iterator[Any]:
 
 
 class KubernetesStream:
-    """The four shelves together, and those for drains as far as we may see them."""
+    """The four shelves together, and those for drains and for scaling as far as we may see them."""
 
-    def __init__(self, client: Client, on_change: Callable[[], None], *, drains: bool = False) -> None:
-        kinds = KINDS | (DRAIN_KINDS if drains else {})
+    def __init__(
+        self, client: Client, on_change: Callable[[], None], *, drains: bool = False, scales: bool = False
+    ) -> None:
+        kinds = KINDS | (DRAIN_KINDS if drains else {}) | (SCALE_KINDS if scales else {})
         self.shelves = {name: Shelf(client, kind, on_change) for name, kind in kinds.items()}
         self._denied: tuple[str, ...] = ()
 
@@ -142,7 +153,7 @@ class KubernetesStream:
             try:
                 if not shelf.heard:
                     shelf.fill()
-            except NotAllowedError:
+            except (NotAllowedError, NotFoundError):
                 if name in KINDS:
                     raise
                 self._denied += (name,)
@@ -184,6 +195,14 @@ class KubernetesStream:
         """Those that count an eviction as a failure."""
         shelf = self.shelves.get("jobs")
         return frozenset(name for name, ignores in shelf.objects() if not ignores) if shelf else frozenset()
+
+    def workloads(self) -> dict[str, Workload]:
+        """By their keys, with what is known of who else decides their size."""
+        found = [each for kind in ("deployments", "statefulsets") for each in self._objects_of(kind)]
+        return {each.key: each for each in workloads.decided(found, self._objects_of("horizontalpodautoscalers"))}
+
+    def _objects_of(self, kind: str) -> list[Any]:
+        return self.shelves[kind].objects() if kind in self.shelves else []
 
     def disks(self) -> dict[str, list[Disk]] | None:
         """What hangs on each node; None where that, or to whom it belongs, is not known."""

@@ -13,6 +13,7 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.places import Amounts, Taint
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.record import Record
+from vgpuctl.model.workloads import Workload
 
 
 class Power(StrEnum):
@@ -131,6 +132,7 @@ class Fleet:
     `datastores`: MiB that are free on each, where anybody asked.
     `departures`: the hosts that are on their way between shifts, as far as that was recorded.
     `elsewhere`: the nodes that are no worker's, with their pods.
+    `workloads`: by their keys, where a timetable scales any.
     `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
     `stale`: the streams that are not heard at this moment.
     """
@@ -145,6 +147,7 @@ class Fleet:
     missing: tuple[str, ...] = ()
     datastores: Mapping[str, int] = field(default_factory=dict)
     departures: Mapping[str, Departure] = field(default_factory=dict)
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 
@@ -158,12 +161,17 @@ class Fleet:
             found.setdefault(worker.host, []).append(worker)
         return {host: tuple(workers) for host, workers in found.items()}
 
+    def find(self, name: str) -> Worker | None:
+        """None for a workload, and for a worker that is gone from vCenter or from our files meanwhile."""
+        return self.workers.get(name) or self.strays.get(name)
+
     def knows(self, name: str) -> bool:
-        return name in self.workers or name in self.strays
+        return name in self.workers or name in self.strays or name in self.workloads
 
     def host_of(self, name: str) -> str:
-        """Of one that is gone from vCenter or from our files meanwhile, nothing is known."""
-        return self.worker(name).host if self.knows(name) else ""
+        """Of one that is gone, nothing is known; a workload is on no host."""
+        worker = self.find(name)
+        return worker.host if worker else ""
 
     @cached_property
     def _by_node(self) -> Mapping[str, Worker]:
@@ -210,6 +218,9 @@ class Fleet:
     def with_node(self, name: str, **changes: Any) -> Fleet:
         node = self.worker(name).node
         return self if node is None else self.with_worker(name, node=replace(node, **changes))
+
+    def with_workload(self, key: str, **changes: Any) -> Fleet:
+        return self._with(workloads={**self.workloads, key: replace(self.workloads[key], **changes)})
 
     @cached_property
     def _budgets_in(self) -> Mapping[str, tuple[Budget, ...]]:

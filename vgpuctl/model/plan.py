@@ -11,7 +11,8 @@ from vgpuctl.model.requests import Request
 
 
 class Step(Protocol):
-    """One rung of a worker's ladder. That it is done is seen in the fleet, never remembered."""
+    """One rung of a worker's ladder, or what is done to a workload. That it is done is seen in the fleet, never
+    remembered. `worker`: the name of the one, or the key of the other."""
 
     @property
     def worker(self) -> str: ...

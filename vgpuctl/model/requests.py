@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import MARK_ANNOTATIONS, MARK_LABELS, STATE_LABEL, Record, record_annotations
+from vgpuctl.model.workloads import Scaled, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,15 @@ class PatchNode:
         annotations = {MARK_ANNOTATIONS[mark]: value for mark, value in marks.items() if mark in MARK_ANNOTATIONS}
         annotations |= record_annotations(record)
         return cls(node=node, labels=labels, annotations=annotations, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleWorkload:
+    """Its size (None leaves that alone) and our mark on it in one patch, refused if it changed since we looked."""
+
+    workload: Workload
+    replicas: int | None
+    scaled: Scaled | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,4 +112,6 @@ class AttachVgpus:
     mmio_gib: int = 0
 
 
-Request = PatchNode | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus
+Request = (
+    PatchNode | ScaleWorkload | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus
+)

@@ -16,6 +16,7 @@ from vgpuctl.model.names import Names, is_glob
 from vgpuctl.model.profiles import Profile
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.share import Share
+from vgpuctl.model.workloads import Choice, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class DrainOptions:
 
     `pod_selector`: only these leave; None: all. `skip_wait_for_delete_timeout_s`: how long after its end was due a pod
     is still waited for; 0: for ever. `namespaces`: instead of all these, by name or glob; no two globs contradict.
-    `freeze`: the VM is suspended, so pods that ask for it may sleep along.
+    `freeze`: the VM is suspended, so pods that ask for it may sleep along. `scaled`: workloads that are scaled to zero,
+    whose pods their controllers end.
     """
 
     timeout_s: float = 600.0
@@ -35,6 +37,7 @@ class DrainOptions:
     skip_wait_for_delete_timeout_s: float = 0.0
     namespaces: Mapping[str, DrainOptions] = field(default_factory=dict)
     freeze: bool = False
+    scaled: tuple[Workload, ...] = ()
 
     def of(self, namespace: str) -> DrainOptions:
         """For the pods of one namespace: a name written out decides against globs, and both against the rest."""
@@ -53,8 +56,8 @@ class DrainOptions:
 class Shift:
     """A part of the day: who is awake in it. The timetable's other workers are asleep.
 
-    `carrying`: which profile these workers carry in it, where that changes with the shift. `where`: its place in the
-    file.
+    `carrying`: which profile these workers carry in it, where that changes with the shift. `scale`: the workloads that
+    are at zero in it. `where`: its place in the file.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Shift:
     profiles: frozenset[str] = frozenset()
     workers: Names = field(default_factory=Names)
     carrying: tuple[tuple[Names, Profile], ...] = ()
+    scale: tuple[Choice, ...] = ()
     where: str = field(default="", compare=False)
 
     def profile_of(self, worker: str) -> Profile | None:
@@ -70,6 +74,9 @@ class Shift:
 
     def names(self, worker: str, profile: str) -> bool:
         return profile in self.profiles or worker in self.workers
+
+    def scales(self, workload: Workload) -> bool:
+        return any(choice.means(workload) for choice in self.scale)
 
     def wakes(self, worker: Worker) -> bool:
         return self.names(worker.name, worker.profile)
@@ -95,6 +102,11 @@ class Timetable:
     def keeps(self, worker: str, profile: str) -> bool:
         """Is there a shift that this worker is awake in? Then this timetable decides about it."""
         return any(shift.names(worker, profile) for shift in self.shifts.values())
+
+    @property
+    def scales(self) -> bool:
+        """Does any of its shifts? Then workloads must be seen."""
+        return any(shift.scale for shift in self.shifts.values())
 
     def workers(self, fleet: Fleet) -> list[Worker]:
         return [worker for worker in fleet.workers.values() if self.keeps(worker.name, worker.profile)]

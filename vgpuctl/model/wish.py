@@ -38,9 +38,18 @@ class WorkerWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """`max_unavailable`: how many workers may be out at once; None: as many as there are.
+class WorkloadWish:
+    """For one workload: at zero, or given back its size. `asleep_before`: was it at zero where the hosts come from?"""
 
+    asleep: bool
+    asleep_before: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """`timetable`: whose wish it is, where it is one's. `workloads`: what becomes of them, by their keys.
+
+    `max_unavailable`: how many workers may be out at once; None: as many as there are.
     `departures`: of each host, how it was when it was last whole.
     `prune`: take our labels off nodes that are no workers of ours any more.
     """
@@ -48,6 +57,8 @@ class Wish:
     name: str
     catalogue: Catalogue
     workers: Mapping[str, WorkerWish]
+    timetable: str = ""
+    workloads: Mapping[str, WorkloadWish] = field(default_factory=dict)
     awake_before: frozenset[str] = frozenset()
     departures: Mapping[str, Departure] = field(default_factory=dict)
     drain: DrainOptions = field(default_factory=DrainOptions)
@@ -57,9 +68,10 @@ class Wish:
     prune: bool = False
 
     def only(self, workers: Iterable[str]) -> Wish:
-        """The same wish for some of the workers."""
+        """The same wish for some of the workers. Workloads are scaled for those of all hosts, or, without any, not."""
         kept = set(workers)
-        return replace(self, workers={name: wish for name, wish in self.workers.items() if name in kept})
+        found = {name: wish for name, wish in self.workers.items() if name in kept}
+        return replace(self, workers=found, workloads=self.workloads if found else {})
 
     def cold(self, workers: Iterable[str]) -> Wish:
         """The same wish, but these boot."""

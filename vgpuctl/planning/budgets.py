@@ -17,6 +17,7 @@ from vgpuctl.model.names import fold
 from vgpuctl.model.places import Needs
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.wish import Wish
+from vgpuctl.model.workloads import workload_of
 from vgpuctl.planning.drain import asks_budgets, must_leave
 from vgpuctl.planning.labels import labels_of
 from vgpuctl.planning.planner import plan
@@ -82,9 +83,11 @@ class _Ground:
         return found
 
     def held(self, worker: Worker) -> list[Pod]:
-        """Its pods that must leave and that a budget may hold back: of those that are not ready many budgets do not."""
-        pods = worker.node.pods if worker.node else ()
-        return [pod for pod in pods if asks_budgets(pod) and pod.ready and must_leave(pod, self.wish.drain)]
+        """Its pods that must leave and that a budget may hold back: many hold back none that is not ready, and none
+        those of workloads that are scaled to zero."""
+        drain = self.wish.drain
+        pods = (pod for pod in (worker.node.pods if worker.node else ()) if asks_budgets(pod) and pod.ready)
+        return [pod for pod in pods if must_leave(pod, drain) and not workload_of(pod, drain.scaled)]
 
 
 class _Look:
@@ -131,7 +134,10 @@ class _Look:
         return max(0, min(found, most))
 
     def _doubt(self, pods: Iterable[Pod]) -> bool:
-        """Nodes may be added; pods may end by themselves, come back otherwise than they went, or be on their way."""
+        """Nodes may be added; pods may end by themselves, come back otherwise than they went, or be on their way; of
+        workloads that are scaled to zero the budget will expect fewer."""
+        if any(workload_of(pod, self._wish.drain.scaled) for _, pod in self._covered):
+            return True
         steady = all((pod.owner or "").startswith(STEADY) for pod in pods)
         missing = sum(not pod.terminating for _, pod in self._covered) < self._budget.expected
         added = not _lets_none_go(self._budget) and any(p.node.autoscaled for p in self._ground.places.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.model.workloads import workload_of
 from vgpuctl.planning.freezing import sleeps_along
 
 _PLAIN = DrainOptions()
@@ -34,8 +35,9 @@ def pods_to_move(worker: Worker, options: DrainOptions) -> tuple[Pod, ...]:
 
 
 def objection(pod: Pod, options: DrainOptions) -> str | None:
-    """Why the drain may not delete this pod; None when it may. A pod that ends already needs nobody's leave."""
-    if pod.finished or pod.terminating or not must_leave(pod, options):
+    """Why the drain may not delete this pod; None when it may. A pod that ends already, or with its workload, needs
+    nobody's leave."""
+    if pod.finished or pod.terminating or not must_leave(pod, options) or workload_of(pod, options.scaled):
         return None
     mine = options.of(pod.namespace)
     if pod.orphaned and not mine.force:
@@ -47,8 +49,17 @@ def objection(pod: Pod, options: DrainOptions) -> str | None:
     return None
 
 
-def rivals(fleet: Fleet, pod: Pod) -> str | None:
+def ends_with(fleet: Fleet, pod: Pod, options: DrainOptions) -> str:
+    """The workload that is at zero and whose controller ends the pod; "" where nobody else does, or does any more."""
+    workload = workload_of(pod, options.scaled)
+    now = fleet.workloads.get(workload.key) if workload else None
+    return now.key if now is not None and now.sleeps else ""
+
+
+def rivals(fleet: Fleet, pod: Pod, options: DrainOptions) -> str | None:
     """The API server evicts no pod that several budgets cover."""
+    if workload_of(pod, options.scaled):
+        return None
     names = covering(fleet, pod)
     return f"{pod} is under several budgets, {' and '.join(names)}" if len(names) > 1 else None
 

@@ -10,6 +10,7 @@ from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
+from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing
 from vgpuctl.planning.steps import equipped, missing_signs
@@ -101,6 +102,14 @@ def of_departure(left: Departure) -> Finding:
     way = f"from {left.origin} to {left.to}" if left.origin else f"to {left.to}"
     back = f", or back: vgpuctl switch {left.origin}" if left.origin and left.origin != left.to else ""
     return Finding("host", left.host, f"on its way {way}", f"vgpuctl switch {left.to}{back}", left.since)
+
+
+def of_workload(workload: Workload, standing: Standing) -> Iterator[Finding]:
+    """One that its shift does not want at zero any more."""
+    shift = standing.current or standing.due
+    if workload.scaled is not None and shift and not standing.timetable.shifts[shift].scales(workload):
+        what = f"scaled to zero for {workload.scaled.shift}, and not back"
+        yield Finding("workload", workload.key, what, f"vgpuctl switch {shift}", workload.scaled.since)
 
 
 def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:

@@ -26,7 +26,8 @@ def expected_s(step: Step, fleet: Fleet, earlier: Earlier) -> float:
 
 
 def _assumed_s(step: Step, fleet: Fleet) -> float:
-    state_s = fleet.worker(step.worker).memory_mib / MIB_A_SECOND
+    worker = fleet.find(step.worker)
+    state_s = worker.memory_mib / MIB_A_SECOND if worker else 0.0
     match step:
         case Drain():
             return _drain_s(step, fleet)

@@ -12,7 +12,7 @@ from vgpuctl.model.plan import Plan, Step
 #: Of how many entries a forecast is made: what is older tells of other times.
 LOOKED_AT = 12
 #: What takes time; the rest are marks on nodes.
-LASTING = ("Drain/", "Suspend/", "ShutDown/", "Attach/", "PowerOn/", "WaitBack/")
+LASTING = ("ScaleDown/", "Drain/", "Suspend/", "ShutDown/", "Attach/", "PowerOn/", "WaitBack/", "ScaleUp/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from vgpuctl.model.requests import (
     PowerOffVm,
     PowerOnVm,
     Request,
+    ScaleWorkload,
     ShutDownGuest,
     SuspendVm,
 )
@@ -28,7 +29,7 @@ def broken_by(request: Request, fleet: Fleet) -> str:
             return _law_1(fleet, request)
         case PowerOnVm():
             return _law_2(fleet, request.worker)
-        case PatchNode():
+        case PatchNode() | ScaleWorkload():
             return _law_3(fleet, request)
         case Evict():
             return _law_4(fleet, request)
@@ -60,7 +61,9 @@ def _law_2(fleet: Fleet, name: str) -> str:
     return f"law 2: no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}"
 
 
-def _law_3(fleet: Fleet, patch: PatchNode) -> str:
+def _law_3(fleet: Fleet, patch: PatchNode | ScaleWorkload) -> str:
+    if isinstance(patch, ScaleWorkload):
+        return _law_3_of_workloads(fleet, patch)
     worker = fleet.with_this_node(patch.node)
     if worker is None or worker.node is None:
         pruned = patch.node in fleet.strays and not patch.annotations and patch.unschedulable is None
@@ -68,6 +71,14 @@ def _law_3(fleet: Fleet, patch: PatchNode) -> str:
         return "" if only_off else f"law 3: {patch.node} is no worker of ours"
     if patch.unschedulable is False and not (worker.node.record and worker.node.record.cordoned):
         return f"law 3: the cordon of {patch.node} is not ours"
+    return ""
+
+
+def _law_3_of_workloads(fleet: Fleet, request: ScaleWorkload) -> str:
+    """To zero only while nobody has scaled it so, and back only what we did."""
+    now = fleet.workloads.get(request.workload.key)
+    if now is None or (request.scaled is None) is (now.scaled is None):
+        return f"law 3: the size of {request.workload.key} is not ours to change"
     return ""
 
 

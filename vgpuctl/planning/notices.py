@@ -9,6 +9,7 @@ from vgpuctl.model.notice import Notice, Subject
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.wish import Wish
+from vgpuctl.model.workloads import workload_of
 from vgpuctl.planning.drain import pods_to_move
 from vgpuctl.planning.freezing import frozen_on
 from vgpuctl.planning.steps import ShutDown, Suspend
@@ -22,13 +23,16 @@ Concerned = dict[Subject, list[tuple[Pod, str]]]
 
 def notices(fleet: Fleet, wish: Wish, plan: Plan) -> list[Notice]:
     leaving: Concerned = {}
+    scaled: Concerned = {}
     frozen: Concerned = {}
     for step in plan:
         if isinstance(step, Suspend | ShutDown):
             worker = fleet.worker(step.worker)
-            _gather(leaving, pods_to_move(worker, wish.drain), worker.name)
+            for pod in pods_to_move(worker, wish.drain):
+                _gather(scaled if workload_of(pod, wish.drain.scaled) else leaving, [pod], worker.name)
             _gather(frozen, frozen_on(worker.node, wish.drain) if isinstance(step, Suspend) else (), worker.name)
-    return [*_told(leaving, wish, "be evicted"), *_told(frozen, wish, "sleep along")][:MOST]
+    ends = "end, for their workload is scaled to zero"
+    return [*_told(leaving, wish, "be evicted"), *_told(scaled, wish, ends), *_told(frozen, wish, "sleep along")][:MOST]
 
 
 def _gather(into: Concerned, pods: Iterable[Pod], worker: str) -> None:

@@ -12,6 +12,7 @@ from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.drain import within_s
 from vgpuctl.planning.labels import labels_of, taken_off
 from vgpuctl.planning.releases import releases
+from vgpuctl.planning.scaling import join
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
@@ -74,7 +75,7 @@ def plan(fleet: Fleet, wish: Wish, memo: Memo | None = None) -> Plan:
         in_waves(waves, ladders, needs, wish.max_unavailable)
     steps = tuple(in_order(waves, ladders))
     _all_cordons_before_any_drain(steps, needs)
-    return Plan(steps, needs)
+    return Plan(join(fleet, wish, steps, needs), needs)
 
 
 def _pruned(fleet: Fleet, wish: Wish, needs: dict[str, frozenset[str]]) -> dict[str, list[Step]]:

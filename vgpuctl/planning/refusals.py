@@ -14,6 +14,7 @@ from vgpuctl.planning.fitness import unfit
 from vgpuctl.planning.planner import climb, ladder
 from vgpuctl.planning.releases import stops
 from vgpuctl.planning.room import against_room, against_types
+from vgpuctl.planning.scaling import against_deciders
 from vgpuctl.planning.space import against_space
 from vgpuctl.planning.steps import equipped
 from vgpuctl.planning.waves import units
@@ -38,7 +39,7 @@ def _dead_ends(fleet: Fleet, wish: Wish) -> Iterator[Refusal]:
                 host,
                 end.message,
                 details=tuple(str(pod) for pod in end.pods),
-                hint="Scale the workload to zero for the shift, change the budget, or set on_stuck: force.",
+                hint="Scale the workload to zero for the shift (scale), change the budget, or set on_stuck: force.",
             )
 
 
@@ -53,6 +54,7 @@ def _against(fleet: Fleet, wish: Wish, host: str) -> Iterator[Refusal]:
         yield from _devices(wish, worker)
         if stops(wish, worker):
             yield from _drain(fleet, wish, worker)
+    yield from against_deciders(fleet, wish, [worker for worker in workers if stops(wish, worker)])
     if host in fleet.hosts:
         yield from against_types(wish, fleet.hosts[host], workers)
         yield from against_room(fleet, wish, fleet.hosts[host], workers)
@@ -129,7 +131,7 @@ def _drain(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Refusal]:
         )
         return
     pods = leaving_pods(worker.node, wish.drain)
-    found = [why for pod in pods if (why := objection(pod, wish.drain) or rivals(fleet, pod))]
+    found = [why for pod in pods if (why := objection(pod, wish.drain) or rivals(fleet, pod, wish.drain))]
     if found:
         count = f"{len(found)} pod{'s' * (len(found) != 1)}"
         yield Refusal(

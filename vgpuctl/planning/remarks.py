@@ -16,6 +16,7 @@ from vgpuctl.planning.forecast import asleep_s, off_s
 from vgpuctl.planning.freezing import frozen_on, said_of
 from vgpuctl.planning.hindsight import Earlier
 from vgpuctl.planning.releases import stops
+from vgpuctl.planning.scaling import missing_workloads
 from vgpuctl.planning.steps import Suspend
 
 PODS_SHOWN = 3
@@ -31,12 +32,15 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
         found += [Remark(host, text) for host in hosts if forced or not end.certain]
     if leaving:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
-    return tuple(found)
+    return (*found, *missing_workloads(fleet, wish))
 
 
 _WITHOUT = {
     "daemonsets": "a pod whose DaemonSet is gone stays like any other",
     "jobs": "Jobs that count evictions as failures are not named",
+    "deployments": "none of them is scaled to zero",
+    "statefulsets": "none of them is scaled to zero",
+    "horizontalpodautoscalers": "workloads that an autoscaler has a say in are not told apart",
     "volumeattachments": "nothing waits until the volumes of gone pods are detached",
     "persistentvolumeclaims": "nothing waits until the volumes of gone pods are detached",
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card, Host
@@ -12,9 +13,10 @@ from vgpuctl.model.names import natural
 from vgpuctl.model.pods import Quota, Rollout
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
+from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.cards import frame_gib
 from vgpuctl.planning.departures import on_their_way
-from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_rollout, of_worker
+from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_rollout, of_worker, of_workload
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.standing import Standing, Waking, standing
 from vgpuctl.planning.waiting import Waiting, waiting
@@ -27,6 +29,13 @@ class Judged:
     worker: Worker
     timetable: str | None
     awake: bool | None
+    waking: Waking | None
+
+
+class Resting(NamedTuple):
+    """A workload that we scaled to zero, and when it gets its size back."""
+
+    workload: Workload
     waking: Waking | None
 
 
@@ -45,6 +54,7 @@ class Situation:
     workers: tuple[Judged, ...]
     missing: tuple[str, ...]
     waiting: tuple[Waiting, ...]
+    resting: tuple[Resting, ...]
     findings: tuple[Finding, ...]
     quotas: tuple[Quota, ...] | None = ()
     stale: Mapping[str, datetime] = field(default_factory=dict)
@@ -99,6 +109,9 @@ def situate(
             for finding in of_worker(fleet, worker, catalogue, keeping.get(worker.name, ()))
         ),
     ]
+    resting = list(_resting(fleet, standings)) if selection.everything else []
+    for workload, keeper in resting:
+        findings += of_workload(workload, keeper)
     profiles = {worker.profile for worker in chosen}
     return Situation(
         now=now,
@@ -113,8 +126,16 @@ def situate(
             for each in waiting(fleet, catalogue, standings)
             if selection.everything or not profiles.isdisjoint(each.profiles)
         ),
+        resting=tuple(Resting(workload, keeper.waking_of(workload)) for workload, keeper in resting),
         findings=tuple(findings),
     )
+
+
+def _resting(fleet: Fleet, standings: Iterable[Standing]) -> Iterator[tuple[Workload, Standing]]:
+    by_name = {each.timetable.name: each for each in standings}
+    for workload in fleet.workloads.values():
+        if workload.scaled is not None and workload.sleeps and workload.scaled.timetable in by_name:
+            yield workload, by_name[workload.scaled.timetable]
 
 
 def _keeping(standings: Iterable[Standing]) -> dict[str, tuple[Standing, ...]]:

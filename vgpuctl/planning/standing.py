@@ -9,6 +9,7 @@ from datetime import datetime
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.profiles import Profile
 from vgpuctl.model.timetable import Shift, Timetable
+from vgpuctl.model.workloads import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +48,14 @@ class Standing:
     def waking(self, worker: Worker, profile: str = "") -> Waking | None:
         """When this timetable wakes the worker: now, if the shift of the hour does, else when it next comes. With
         `profile`, only those shifts count in which it carries that."""
+        return self._first({shift for shift, each in self.timetable.shifts.items() if _wakes(each, worker, profile)})
+
+    def waking_of(self, workload: Workload) -> Waking | None:
+        """When this timetable gives the workload its size back."""
+        return self._first({shift for shift, each in self.timetable.shifts.items() if not each.scales(workload)})
+
+    def _first(self, shifts: set[str]) -> Waking | None:
         name = self.timetable.name
-        shifts = [shift for shift, each in self.timetable.shifts.items() if _wakes(each, worker, profile)]
         if self.due in shifts and self.due and self.since:
             return Waking(timetable=name, shift=self.due, start=self.since, due=True)
         coming = [(start, shift) for shift in shifts if (start := self.starts[shift])]

@@ -16,6 +16,7 @@ from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Sleep, Wish, WorkerWish
 from vgpuctl.planning.departures import departures
 from vgpuctl.planning.room import against_room
+from vgpuctl.planning.scaling import former_workloads, must_be_seen, with_scaled, workload_wishes
 from vgpuctl.planning.steps import equipped
 
 PROVISION = "provision"
@@ -26,18 +27,23 @@ def switch_wish(
     fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str, now: datetime | None = None
 ) -> Wish:
     """The shift's workers awake and labelled, the timetable's others asleep. `now`: to say until when."""
+    must_be_seen(fleet, timetable.shifts[shift])
     mine = timetable.workers(fleet)
     sleeps = Sleeps(timetable, shift, now)
     left = departures(fleet, timetable, shift)
+    workloads = workload_wishes(fleet, timetable, timetable.shifts[shift], left)
+    drain = replace(timetable.drain, freeze=timetable.conduct.asleep is Asleep.SUSPEND)
     wish = Wish(
         name=shift,
+        timetable=timetable.name,
         catalogue=catalogue,
         workers={
             w.name: replace(_in_shift(w, catalogue, timetable.shifts[shift], left[w.host]), sleep=sleeps.of(w))
             for w in mine
         },
         departures=left,
-        drain=replace(timetable.drain, freeze=timetable.conduct.asleep is Asleep.SUSPEND),
+        workloads=workloads,
+        drain=with_scaled(drain, fleet, workloads),
         conduct=timetable.conduct,
         mode=timetable.mode,
         max_unavailable=timetable.max_unavailable.of(len(mine)) if timetable.max_unavailable else None,
@@ -126,7 +132,7 @@ def former_wish(wish: Wish) -> Wish:
     """What going back means: awake who was awake, the others asleep, and no device changed but those that the shift
     itself exchanges."""
     workers = {name: _former(mine, wish, was_awake=name in wish.awake_before) for name, mine in wish.workers.items()}
-    return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers)
+    return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers, workloads=former_workloads(wish))
 
 
 def _former(mine: WorkerWish, wish: Wish, *, was_awake: bool) -> WorkerWish:

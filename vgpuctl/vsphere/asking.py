@@ -44,7 +44,7 @@ class Depth:
     """How much must be known. `folders`, `clusters`, `uuids`: of all VMs, because workers are chosen by them; `mmio`,
     `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them.
 
-    `types`: what a host says of types that files name.
+    `scales`: by timetables that scale workloads. `types`: what a host says of types that files name.
     """
 
     folders: bool = False
@@ -53,6 +53,7 @@ class Depth:
     mmio: bool = False
     neighbours: bool = False
     drains: bool = False
+    scales: bool = False
     types: bool = False
 
 

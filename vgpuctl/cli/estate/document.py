@@ -11,7 +11,7 @@ from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.pods import Quota
 from vgpuctl.planning.drain import leaving_pods
 from vgpuctl.planning.findings import Finding
-from vgpuctl.planning.situation import Judged, Situation
+from vgpuctl.planning.situation import Judged, Resting, Situation
 from vgpuctl.planning.standing import Standing, Waking
 from vgpuctl.planning.waiting import Waiting
 
@@ -31,6 +31,7 @@ def document(situation: Situation) -> Document:
         "workers": [_worker(situation, judged) for judged in situation.workers],
         "missing": list(situation.missing),
         "waiting": [_waiting(each) for each in situation.waiting],
+        "workloads": [_resting(each) for each in situation.resting],
         "quotas": None if quotas is None else [_quota(situation, quota) for quota in quotas],
         "outOfStep": [_finding(finding) for finding in situation.findings],
     }
@@ -139,6 +140,19 @@ def _waiting(each: Waiting) -> Document:
         "awakeNow": each.outlook.awake,
         "wakes": _waking(each.outlook.waking),
         "scheduler": demand.unplaced or None if demand else None,
+    }
+
+
+def _resting(each: Resting) -> Document:
+    workload, scaled = each.workload, each.workload.scaled
+    return {
+        "namespace": workload.namespace,
+        "kind": workload.kind,
+        "name": workload.name,
+        "replicasBefore": scaled.replicas if scaled else None,
+        "for": scaled.shift or None if scaled else None,
+        "since": scaled.since or None if scaled else None,
+        "wakes": _waking(each.waking),
     }
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from vgpuctl.cli.estate.layout import Row, columns, glued, heads, paragraph, said
 from vgpuctl.cli.estate.remarks import headline, host_remarks, node_word, note, power_word
-from vgpuctl.cli.estate.tail import out_of_step, quota_lines, waiting_lines
+from vgpuctl.cli.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import some
 from vgpuctl.model.hosts import Card, Host
@@ -53,7 +53,12 @@ def _body(situation: Situation, width: int, *, wide: bool) -> list[list[Text]]:
 
 
 def _tail(situation: Situation, width: int) -> list[Text]:
-    return [*waiting_lines(situation, width), *quota_lines(situation, width), *out_of_step(situation, width)]
+    return [
+        *waiting_lines(situation, width),
+        *resting_lines(situation, width),
+        *quota_lines(situation, width),
+        *out_of_step(situation, width),
+    ]
 
 
 def _with_gaps(*parts: list[Text]) -> list[Text]:

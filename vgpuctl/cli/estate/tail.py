@@ -11,6 +11,7 @@ from vgpuctl.cli.estate.remarks import outlook
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import count, moment, some
 from vgpuctl.model.pods import Pod
+from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.findings import Finding
 from vgpuctl.planning.situation import Situation
 
@@ -27,6 +28,27 @@ def waiting_lines(situation: Situation, width: int) -> Iterator[Text]:
         names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
         verb = "waits" if len(pods) == 1 else "wait"
         yield from paragraph(one_line(f"{count(len(pods), 'pod')} {verb}: {names} for {profiles}{when}"), width)
+
+
+def resting_lines(situation: Situation, width: int) -> Iterator[Text]:
+    """Alike ones in one line: `1 workload is at zero: inference/deployment/gateway (3 before) → day, 08:00`."""
+    alike: dict[str, list[Workload]] = {}
+    for workload, waking in situation.resting:
+        start = moment(waking.start, situation.now) if waking else ""
+        when = f" → {waking.shift}, {f'due since {start}' if waking.due else start}" if waking else ""
+        alike.setdefault(when, []).append(workload)
+    for when, workloads in alike.items():
+        names = ", ".join(_before(workload) for workload in workloads[:PODS_SHOWN])
+        more = ", …" if len(workloads) > PODS_SHOWN else ""
+        verb = "is" if len(workloads) == 1 else "are"
+        yield from paragraph(
+            one_line(f"{count(len(workloads), 'workload')} {verb} at zero: {names}{more}{when}"), width
+        )
+
+
+def _before(workload: Workload) -> str:
+    size = workload.scaled.replicas if workload.scaled else None
+    return f"{workload.key} ({size} before)" if size is not None else workload.key
 
 
 def quota_lines(situation: Situation, width: int) -> Iterator[Text]:

@@ -12,7 +12,15 @@ from vgpuctl.model.pods import Disk, Pod
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.planning.drain import budgets_to_pay, covering, must_leave, objection, pods_to_move, rivals
+from vgpuctl.planning.drain import (
+    budgets_to_pay,
+    covering,
+    ends_with,
+    must_leave,
+    objection,
+    pods_to_move,
+    rivals,
+)
 from vgpuctl.planning.steps.rung import Rung, node_of
 
 #: How long pods that were deleted by force may take to go.
@@ -86,8 +94,16 @@ class Drain(Rung):
         return not self._pods(fleet) and not self._blind(fleet)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        going = (pod for pod in self._pods(fleet) if not pod.terminating and objection(pod, self.options) is None)
-        return tuple(self._eviction(fleet, pod) for pod in going)
+        going = (pod for pod in self._pods(fleet) if not pod.terminating and not self._ends_by_itself(fleet, pod))
+        return tuple(self._eviction(fleet, pod) for pod in going if objection(pod, self._ours) is None)
+
+    def _ends_by_itself(self, fleet: Fleet, pod: Pod) -> bool:
+        return bool(ends_with(fleet, pod, self.options))
+
+    @property
+    def _ours(self) -> DrainOptions:
+        """Of a workload that somebody has scaled up again the pods are asked for like any other."""
+        return replace(self.options, scaled=())
 
     def _eviction(self, fleet: Fleet, pod: Pod) -> Evict:
         grace_s = self.options.of(pod.namespace).grace_period_s
@@ -109,7 +125,9 @@ class Drain(Rung):
             return "its node is gone, so nobody can see whether pods run on it"
         pods = self._pods(fleet)
         for pod in pods:
-            if why := objection(pod, self.options) or rivals(fleet, pod):
+            if workload := ends_with(fleet, pod, self.options):
+                return f"{pod} ends with {workload}"
+            if why := objection(pod, self._ours) or rivals(fleet, pod, self._ours):
                 return why
             for budget in budgets_to_pay(fleet, pod):
                 if budget.allowed <= 0:

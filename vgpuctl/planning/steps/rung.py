@@ -11,7 +11,8 @@ from vgpuctl.model.requests import Request
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """What all steps share: the worker they are about, and a name that is the same in every plan."""
+    """What all steps share: the worker (or workload, by its key) they are about, and a name that is the same in every
+    plan."""
 
     worker: str
     #: How long the step may be due before that counts as a failure.

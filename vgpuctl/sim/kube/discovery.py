@@ -48,14 +48,27 @@ def _group_list() -> Object:
 
 
 def _group(name: str) -> Object:
-    version = {"groupVersion": f"{name}/v1", "version": "v1"}
+    version = {"groupVersion": _group_version(name), "version": _version_of(name)}
     return {"name": name, "versions": [version], "preferredVersion": version}
 
 
+def _version_of(group: str) -> str:
+    """Each group is served in one version."""
+    return GROUPS[group][0].version
+
+
+def _group_version(group: str) -> str:
+    return f"{group}/{_version_of(group)}" if group else _version_of(group)
+
+
 def _resource_list(group: str) -> Object:
-    version = f"{group}/v1" if group else "v1"
     resources = [entry for kind in GROUPS[group] for entry in _resources(kind)]
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": _group_version(group),
+        "resources": resources,
+    }
 
 
 def _resources(kind: Kind) -> list[Object]:
@@ -91,7 +104,7 @@ def _discovery_list(groups: list[str]) -> Object:
 
 def _discovered(group: str) -> Object:
     resources = [_discovered_kind(kind) for kind in GROUPS[group]]
-    version = {"version": "v1", "resources": resources, "freshness": "Current"}
+    version = {"version": _version_of(group), "resources": resources, "freshness": "Current"}
     return {"metadata": {"name": group} if group else {}, "versions": [version]}
 
 
@@ -128,5 +141,5 @@ _PATHS: dict[str, Callable[[], Object]] = {
     "/api": _core_versions,
     "/apis": _group_list,
     "/api/v1": _resources_of(""),
-    **{f"/apis/{group}/v1": _resources_of(group) for group in GROUPS if group},
+    **{f"/apis/{_group_version(group)}": _resources_of(group) for group in GROUPS if group},
 }

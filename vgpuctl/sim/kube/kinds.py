@@ -126,6 +126,15 @@ KINDS: tuple[Kind, ...] = (
         generations=True,
     ),
     Kind(
+        group="autoscaling",
+        version="v2",
+        kind="HorizontalPodAutoscaler",
+        plural="horizontalpodautoscalers",
+        short_names=("hpa",),
+        categories=("all",),
+        subresources=(STATUS,),
+    ),
+    Kind(
         group="policy",
         kind="PodDisruptionBudget",
         plural="poddisruptionbudgets",

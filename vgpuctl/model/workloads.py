@@ -1,0 +1,109 @@
+"""Workloads that sleep in a shift: scaled to zero, and given back their size when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from vgpuctl.model.pods import Pod
+from vgpuctl.model.record import ASLEEP, PREFIX, STATE_LABEL
+from vgpuctl.model.selectors import Selector
+
+#: Kinds that can be scaled, as they are written in files and keys, with what owns their pods.
+OWNS_PODS = {"deployment": "ReplicaSet", "statefulset": "StatefulSet"}
+
+_FOR, _TIMETABLE, _SINCE, _SIZE = (PREFIX + name for name in ("for", "timetable", "since", "replicas-before"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled:
+    """Our mark on a workload, written in the patch that scales it to zero. `replicas` None: it cannot be read."""
+
+    shift: str
+    timetable: str
+    since: str
+    replicas: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A Deployment or StatefulSet. `decided_by`: who else sets its size, in words; `way_out`: what to change there."""
+
+    kind: str
+    namespace: str
+    name: str
+    version: str = ""
+    replicas: int = 1
+    labels: Mapping[str, str] = field(default_factory=dict)
+    covers: Selector = field(default_factory=Selector)
+    scaled: Scaled | None = None
+    decided_by: str = ""
+    way_out: str = ""
+
+    @property
+    def key(self) -> str:
+        """As people write it: `inference/deployment/gateway`."""
+        return f"{self.namespace}/{self.kind}/{self.name}"
+
+    @property
+    def sleeps(self) -> bool:
+        return self.replicas == 0
+
+    def has(self, pod: Pod) -> bool:
+        """Is the pod one of its replicas? A bare pod with the same labels is none."""
+        if pod.namespace != self.namespace or pod.owner is None:
+            return False
+        kind, _, name = pod.owner.partition("/")
+        if kind != OWNS_PODS[self.kind]:
+            return False
+        return name == self.name if kind == "StatefulSet" else self.covers.matches(pod.labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which workloads an entry of a file means: one by its name or glob, or all with these labels."""
+
+    namespace: str = "*"
+    kind: str = "*"
+    name: str = "*"
+    selector: Selector | None = None
+
+    def means(self, workload: Workload) -> bool:
+        names = ((self.namespace, workload.namespace), (self.kind, workload.kind), (self.name, workload.name))
+        named = all(fnmatchcase(name, pattern) for pattern, name in names)
+        return named and (self.selector is None or self.selector.matches(workload.labels))
+
+    @property
+    def key(self) -> str:
+        """Of one that is written out, its key; of any other "", for it may mean none."""
+        key = f"{self.namespace}/{self.kind}/{self.name}"
+        return "" if self.selector is not None or any(sign in key for sign in "*?[") else key
+
+
+def workload_of(pod: Pod, workloads: tuple[Workload, ...]) -> Workload | None:
+    return next((workload for workload in workloads if workload.has(pod)), None)
+
+
+def read_scaled(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Scaled | None:
+    """The mark that a workload bears; None when it bears none of ours."""
+    if labels.get(STATE_LABEL) != ASLEEP and _SIZE not in annotations:
+        return None
+    size = annotations.get(_SIZE, "")
+    return Scaled(
+        shift=annotations.get(_FOR, ""),
+        timetable=annotations.get(_TIMETABLE, ""),
+        since=annotations.get(_SINCE, ""),
+        replicas=int(size) if size.isdecimal() else None,
+    )
+
+
+def scaled_labels(scaled: Scaled | None) -> dict[str, str | None]:
+    return {STATE_LABEL: ASLEEP if scaled else None}
+
+
+def scaled_annotations(scaled: Scaled | None) -> dict[str, str | None]:
+    """The annotations that write the mark, or take it off again."""
+    if scaled is None:
+        return dict.fromkeys((_FOR, _TIMETABLE, _SINCE, _SIZE))
+    return {_FOR: scaled.shift, _TIMETABLE: scaled.timetable, _SINCE: scaled.since, _SIZE: str(scaled.replicas)}

@@ -1,0 +1,94 @@
+"""Workloads that a shift scales to zero: which, who else has a say in their size, and how that joins the ladders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from vgpuctl.model.departure import Departure
+from vgpuctl.model.errors import RefusedError
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.nearest import nearest
+from vgpuctl.model.plan import Refusal, Remark, Step
+from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
+from vgpuctl.model.wish import Wish, WorkloadWish
+from vgpuctl.model.workloads import OWNS_PODS, Workload, workload_of
+from vgpuctl.planning.steps import Drain, ScaleDown, ScaleUp, Uncordon
+
+
+def workload_wishes(
+    fleet: Fleet, timetable: Timetable, shift: Shift, left: Mapping[str, Departure]
+) -> dict[str, WorkloadWish]:
+    """The shift's at zero; those that this timetable has scaled for another shift get their size back."""
+    origins = {departure.origin for departure in left.values()}
+    found: dict[str, WorkloadWish] = {}
+    for key, workload in fleet.workloads.items():
+        if shift.scales(workload):
+            before = (timetable.shifts[o].scales(workload) if o else workload.scaled is not None for o in origins)
+            found[key] = WorkloadWish(asleep=True, asleep_before=all(before))
+        elif workload.scaled is not None and workload.scaled.timetable == timetable.name:
+            found[key] = WorkloadWish(asleep=False, asleep_before=True)
+    written = (choice.key for choice in shift.scale if choice.key)
+    return dict.fromkeys(written, WorkloadWish(asleep=True, asleep_before=True)) | found
+
+
+def former_workloads(wish: Wish) -> dict[str, WorkloadWish]:
+    return {key: replace(mine, asleep=mine.asleep_before) for key, mine in wish.workloads.items()}
+
+
+def with_scaled(options: DrainOptions, fleet: Fleet, wishes: Mapping[str, WorkloadWish]) -> DrainOptions:
+    """The pods of these workloads leave with them, and need nobody's leave."""
+    asleep = (fleet.workloads[key] for key, mine in wishes.items() if mine.asleep and key in fleet.workloads)
+    return replace(options, scaled=tuple(asleep))
+
+
+def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[str, frozenset[str]]) -> tuple[Step, ...]:
+    """Down before any drain, up after the last who comes back."""
+    downs = tuple(step for step in _downs(fleet, wish) if not step.done_in(fleet))
+    ups = tuple(step for step in _ups(wish) if not step.done_in(fleet))
+    for step in steps:
+        if isinstance(step, Drain):
+            needs[step.name] |= {down.name for down in downs}
+    back = frozenset(step.name for step in steps if isinstance(step, Uncordon))
+    needs |= {down.name: frozenset() for down in downs} | {up.name: back for up in ups}
+    return (*downs, *steps, *ups)
+
+
+def _downs(fleet: Fleet, wish: Wish) -> Iterator[ScaleDown]:
+    for key, mine in wish.workloads.items():
+        if mine.asleep and key in fleet.workloads and not fleet.workloads[key].decided_by:
+            yield ScaleDown(key, wish.name, wish.timetable)
+
+
+def _ups(wish: Wish) -> Iterator[ScaleUp]:
+    return (ScaleUp(key, wish.timetable) for key, mine in wish.workloads.items() if not mine.asleep)
+
+
+def against_deciders(fleet: Fleet, wish: Wish, leaving: Iterable[Worker]) -> Iterator[Refusal]:
+    """Whose pods leave although somebody else decides how many there are: they would come back while we scale down."""
+    concerned: dict[tuple[str, str], Workload] = {}
+    for worker in leaving:
+        for pod in worker.node.pods if worker.node else ():
+            workload = workload_of(pod, wish.drain.scaled)
+            if workload is not None and workload.decided_by and workload.scaled is None:
+                concerned[worker.host, workload.key] = workload
+    for (host, key), workload in concerned.items():
+        yield Refusal(host, f"{key} cannot be scaled to zero: {workload.decided_by}.", hint=workload.way_out)
+
+
+def missing_workloads(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
+    """Those that are written out and are not there."""
+    for key in wish.workloads.keys() - fleet.workloads.keys():
+        near = nearest(key, fleet.workloads) or "."
+        yield Remark("", f"{key} is to be scaled to zero, but is not there{near}")
+
+
+def must_be_seen(fleet: Fleet, shift: Shift) -> None:
+    """A workload that we are not shown would be drained against its budgets instead."""
+    kinds = (kind for kind in OWNS_PODS if any(fnmatchcase(kind, choice.kind) for choice in shift.scale))
+    if denied := [f"{kind}s" for kind in kinds if f"{kind}s" in fleet.unseen]:
+        raise RefusedError(
+            f"{shift.name} scales workloads, but Kubernetes does not show us {' and '.join(denied)}.",
+            hint="Allow us to list, watch and patch them, or take scale out of the timetable.\nNothing was changed.",
+        )

@@ -1,0 +1,64 @@
+"""Workloads of a shift: to zero before anybody leaves, and back once all are back. No budget is asked for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.requests import Request, ScaleWorkload
+from vgpuctl.model.workloads import Scaled
+from vgpuctl.planning.steps.rung import Rung
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDown(Rung):
+    """Scale a workload to zero, and record its size in the same patch. Whoever scales it up again has the last word."""
+
+    shift: str
+    timetable: str
+    verb: ClassVar[str] = "scale to zero"
+
+    def done_in(self, fleet: Fleet) -> bool:
+        workload = fleet.workloads.get(self.worker)
+        return workload is None or workload.scaled is not None or workload.sleeps
+
+    def _mark(self, fleet: Fleet, now: str) -> Scaled:
+        size = fleet.workloads[self.worker].replicas
+        return Scaled(shift=self.shift, timetable=self.timetable, since=now, replicas=size)
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        return (ScaleWorkload(workload=fleet.workloads[self.worker], replicas=0, scaled=self._mark(fleet, now)),)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_workload(self.worker, replicas=0, scaled=self._mark(fleet, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUp(Rung):
+    """Give a workload its size back, unless somebody else has given it one, and take our mark off."""
+
+    timetable: str
+    verb: ClassVar[str] = "scale back"
+
+    def done_in(self, fleet: Fleet) -> bool:
+        workload = fleet.workloads.get(self.worker)
+        return workload is None or workload.scaled is None or workload.scaled.timetable != self.timetable
+
+    def _size(self, fleet: Fleet) -> int | None:
+        workload = fleet.workloads[self.worker]
+        return workload.scaled.replicas if workload.scaled and workload.sleeps else workload.replicas
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        workload, size = fleet.workloads[self.worker], self._size(fleet)
+        if size is None:
+            return ()
+        return (ScaleWorkload(workload=workload, replicas=size if workload.sleeps else None, scaled=None),)
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_workload(self.worker, replicas=self._size(fleet) or 0, scaled=None)
+
+    def waits_for(self, fleet: Fleet) -> str:
+        if self._size(fleet) is not None:
+            return ""
+        return "what it bears of its size before is no number: scale it yourself, and take that annotation off"
