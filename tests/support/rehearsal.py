@@ -31,6 +31,7 @@ from vgpuctl.model.requests import (
     AttachVgpus,
     DeletePod,
     Evict,
+    PatchMachine,
     PatchNode,
     PowerOffVm,
     PowerOnVm,
@@ -219,6 +220,8 @@ class Rehearsal:
         match request:
             case PatchNode():
                 return actions.patch_node(self._client, request)  # type: ignore[arg-type]
+            case PatchMachine():
+                return actions.patch_machine(self._client, request)  # type: ignore[arg-type]
             case Evict():
                 return actions.evict(self._client, request)  # type: ignore[arg-type]
             case DeletePod():

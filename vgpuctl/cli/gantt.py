@@ -16,6 +16,7 @@ from vgpuctl.planning.hindsight import longest_way
 LOOKS = {
     "Cordon": ("cordon", "dim"),
     "Drain": ("drain", "yellow"),
+    "Shield": ("shield", "dim"),
     "Suspend": ("suspend", "blue"),
     "ShutDown": ("shut down", "blue"),
     "Attach": ("attach", "magenta"),
@@ -24,6 +25,7 @@ LOOKS = {
     "WaitBack": ("ready", "cyan"),
     "Label": ("label", "dim"),
     "Uncordon": ("uncordon", "dim"),
+    "Unshield": ("unshield", "dim"),
 }
 TICKS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 LONGEST_NAME = 24

@@ -9,7 +9,8 @@ from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.model.errors import ChangedMeanwhileError, SeveralBudgetsError
-from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode
+from vgpuctl.model.machine import shield_annotations
+from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchMachine, PatchNode
 
 
 def patch_node(client: Client, request: PatchNode) -> Answer:
@@ -20,6 +21,17 @@ def patch_node(client: Client, request: PatchNode) -> Answer:
     if request.unschedulable is not None:
         body["spec"] = {"unschedulable": request.unschedulable or None}
     client.patch(f"/api/v1/nodes/{request.node}", body)
+    return Answer()
+
+
+def patch_machine(client: Client, request: PatchMachine) -> Answer:
+    """On the version that we saw: whoever marks it at the same moment keeps his mark. One that is gone needs none."""
+    annotations = shield_annotations(shield=request.shield)
+    with suppress(NotFoundError):
+        client.patch(
+            request.machine.path,
+            {"metadata": {"annotations": annotations, "resourceVersion": request.machine.version}},
+        )
     return Answer()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import MARK_ANNOTATIONS, MARK_LABELS, STATE_LABEL, Record, record_annotations
 
@@ -32,6 +33,15 @@ class PatchNode:
         annotations = {MARK_ANNOTATIONS[mark]: value for mark, value in marks.items() if mark in MARK_ANNOTATIONS}
         annotations |= record_annotations(record)
         return cls(node=node, labels=labels, annotations=annotations, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchMachine:
+    """Put our mark on the Machine, or take it off; refuse if the Machine changed since we looked."""
+
+    worker: str
+    machine: Machine
+    shield: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,4 +112,5 @@ class AttachVgpus:
     mmio_gib: int = 0
 
 
-Request = PatchNode | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus
+Patch = PatchNode | PatchMachine
+Request = Patch | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus

@@ -9,6 +9,7 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.requests import (
     AttachVgpus,
     Evict,
+    PatchMachine,
     PatchNode,
     PowerOffVm,
     PowerOnVm,
@@ -28,7 +29,7 @@ def broken_by(request: Request, fleet: Fleet) -> str:
             return _law_1(fleet, request)
         case PowerOnVm():
             return _law_2(fleet, request.worker)
-        case PatchNode():
+        case PatchNode() | PatchMachine():
             return _law_3(fleet, request)
         case Evict():
             return _law_4(fleet, request)
@@ -60,7 +61,9 @@ def _law_2(fleet: Fleet, name: str) -> str:
     return f"law 2: no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}"
 
 
-def _law_3(fleet: Fleet, patch: PatchNode) -> str:
+def _law_3(fleet: Fleet, patch: PatchNode | PatchMachine) -> str:
+    if isinstance(patch, PatchMachine):
+        return _law_3_of_machines(fleet, patch)
     worker = fleet.with_this_node(patch.node)
     if worker is None or worker.node is None:
         pruned = patch.node in fleet.strays and not patch.annotations and patch.unschedulable is None
@@ -68,6 +71,16 @@ def _law_3(fleet: Fleet, patch: PatchNode) -> str:
         return "" if only_off else f"law 3: {patch.node} is no worker of ours"
     if patch.unschedulable is False and not (worker.node.record and worker.node.record.cordoned):
         return f"law 3: the cordon of {patch.node} is not ours"
+    return ""
+
+
+def _law_3_of_machines(fleet: Fleet, patch: PatchMachine) -> str:
+    """Neither to take off what is another's, nor to claim it."""
+    machine = fleet.worker(patch.worker).machine
+    if machine is None or machine.path != patch.machine.path:
+        return f"law 3: the Machine {patch.machine.called} is no worker's of ours"
+    if not machine.ours and (machine.shielded or not patch.shield):
+        return f"law 3: the mark on the Machine {machine.called} is not ours"
     return ""
 
 

@@ -4,6 +4,7 @@ from vgpuctl.planning.steps.devices import Attach, equipped
 from vgpuctl.planning.steps.labels import Label, Uncordon
 from vgpuctl.planning.steps.leaving import Cordon, Drain, ShutDown, Suspend, WaitDetached
 from vgpuctl.planning.steps.returning import Discard, PowerOn, WaitBack, missing_signs
+from vgpuctl.planning.steps.shielding import Shield, Unshield
 from vgpuctl.planning.steps.sleeping import MarkAsleep
 
 __all__ = [
@@ -14,9 +15,11 @@ __all__ = [
     "Label",
     "MarkAsleep",
     "PowerOn",
+    "Shield",
     "ShutDown",
     "Suspend",
     "Uncordon",
+    "Unshield",
     "WaitBack",
     "WaitDetached",
     "equipped",
