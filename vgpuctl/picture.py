@@ -11,6 +11,7 @@ from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
 from vgpuctl.model.hosts import Card, Host, Told
 from vgpuctl.model.identity import NodeIndex, VmIdentity, match
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import FACTS
@@ -39,6 +40,7 @@ class KubernetesSeen(Protocol):
     def counting_jobs(self) -> frozenset[str]: ...
     def workloads(self) -> Mapping[str, Workload]: ...
     def disks(self) -> Mapping[str, list[Disk]] | None: ...
+    def machines(self) -> list[Machine]: ...
     def unseen(self) -> tuple[str, ...]: ...
 
 
@@ -50,6 +52,7 @@ class _Parts:
     choices: tuple[Choice, ...]
     host: str
     seen: SeenNode | None
+    machine: Machine | None
     renewed: str | None
     pods: tuple[Pod, ...]
     disks: tuple[Disk, ...]
@@ -74,6 +77,24 @@ class _Owners:
             pod = replace(pod, counted=True)
         overdue_s = int((self.now - datetime.fromisoformat(pod.ends_by)).total_seconds()) if pod.ends_by else 0
         return replace(pod, overdue_s=overdue_s) if overdue_s > 0 else pod
+
+
+class _Machines:
+    """By the name that a node says, else by the VM's uuid: a node may be deleted while its VM sleeps, or may just have
+    registered anew."""
+
+    def __init__(self, machines: Iterable[Machine]) -> None:
+        self._by_name: dict[str, Machine] = {}
+        self._by_uuid: dict[str, list[Machine]] = {}
+        for machine in machines:
+            self._by_name[machine.called] = machine
+            if machine.uuid:
+                self._by_uuid.setdefault(machine.uuid, []).append(machine)
+
+    def of(self, vm: Vm, seen: SeenNode | None) -> Machine | None:
+        named = self._by_name.get(seen.node.machine) if seen else None
+        alike = self._by_uuid.get(vm.uuid.lower(), [])
+        return named or (alike[0] if len(alike) == 1 else None)
 
 
 class Painter:
@@ -127,6 +148,7 @@ class Painter:
         )
         disks = kubernetes.disks() or {}
         owners = _Owners(kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now())
+        machines = _Machines(kubernetes.machines())
         workers: dict[str, Worker] = {}
         names: dict[str, str] = {}
         for moid, vm in vms.items():
@@ -139,6 +161,7 @@ class Painter:
                 choices=choices,
                 host=hosts[vm.outline.host].name if vm.outline.host in hosts else "",
                 seen=nodes.get(node),
+                machine=machines.of(vm, nodes.get(node)),
                 renewed=renewed.get(node),
                 pods=tuple(owners.judged(pod) for pod in on_node.get(node, ())),
                 disks=tuple(disks.get(node, ())),
@@ -208,6 +231,7 @@ def _painted(parts: _Parts) -> Worker:
         question=vm.question,
         tasks=parts.tasks,
         node=_node(parts),
+        machine=parts.machine,
         doubts=parts.doubts,
     )
 

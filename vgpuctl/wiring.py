@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.kube import notices
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.actions import confirm, delete, evict, patch_node, scale
+from vgpuctl.kube.actions import confirm, delete, evict, patch_machine, patch_node, scale
 from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
-from vgpuctl.kube.client import Client
+from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
@@ -33,6 +33,7 @@ from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import (
     DeletePod,
     Evict,
+    PatchMachine,
     PatchNode,
     PowerOffVm,
     Request,
@@ -181,6 +182,8 @@ class Connection:
                 return patch_node(self._client, request)
             case ScaleWorkload():
                 return scale(self._client, request)
+            case PatchMachine():
+                return self._mark(request)
             case Evict():
                 return evict(self._client, request)
             case DeletePod():
@@ -188,6 +191,14 @@ class Connection:
             case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
                 confirm(self._client, first)
         return vsphere_actions.send(self._session, request)
+
+    def _mark(self, request: PatchMachine) -> Answer:
+        """Where we may not after all, the Machines are no longer part of the picture, nor their steps of the plan."""
+        try:
+            return patch_machine(self._client, request)
+        except NotAllowedError:
+            self._kubernetes.without_machines()
+            return Answer()
 
     def announce(self, told: Sequence[Notice]) -> None:
         notices.post(self._client, told)

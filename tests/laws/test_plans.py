@@ -15,7 +15,7 @@ from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import may_start
-from vgpuctl.planning.steps import MarkAsleep, PowerOn, Uncordon
+from vgpuctl.planning.steps import MarkAsleep, PowerOn, Shield, Uncordon, Unshield, missing_signs
 from vgpuctl.planning.wishes import former_wish
 
 SUBSETS = 40
@@ -148,6 +148,31 @@ def test_every_sleeper_is_marked_and_every_waker_released(case: Case) -> None:
         assert node is not None
         if mine.awake:
             assert Uncordon(name, ()).done_in(after)
+            assert Unshield(name).done_in(after)
         else:
+            assert Shield(name).done_in(after)
             assert MarkAsleep(name, wish.name).done_in(after)
             assert node.unschedulable
+
+
+@given(fleets_and_wishes())
+def test_a_machine_is_shielded_from_before_the_sleep_until_its_node_is_truly_back(case: Case) -> None:
+    fleet, _, todo = lawful(case)
+    for done in closed_subsets(todo):
+        later = todo.applied_to(fleet, done)
+        for kind, _, name in (step.partition("/") for step in done):
+            worker = later.worker(name)
+            if kind in ("Suspend", "ShutDown") and worker.machine and not worker.on:
+                assert worker.machine.shielded
+            if kind == "Unshield":
+                assert not missing_signs(worker)
+
+
+@given(fleets_and_wishes())
+def test_the_shields_of_others_stay_and_are_not_claimed(case: Case) -> None:
+    fleet, wish, todo = lawful(case)
+    after = todo.applied_to(fleet)
+    for name in wish.workers:
+        before = fleet.worker(name).machine
+        if before is not None and before.shielded and not before.ours:
+            assert after.worker(name).machine == before

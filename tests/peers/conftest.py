@@ -55,7 +55,9 @@ def our_cluster(logs: Path) -> Iterator[Cluster]:
     folder.mkdir()
     vms = tuple(VmSpec(name, "esx-1", vgpus=(QUARTER,), memory_locked=True) for name in NODES)
     day = Group("v100-4q-4GB", (QUARTER,), NODES)
-    servers = OurServers(folder, Inventory("gpu", (HostSpec("esx-1", (v100(0),)),), vms, (day,)), PACE)
+    servers = OurServers(
+        folder, Inventory("gpu", (HostSpec("esx-1", (v100(0),)),), vms, (day,), cluster_api=True), PACE
+    )
     servers.up()
     try:
         for name in NODES:

@@ -13,6 +13,7 @@ from vgpuctl.kube.views import pod as pod_view
 from vgpuctl.model.fleet import Node, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import NodeIdentity
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice
@@ -32,6 +33,7 @@ class Seen:
     some_daemon_sets: frozenset[str] | None = None
     some_jobs: frozenset[str] = frozenset()
     some_disks: Mapping[str, list[Disk]] | None = None
+    some_machines: list[Machine] = field(default_factory=list)
 
     def vms(self) -> Mapping[str, Vm]:
         return {vm.outline.moid: vm for vm in self.some_vms}
@@ -65,6 +67,9 @@ class Seen:
 
     def disks(self) -> Mapping[str, list[Disk]] | None:
         return self.some_disks
+
+    def machines(self) -> list[Machine]:
+        return self.some_machines
 
     def unseen(self) -> tuple[str, ...]:
         return ()

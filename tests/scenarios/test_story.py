@@ -79,9 +79,9 @@ def test_a_second_run_writes_nothing(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("hosts", "cards"), [(1, 1), (8, 4)], ids=["5 workers", "160 workers"])
 def test_calls_are_counted_and_few(make_lab: Callable[..., Lab], tmp_path: Path, hosts: int, cards: int) -> None:
-    """Per VM moved one task call, per evicted pod one eviction, per node two patches (a third where its heartbeat came
-    between) and, where it goes to sleep, one confirming list. All else, reads too, is the same at any size, but for what
-    goes by the clock."""
+    """Per VM moved one task call, per evicted pod one eviction, per node two patches (a third where a heartbeat came
+    between) and, where it goes to sleep, one confirming list. All else, reads too, is the same at any size, but for
+    what goes by the clock."""
     lab = by_day(make_lab, tmp_path, hosts, cards)
     leaving = [name for name in lab.awake() if name.startswith("day")]
     pods = lab.json("kubectl", "get", "pods")["items"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from vgpuctl.model.conduct import Conduct
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Card, Host
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Profile
@@ -169,7 +170,17 @@ def _some_worker(draw: st.DrawFn, name: str, host: str, vgpu: str, power: Power)
         labels=draw(st.sampled_from([{}, {LABEL: "v100-4q-4GB"}, {LABEL: "wrong", "theirs": "x"}])),
         record=record and _some_record(draw, record),
     )
-    return worker(name, vgpu, host=host, power=power, node=inside)
+    return worker(name, vgpu, host=host, power=power, node=inside, machine=draw(st.sampled_from(machines(name))))
+
+
+def machine(name: str, **more: Any) -> Machine:
+    return Machine(path=f"/machines/{name}", namespace="default", name=name, version="1", **more)
+
+
+def machines(name: str) -> tuple[Machine | None, ...]:
+    """Of a worker: none; bare; shielded by another, or by us; ours, of which somebody took the shield."""
+    marked = ((False, False), (True, False), (True, True), (False, True))
+    return None, *(machine(name, shielded=shielded, ours=ours) for shielded, ours in marked)
 
 
 def _some_record(draw: st.DrawFn, wish: str) -> Record:

@@ -31,6 +31,7 @@ from vgpuctl.model.requests import (
     AttachVgpus,
     DeletePod,
     Evict,
+    PatchMachine,
     PatchNode,
     PowerOffVm,
     PowerOnVm,
@@ -222,6 +223,8 @@ class Rehearsal:
                 return actions.patch_node(self._client, request)  # type: ignore[arg-type]
             case ScaleWorkload():
                 return actions.scale(self._client, request)  # type: ignore[arg-type]
+            case PatchMachine():
+                return actions.patch_machine(self._client, request)  # type: ignore[arg-type]
             case Evict():
                 return actions.evict(self._client, request)  # type: ignore[arg-type]
             case DeletePod():

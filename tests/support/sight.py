@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from vgpuctl.kube import views as kube_views
@@ -12,6 +13,7 @@ from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.workloads import Workload
 from vgpuctl.sim.vcenter import records
@@ -28,6 +30,7 @@ SHELVES: Mapping[str, Callable[[Any], Any]] = {
     "poddisruptionbudgets": kube_views.budget,
     "daemonsets": kube_views.daemon_set,
     "jobs": kube_views.job,
+    "machines": partial(kube_views.machine, at="/apis/cluster.x-k8s.io/v1beta2"),
     "volumeattachments": kube_views.attachment,
     "persistentvolumeclaims": kube_views.claim,
     "deployments": workloads.deployment,
@@ -90,6 +93,9 @@ class Sight:
 
     def disks(self) -> dict[str, list[Disk]] | None:
         return disks_of(self._all("volumeattachments"), self._all("persistentvolumeclaims"))
+
+    def machines(self) -> list[Machine]:
+        return self._all("machines")
 
     def unseen(self) -> tuple[str, ...]:
         return ()
@@ -196,6 +202,9 @@ class LateSight:
 
     def disks(self) -> dict[str, list[Disk]] | None:
         return disks_of(self._shown("volumeattachments"), self._shown("persistentvolumeclaims"))
+
+    def machines(self) -> list[Machine]:
+        return list(self._shown("machines"))
 
     def unseen(self) -> tuple[str, ...]:
         return ()

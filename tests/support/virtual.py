@@ -17,6 +17,7 @@ from vgpuctl.model.requests import (
     AttachVgpus,
     DeletePod,
     Evict,
+    PatchMachine,
     PatchNode,
     PowerOffVm,
     PowerOnVm,
@@ -118,6 +119,8 @@ class VirtualWorld:
                 self.at(self.now_s + self.drain_s, lambda: self._gone(pod))
             case PatchNode():
                 self._patched(send.request)
+            case PatchMachine(worker=name, machine=machine, shield=shield):
+                self.fleet = self.fleet.with_worker(name, machine=replace(machine, shielded=shield, ours=shield))
         return None
 
     def _task(self, name: str, kind: str, takes_s: float, **changes: object) -> str:

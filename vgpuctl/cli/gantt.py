@@ -18,6 +18,7 @@ LOOKS = {
     "ScaleUp": ("back", "magenta"),
     "Cordon": ("cordon", "dim"),
     "Drain": ("drain", "yellow"),
+    "Shield": ("shield", "dim"),
     "Suspend": ("suspend", "blue"),
     "ShutDown": ("shut down", "blue"),
     "Attach": ("attach", "magenta"),
@@ -26,6 +27,7 @@ LOOKS = {
     "WaitBack": ("ready", "cyan"),
     "Label": ("label", "dim"),
     "Uncordon": ("uncordon", "dim"),
+    "Unshield": ("unshield", "dim"),
 }
 TICKS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 LONGEST_NAME = 24

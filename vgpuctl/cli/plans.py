@@ -25,9 +25,11 @@ from vgpuctl.planning.steps import (
     PowerOn,
     ScaleDown,
     ScaleUp,
+    Shield,
     ShutDown,
     Suspend,
     Uncordon,
+    Unshield,
     WaitDetached,
 )
 from vgpuctl.planning.steps.labels import wrong
@@ -101,7 +103,7 @@ def _headline(prospect: Prospect) -> str:
         _told(pods, "pod", "leaves", "leave"),
         _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
     ]
-    told = "; ".join(part for part in parts if part) or "only marks on nodes change"
+    told = "; ".join(part for part in parts if part) or "only marks change"
     whole = longest_way_s(steps, prospect.fleet, prospect.earlier)
     return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(prospect)})" if whole > 1 else "")
 
@@ -119,7 +121,8 @@ def _told(number: int, noun: str, one: str, many: str) -> str:
 
 
 def _line(prospect: Prospect, worker: str) -> str:
-    shown = [step for step in prospect.plan.of(worker) if not isinstance(step, Cordon | MarkAsleep)]
+    marks = Cordon | MarkAsleep | Shield | Unshield
+    shown = [step for step in prospect.plan.of(worker) if not isinstance(step, marks)]
     words = [_words(prospect, step) for step in shown or prospect.plan.of(worker)]
     return f"{_after(prospect, worker)}{' → '.join(words)}"
 
@@ -175,7 +178,7 @@ def why(prospect: Prospect, step: Step) -> str:
             if sorted(worker.vgpus) != sorted(vgpus):
                 return f"it carries {' '.join(worker.vgpus) or 'none'}"
             return "its memory is not fully reserved" if not worker.memory_locked else "its address space is too small"
-        case Cordon() | Drain() | WaitDetached() | ShutDown() | Suspend():
+        case Cordon() | Drain() | WaitDetached() | Shield() | ShutDown() | Suspend():
             asleep = prospect.wish.workers[step.worker].awake is False
             return f"asleep in {prospect.wish.name}" if asleep else "its vGPUs can be changed only while it is off"
         case Label():

@@ -35,6 +35,7 @@ class Memory:
     gave_up: Mapping[str, str] = field(default_factory=dict)
     held_back: Mapping[str, str] = field(default_factory=dict)
     booting: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
     stopping: bool = False
 
     def answered(self, key: str, now: float, **outcome: object) -> Memory:
@@ -55,6 +56,10 @@ class Memory:
         """These could not be resumed; what was tried for that is forgotten."""
         names = frozenset(workers)
         return replace(self._forget(names), booting=self.booting | names)
+
+    def leave(self, steps: Iterable[str]) -> Memory:
+        """These are not waited for any more."""
+        return replace(self, left=self.left.union(steps))
 
     def give_up(self, host: str, why: str) -> Memory:
         return replace(self, gave_up={**self.gave_up, host: why})

@@ -63,7 +63,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
         former = goal.former.cold(memory.booting) if goal.former else None
         goal = replace(goal, wish=goal.wish.cold(memory.booting), former=former)
     wishes = _wishes(goal, fleet, memory)
-    todo = _plan(goal, fleet, memory, wishes)
+    todo = _plan(goal, fleet, memory, wishes).without(memory.left)
     due = todo.ready()
     waiting = queued(fleet, goal.wish.conduct, due, memory.attempts)
     due = [step for step in due if step.name not in waiting]
@@ -129,6 +129,8 @@ def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
 def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory, todo: Plan) -> Memory:
     """A host that failed goes back, or, where nothing can be given back or that failed too, gives up."""
     failures = list(failures)
+    memory = memory.leave(failure.step.name for failure in failures if failure.step.optional)
+    failures = [failure for failure in failures if not failure.step.optional]
     if goal.wish.conduct.on_resume_failed is OnResumeFailed.BOOT:
         memory = memory.boot(failure.step.worker for failure in failures if failure.boots)
         failures = [failure for failure in failures if not failure.boots]

@@ -9,7 +9,8 @@ from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.model.errors import ChangedMeanwhileError, SeveralBudgetsError
-from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, ScaleWorkload
+from vgpuctl.model.machine import shield_annotations
+from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchMachine, PatchNode, ScaleWorkload
 from vgpuctl.model.workloads import scaled_annotations, scaled_labels
 
 
@@ -36,6 +37,17 @@ def scale(client: Client, request: ScaleWorkload) -> Answer:
     if request.replicas is not None:
         body["spec"] = {"replicas": request.replicas}
     client.patch(f"/apis/apps/v1/namespaces/{workload.namespace}/{workload.kind}s/{workload.name}", body)
+    return Answer()
+
+
+def patch_machine(client: Client, request: PatchMachine) -> Answer:
+    """On the version that we saw: whoever marks it at the same moment keeps his mark. One that is gone needs none."""
+    annotations = shield_annotations(shield=request.shield)
+    with suppress(NotFoundError):
+        client.patch(
+            request.machine.path,
+            {"metadata": {"annotations": annotations, "resourceVersion": request.machine.version}},
+        )
     return Answer()
 
 

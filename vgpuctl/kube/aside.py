@@ -7,7 +7,7 @@ from typing import Any
 
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client
-from vgpuctl.kube.stream import Kind, Shelf
+from vgpuctl.kube.shelf import Kind, Shelf
 from vgpuctl.model.errors import VgpuctlError
 
 QUOTAS = Kind("/api/v1/resourcequotas", views.quota)

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from vgpuctl.kube import views, workloads
 from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
+from vgpuctl.kube.machines import Machines
+from vgpuctl.kube.shelf import Kind, Shelf
 from vgpuctl.kube.views import Renewal, SeenNode
-from vgpuctl.model.errors import PassingError, VgpuctlError
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.workloads import Workload
-
-WATCH_S = 240
-AGAIN_AFTER_S = 1.0
-PAGE = "500"
-
-
-class Kind(NamedTuple):
-    """Where objects of a kind are listed, and what we keep of each."""
-
-    path: str
-    view: Callable[[Any], Any]
-
 
 KINDS = {
     "nodes": Kind("/api/v1/nodes", views.node),
@@ -51,99 +39,18 @@ SCALE_KINDS = {
 }
 
 
-class Shelf:
-    """All objects of one kind, as views of ours. One thread writes; readers take a copy under the lock."""
-
-    def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
-        self._client, self._path, self._view, self._on_change = client, kind.path, kind.view, on_change
-        self._objects: dict[str, Any] = {}
-        self._version = ""
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self.heard = False
-
-    def objects(self) -> list[Any]:
-        with self._lock:
-            return list(self._objects.values())
-
-    def fill(self) -> None:
-        """The whole list, page by page; raises where the server cannot be asked."""
-        found: dict[str, Any] = {}
-        query = {"limit": PAGE}
-        while True:
-            page = self._client.get(self._path, **query)
-            found.update({item["metadata"]["uid"]: self._view(item) for item in page.get("items") or ()})
-            token = page["metadata"].get("continue")
-            if not token:
-                break
-            query["continue"] = token
-        with self._lock:
-            self._objects = found
-        self._version = page["metadata"]["resourceVersion"]
-        self.heard = True
-
-    def follow(self) -> None:
-        name = f"watch-{self._path.rsplit('/', 1)[-1]}"
-        threading.Thread(target=self._listen, name=name, daemon=True).start()
-
-    def close(self) -> None:
-        self._closed.set()
-
-    def _listen(self) -> None:
-        while not self._closed.is_set():
-            try:
-                if not self.heard:
-                    self.fill()
-                    self._on_change()
-                self._watch()
-            except VgpuctlError as error:
-                self.heard = False
-                self._on_change()
-                self._closed.wait(max(AGAIN_AFTER_S, error.after_s))
-
-    def _watch(self) -> None:
-        for event in _events(self._client.watch(self._path, self._version, WATCH_S)):
-            if event["type"] == "ERROR":
-                raise PassingError("the watch has ended; the list must be read anew")
-            self._take(event)
-            if event["type"] != "BOOKMARK":
-                self._on_change()
-            if self._closed.is_set():
-                return
-
-    def _take(self, event: Any) -> None:
-        meta = event["object"]["metadata"]
-        self._version = meta["resourceVersion"]
-        with self._lock:
-            if event["type"] == "DELETED":
-                self._objects.pop(meta["uid"], None)
-            elif event["type"] != "BOOKMARK":
-                self._objects[meta["uid"]] = self._view(event["object"])
-
-
-def _events(response: Any) -> Iterator[Any]:
-    """The lines of a watch; a connection that breaks is an error, one that ends in good order is not."""
-    from urllib3.exceptions import HTTPError  # noqa: PLC0415
-
-    rest = b""
-    try:
-        for chunk in response.stream(amt=None, decode_content=True):
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from (json.loads(line) for line in lines if line)
-    except (HTTPError, OSError, ValueError) as error:
-        raise PassingError(f"the watch broke: {type(error).__name__}") from error
-    finally:
-        response.release_conn()
-
-
 class KubernetesStream:
-    """The four shelves together, and those for drains and for scaling as far as we may see them."""
+    """The four shelves together, and those for drains and for scaling as far as there is something that we may see."""
 
     def __init__(
         self, client: Client, on_change: Callable[[], None], *, drains: bool = False, scales: bool = False
     ) -> None:
         kinds = KINDS | (DRAIN_KINDS if drains else {}) | (SCALE_KINDS if scales else {})
-        self.shelves = {name: Shelf(client, kind, on_change) for name, kind in kinds.items()}
+        self._machines = Machines(client, on_change)
+        if drains:
+            kinds = {**kinds, "nodes": self._machines.named_by(kinds["nodes"])}
+        self.shelves: dict[str, Shelf] = {name: Shelf(client, kind, on_change) for name, kind in kinds.items()}
+        self.shelves["machines"] = self._machines
         self._denied: tuple[str, ...] = ()
 
     def fill(self) -> None:
@@ -185,6 +92,13 @@ class KubernetesStream:
 
     def unseen(self) -> tuple[str, ...]:
         return self._denied
+
+    def machines(self) -> list[Machine]:
+        return self._machines.objects()
+
+    def without_machines(self) -> None:
+        """They cannot be marked after all."""
+        self._machines.bar()
 
     def daemon_sets(self) -> frozenset[str] | None:
         """None where they are not known."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
+from vgpuctl.model.machine import Machine, is_ours, is_shielded
 from vgpuctl.model.places import Needs, Taint, Term, Toleration, amount, shared
 from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Freeze, Pod, Quota, Rollout
 from vgpuctl.model.record import ON_SWITCH, marks_on, read_record
@@ -26,6 +27,9 @@ _NOT_NOW = (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"), ("karpe
 _AUTOSCALERS = ("karpenter.sh/", "cluster-autoscaler.kubernetes.io/", "cluster.x-k8s.io/")
 #: This one only keeps a program off.
 _NO_AUTOSCALER = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+#: How Cluster API says on a node which of its Machines that is.
+_MACHINE, _MACHINES_NAMESPACE = "cluster.x-k8s.io/machine", "cluster.x-k8s.io/cluster-namespace"
+_PROVIDER = "vsphere://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +259,30 @@ def node(raw: Object) -> SeenNode:
         gpus=int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)),
         gives=tuple((name, amount(str(value))) for name, value in (status.get("allocatable") or {}).items()),
         autoscaled=any(key.startswith(_AUTOSCALERS) and key != _NO_AUTOSCALER for key in (*labels, *annotations)),
+        machine=_machine_named(annotations),
         cordoned_by=str(cordoned.get("manager") or ""),
         cordoned_since=str(cordoned.get("time") or ""),
     )
     return SeenNode(_identity(raw), seen)
+
+
+def _machine_named(annotations: Object) -> str:
+    named = annotations.get(_MACHINES_NAMESPACE), annotations.get(_MACHINE)
+    return "/".join(map(str, named)) if all(named) else ""
+
+
+def machine(raw: Object, *, at: str) -> Machine:
+    """`at`: where Machines of all namespaces begin, as this server serves them."""
+    meta, annotations = raw["metadata"], raw["metadata"].get("annotations") or {}
+    return Machine(
+        path=f"{at}/namespaces/{meta['namespace']}/machines/{meta['name']}",
+        namespace=meta["namespace"],
+        name=meta["name"],
+        version=meta["resourceVersion"],
+        uuid=str((raw.get("spec") or {}).get("providerID") or "").removeprefix(_PROVIDER).lower(),
+        shielded=is_shielded(annotations),
+        ours=is_ours(annotations),
+    )
 
 
 def _writer_of_the_cordon(meta: Object) -> Object:
@@ -271,7 +295,7 @@ def _identity(raw: Object) -> NodeIdentity:
     """What tells which VM a node is: its provider's id and its system's uuid."""
     provider = str((raw.get("spec") or {}).get("providerID") or "")
     system = str(((raw.get("status") or {}).get("nodeInfo") or {}).get("systemUUID") or "")
-    return NodeIdentity(raw["metadata"]["name"], provider.removeprefix("vsphere://").lower(), system.lower())
+    return NodeIdentity(raw["metadata"]["name"], provider.removeprefix(_PROVIDER).lower(), system.lower())
 
 
 def _condition(status: Object, kind: str) -> Object:

@@ -10,6 +10,7 @@ from typing import Any
 
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.places import Amounts, Taint
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.record import Record
@@ -44,6 +45,7 @@ class Node:
 
     `taints`: the keys of all; `keeps_off`: those that keep new pods away. `gives`: what it has for pods, see `amount`.
     `autoscaled`: it tells of a program that may add nodes like it. `marks`: what others are told about it, by whomever.
+    `machine`: of Cluster API, by namespace and name, if it names one.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Node:
     gpus: int = 0
     gives: Amounts = ()
     autoscaled: bool = False
+    machine: str = ""
     cordoned_by: str = ""
     cordoned_since: str = ""
     pods: tuple[Pod, ...] = ()
@@ -82,6 +85,7 @@ class Worker:
     `profile`: what our files want it to carry; `chosen_at`: the places in them that say so.
     `doubts`: why we cannot be sure of which VM or node it is. `shutting_down`: its guest was asked to, and still runs.
     `fixed_devices`: devices with which it cannot be suspended. `mmio` is None where nobody asked for it.
+    `machine`: of Cluster API, where there is one that we may see and mark.
     """
 
     name: str
@@ -101,6 +105,7 @@ class Worker:
     question: str = ""
     tasks: tuple[Task, ...] = ()
     node: Node | None = None
+    machine: Machine | None = None
     doubts: tuple[str, ...] = ()
 
     @property

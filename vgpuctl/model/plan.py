@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,6 +22,8 @@ class Step(Protocol):
     def deadline_s(self) -> float: ...
     @property
     def effect_s(self) -> float: ...
+    @property
+    def optional(self) -> bool: ...
     def done_in(self, fleet: Fleet) -> bool: ...
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]: ...
     def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]: ...
@@ -53,6 +55,13 @@ class Plan:
 
     def __add__(self, other: Plan) -> Plan:
         return Plan(self.steps + other.steps, {**self.needs, **other.needs})
+
+    def without(self, names: Collection[str]) -> Plan:
+        """What needs these does not wait for them."""
+        if not names:
+            return self
+        steps = tuple(step for step in self.steps if step.name not in names)
+        return Plan(steps, {step.name: self.needs[step.name].difference(names) for step in steps})
 
     def of(self, worker: str) -> list[Step]:
         return [step for step in self.steps if step.worker == worker]

@@ -24,6 +24,9 @@ MARK_LABELS = {EXCLUDED: "node.kubernetes.io/exclude-disruption"}
 MARK_ANNOTATIONS = {KEPT: "cluster-autoscaler.kubernetes.io/scale-down-disabled"}
 MARKS = (EXCLUDED, KEPT)
 
+#: Which of the marks beside it are ours.
+MARKS_ANNOTATION = PREFIX + "marks"
+
 LEAVING = "leaving"
 ASLEEP = "asleep"
 
@@ -40,7 +43,7 @@ _FIELDS = {
     "heartbeat": PREFIX + "last-heartbeat",
     "until": PREFIX + "until",
     "why": PREFIX + "why",
-    "marks": PREFIX + "marks",
+    "marks": MARKS_ANNOTATION,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import MARK_ANNOTATIONS, MARK_LABELS, STATE_LABEL, Record, record_annotations
 from vgpuctl.model.workloads import Scaled, Workload
@@ -42,6 +43,15 @@ class ScaleWorkload:
     workload: Workload
     replicas: int | None
     scaled: Scaled | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchMachine:
+    """Put our mark on the Machine, or take it off; refuse if the Machine changed since we looked."""
+
+    worker: str
+    machine: Machine
+    shield: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +122,5 @@ class AttachVgpus:
     mmio_gib: int = 0
 
 
-Request = (
-    PatchNode | ScaleWorkload | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus
-)
+Patch = PatchNode | PatchMachine | ScaleWorkload
+Request = Patch | Evict | DeletePod | SuspendVm | ShutDownGuest | PowerOffVm | PowerOnVm | AttachVgpus

@@ -10,7 +10,7 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.steps import Label, MarkAsleep
+from vgpuctl.planning.steps import Label, MarkAsleep, Shield, Unshield
 
 
 def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Departure]:
@@ -58,6 +58,7 @@ def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departur
 
 def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[str, Departure | None]:
     """What must be written down before the first step of this plan is taken."""
-    hosts = {fleet.host_of(step.worker) for step in plan if not isinstance(step, Label | MarkAsleep)}
+    marks = Label | MarkAsleep | Shield | Unshield
+    hosts = {fleet.host_of(step.worker) for step in plan if not isinstance(step, marks)}
     leaving = {host: replace(left, since=left.since or now) for host, left in wish.departures.items() if host in hosts}
     return {host: left for host, left in leaving.items() if fleet.departures.get(host) != left}

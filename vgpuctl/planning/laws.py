@@ -9,6 +9,8 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.requests import (
     AttachVgpus,
     Evict,
+    Patch,
+    PatchMachine,
     PatchNode,
     PowerOffVm,
     PowerOnVm,
@@ -29,7 +31,7 @@ def broken_by(request: Request, fleet: Fleet) -> str:
             return _law_1(fleet, request)
         case PowerOnVm():
             return _law_2(fleet, request.worker)
-        case PatchNode() | ScaleWorkload():
+        case PatchNode() | PatchMachine() | ScaleWorkload():
             return _law_3(fleet, request)
         case Evict():
             return _law_4(fleet, request)
@@ -61,9 +63,11 @@ def _law_2(fleet: Fleet, name: str) -> str:
     return f"law 2: no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}"
 
 
-def _law_3(fleet: Fleet, patch: PatchNode | ScaleWorkload) -> str:
+def _law_3(fleet: Fleet, patch: Patch) -> str:
     if isinstance(patch, ScaleWorkload):
         return _law_3_of_workloads(fleet, patch)
+    if isinstance(patch, PatchMachine):
+        return _law_3_of_machines(fleet, patch)
     worker = fleet.with_this_node(patch.node)
     if worker is None or worker.node is None:
         pruned = patch.node in fleet.strays and not patch.annotations and patch.unschedulable is None
@@ -79,6 +83,16 @@ def _law_3_of_workloads(fleet: Fleet, request: ScaleWorkload) -> str:
     now = fleet.workloads.get(request.workload.key)
     if now is None or (request.scaled is None) is (now.scaled is None):
         return f"law 3: the size of {request.workload.key} is not ours to change"
+    return ""
+
+
+def _law_3_of_machines(fleet: Fleet, patch: PatchMachine) -> str:
+    """Neither to take off what is another's, nor to claim it."""
+    machine = fleet.worker(patch.worker).machine
+    if machine is None or machine.path != patch.machine.path:
+        return f"law 3: the Machine {patch.machine.called} is no worker's of ours"
+    if not machine.ours and (machine.shielded or not patch.shield):
+        return f"law 3: the mark on the Machine {machine.called} is not ours"
     return ""
 
 

@@ -21,9 +21,11 @@ from vgpuctl.planning.steps import (
     Label,
     MarkAsleep,
     PowerOn,
+    Shield,
     ShutDown,
     Suspend,
     Uncordon,
+    Unshield,
     WaitBack,
     WaitDetached,
     equipped,
@@ -138,8 +140,11 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
         yield Cordon(name, wish.name, _former(fleet, wish, worker), mine.before if mine.change else None)
         yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
         yield WaitDetached(name)
+        yield Shield(name)
         off = wrong or wish.conduct.asleep is Asleep.OFF
         yield ShutDown(name, wish.conduct.power_off_after_s, wish.drain) if off else Suspend(name, wish.drain)
+    elif mine.awake is False:
+        yield Shield(name)
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:
@@ -150,6 +155,7 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
         yield PowerOn(name, resume=worker.power is Power.SUSPENDED and not mine.cold)
         yield WaitBack(name)
         yield Uncordon(name, _labels(fleet, wish, worker, mine))
+        yield Unshield(name)
     if mine.label:
         yield Label(name, _labels(fleet, wish, worker, mine))
 

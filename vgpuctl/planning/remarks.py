@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.names import fold
 from vgpuctl.model.plan import Plan, Remark
 from vgpuctl.model.pods import GRACE_S, Pod
 from vgpuctl.model.wish import Wish
@@ -32,7 +33,14 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
         found += [Remark(host, text) for host in hosts if forced or not end.certain]
     if leaving:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
-    return (*found, *missing_workloads(fleet, wish))
+    return (*found, *missing_workloads(fleet, wish), *_unshielded(leaving))
+
+
+def _unshielded(leaving: list[Worker]) -> Iterator[Remark]:
+    names = [worker.name for worker in leaving if worker.node and worker.node.machine and worker.machine is None]
+    if names:
+        told = f"The Machine{'s' * (len(names) > 1)} of {' '.join(fold(names))} cannot be marked from here"
+        yield Remark("", f"{told}: a MachineHealthCheck may replace who sleeps, and delete the VM.")
 
 
 _WITHOUT = {

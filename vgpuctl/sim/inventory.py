@@ -160,7 +160,7 @@ class Inventory:
     `datastore_free_mib`: room for suspend files.
 
     `drs`: a power-on or resume that its host has no room for lands on the first host of the cluster that has; not where
-    `drs_behaviour` is manual.
+    `drs_behaviour` is manual. `cluster_api`: each VM that has a node has a Machine too, under a health check.
     """
 
     cluster: str
@@ -172,6 +172,7 @@ class Inventory:
     datastore_free_mib: int = 90 * 1024 * GIB_IN_MIB
     drs: bool = False
     drs_behaviour: str = FULLY_AUTOMATED
+    cluster_api: bool = False
 
     def workers_of(self, profile: str) -> tuple[str, ...]:
         return next((group.workers for group in self.groups if group.profile == profile), ())

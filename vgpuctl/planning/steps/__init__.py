@@ -6,6 +6,7 @@ from vgpuctl.planning.steps.labels import Label, Uncordon
 from vgpuctl.planning.steps.leaving import Cordon, Drain, ShutDown, Suspend, WaitDetached
 from vgpuctl.planning.steps.returning import Discard, PowerOn, WaitBack, missing_signs
 from vgpuctl.planning.steps.scaling import ScaleDown, ScaleUp
+from vgpuctl.planning.steps.shielding import Shield, Unshield
 from vgpuctl.planning.steps.sleeping import MarkAsleep
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "PowerOn",
     "ScaleDown",
     "ScaleUp",
+    "Shield",
     "ShutDown",
     "Suspend",
     "Uncordon",
+    "Unshield",
     "WaitBack",
     "WaitDetached",
     "equipped",

@@ -19,6 +19,8 @@ class Rung:
     deadline_s: ClassVar[float] = 120.0
     #: How long a request that was taken may show no effect before it may be sent again.
     effect_s: ClassVar[float] = 20.0
+    #: A switch does not turn back for want of it: it is left for the next plan.
+    optional: ClassVar[bool] = False
     verb: ClassVar[str] = ""
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vgpuctl.sim.faults import ANY, KUBERNETES, VCENTER, Effect, How, Rule, Standing
-from vgpuctl.sim.kube.kinds import KINDS
+from vgpuctl.sim.kube.kinds import ALL
 from vgpuctl.sim.vcenter import app as _  # noqa: F401  # it knows all methods
 from vgpuctl.sim.vcenter import faults
 from vgpuctl.sim.vcenter.dispatch import HANDLERS
@@ -62,7 +62,7 @@ def _target(text: str) -> tuple[str, str]:
 
 
 def _kubernetes_calls() -> Iterable[str]:
-    for kind in KINDS:
+    for kind in ALL:
         for resource in (kind.plural, *(f"{kind.plural}/{sub}" for sub in kind.subresources)):
             yield from (f"{verb} {resource}" for verb in _VERBS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vgpuctl.sim.kube import deleting, discovery, errors, reading, reviews, tables, writing
+from vgpuctl.sim.kube.kinds import in_groups
 from vgpuctl.sim.kube.objects import Object
 from vgpuctl.sim.kube.pages import Pages
 from vgpuctl.sim.kube.request import Reply, Request, Target, target_of
@@ -13,15 +14,18 @@ from vgpuctl.sim.kube.world import KubernetesWorld
 class Api:
     def __init__(self, world: KubernetesWorld) -> None:
         self._ground = world.ground
+        self._served = in_groups(world.kinds)
         self.clock = world.clock
         self._pages = Pages(world.clock, world.store)
         self.watches: set[Watch] = set()
 
     def answer(self, request: Request, target: Target | None = None) -> Reply | Watch:
         """Raises ApiError; `target`, if it is already known, is what the path says."""
-        if found := discovery.answer(request) or reviews.answer(request):
+        if found := discovery.answer(request, self._served) or reviews.answer(request):
             return found
         target = target or target_of(request.path)
+        if target.kind.group not in self._served:
+            raise errors.no_such_resource()
         match request.method, target.subresource, bool(target.name):
             case "POST", "eviction", _:
                 reply: Reply | Watch = deleting.evict(self._ground, request, target)

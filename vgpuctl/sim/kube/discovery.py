@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vgpuctl.sim.kube import openapi
-from vgpuctl.sim.kube.kinds import EVICTION, GROUPS, SCALE, Kind
+from vgpuctl.sim.kube.kinds import EVICTION, SCALE, Groups, Kind
 from vgpuctl.sim.kube.nodes import VERSION
 from vgpuctl.sim.kube.objects import Object
 from vgpuctl.sim.kube.request import Reply, Request
@@ -16,18 +16,33 @@ _AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 _FOREIGN = {EVICTION: ("policy", "v1", "Eviction"), SCALE: ("autoscaling", "v1", "Scale")}
 
 
-def answer(request: Request) -> Reply | None:
+def answer(request: Request, served: Groups) -> Reply | None:
     """None when the path is not one of discovery."""
     if request.method != "GET":
         return None
     path = request.path.rstrip("/") or "/"
     if _AGGREGATED in request.accept and path in ("/api", "/apis"):
-        groups = [group for group in GROUPS if bool(group) == (path == "/apis")]
+        groups = {name: kinds for name, kinds in served.items() if bool(name) == (path == "/apis")}
         return Reply(200, _discovery_list(groups), _AGGREGATED_TYPE)
-    if document := openapi.answer(path):
-        return Reply(200, document)
-    found = _PATHS.get(path)
-    return Reply(200, found()) if found else None
+    found = openapi.answer(path, served) or _document(path, served)
+    return Reply(200, found) if found else None
+
+
+def _document(path: str, served: Groups) -> Object | None:
+    if path in _ALWAYS:
+        return _ALWAYS[path]()
+    if path == "/apis":
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(kinds) for kinds in _named(served)]}
+    for kinds in served.values():
+        if path == openapi.base(kinds):
+            return _resource_list(kinds)
+        if path == f"/apis/{kinds[0].group}":
+            return {"kind": "APIGroup", "apiVersion": "v1"} | _group(kinds)
+    return None
+
+
+def _named(served: Groups) -> list[tuple[Kind, ...]]:
+    return [kinds for name, kinds in served.items() if name]
 
 
 def _version() -> Object:
@@ -43,32 +58,15 @@ def _core_versions() -> Object:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
-def _group_list() -> Object:
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name) for name in GROUPS if name]}
+def _group(kinds: tuple[Kind, ...]) -> Object:
+    version = {"groupVersion": kinds[0].api_version, "version": kinds[0].version}
+    return {"name": kinds[0].group, "versions": [version], "preferredVersion": version}
 
 
-def _group(name: str) -> Object:
-    version = {"groupVersion": _group_version(name), "version": _version_of(name)}
-    return {"name": name, "versions": [version], "preferredVersion": version}
-
-
-def _version_of(group: str) -> str:
-    """Each group is served in one version."""
-    return GROUPS[group][0].version
-
-
-def _group_version(group: str) -> str:
-    return f"{group}/{_version_of(group)}" if group else _version_of(group)
-
-
-def _resource_list(group: str) -> Object:
-    resources = [entry for kind in GROUPS[group] for entry in _resources(kind)]
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": _group_version(group),
-        "resources": resources,
-    }
+def _resource_list(kinds: tuple[Kind, ...]) -> Object:
+    resources = [entry for kind in kinds for entry in _resources(kind)]
+    version = kinds[0].api_version
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}
 
 
 def _resources(kind: Kind) -> list[Object]:
@@ -97,14 +95,14 @@ def _subverbs(name: str) -> list[str]:
     return ["create"] if name == EVICTION else ["get", "patch", "update"]
 
 
-def _discovery_list(groups: list[str]) -> Object:
-    items = [_discovered(group) for group in groups]
+def _discovery_list(groups: Groups) -> Object:
+    items = [_discovered(kinds) for kinds in groups.values()]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _discovered(group: str) -> Object:
-    resources = [_discovered_kind(kind) for kind in GROUPS[group]]
-    version = {"version": _version_of(group), "resources": resources, "freshness": "Current"}
+def _discovered(kinds: tuple[Kind, ...]) -> Object:
+    group, resources = kinds[0].group, [_discovered_kind(kind) for kind in kinds]
+    version = {"version": kinds[0].version, "resources": resources, "freshness": "Current"}
     return {"metadata": {"name": group} if group else {}, "versions": [version]}
 
 
@@ -132,14 +130,4 @@ def _response_kind(group: str, version: str, kind: str) -> Object:
     return {"group": group, "version": version, "kind": kind}
 
 
-def _resources_of(group: str) -> Callable[[], Object]:
-    return lambda: _resource_list(group)
-
-
-_PATHS: dict[str, Callable[[], Object]] = {
-    "/version": _version,
-    "/api": _core_versions,
-    "/apis": _group_list,
-    "/api/v1": _resources_of(""),
-    **{f"/apis/{_group_version(group)}": _resources_of(group) for group in GROUPS if group},
-}
+_ALWAYS: dict[str, Callable[[], Object]] = {"/version": _version, "/api": _core_versions}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from vgpuctl.sim.inventory import Inventory, VmSpec, Workload
-from vgpuctl.sim.kube import nodes
+from vgpuctl.sim.kube import clusterapi, nodes
 from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.kubelet import Kubelet
 from vgpuctl.sim.kube.kubelets import Kubelets
@@ -44,6 +44,9 @@ class Founding:
         now = self._ground.clock.utc()
         node = nodes.new_node(nodes.Boot(vm, kubelet.place.address))
         node["metadata"]["creationTimestamp"] = timestamp(now - _NODE_AGE)
+        if self._inventory.cluster_api:
+            self._ground.create("machines", clusterapi.new_machine(vm))
+            node["metadata"]["annotations"] = clusterapi.named_on_node(vm.name)
         if vm.powered_on:
             self._label(node, vm)
             nodes.post_ready(node, now, nodes.Boot(vm, kubelet.place.address, gpus=len(vm.vgpus)))

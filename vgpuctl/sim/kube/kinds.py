@@ -9,7 +9,10 @@ STATUS, SCALE, EVICTION = "status", "scale", "eviction"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One resource. `fields`: what a field selector may name beyond name and namespace; the `indexed` are looked up."""
+    """One resource. `fields`: what a field selector may name beyond name and namespace; the `indexed` are looked up.
+
+    `custom`: there only where somebody has defined it.
+    """
 
     kind: str
     plural: str
@@ -22,6 +25,7 @@ class Kind:
     fields: tuple[str, ...] = ()
     indexed: tuple[str, ...] = ()
     generations: bool = False
+    custom: bool = False
 
     @property
     def api_version(self) -> str:
@@ -159,9 +163,27 @@ KINDS: tuple[Kind, ...] = (
     ),
 )
 
+CUSTOM: tuple[Kind, ...] = (
+    Kind(
+        group="cluster.x-k8s.io",
+        version="v1beta2",
+        kind="Machine",
+        plural="machines",
+        short_names=("ma",),
+        categories=("cluster-api",),
+        subresources=(STATUS,),
+        generations=True,
+        custom=True,
+    ),
+)
+
+ALL = KINDS + CUSTOM
+Groups = dict[str, tuple[Kind, ...]]
+
 # Events of both groups are the same stored objects; the core form is the one that is stored.
-STORED: dict[str, Kind] = {kind.plural: kind for kind in reversed(KINDS)}
-BY_PATH: dict[tuple[str, str, str], Kind] = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}
-GROUPS: dict[str, tuple[Kind, ...]] = {
-    group: tuple(kind for kind in KINDS if kind.group == group) for group in dict.fromkeys(kind.group for kind in KINDS)
-}
+STORED: dict[str, Kind] = {kind.plural: kind for kind in reversed(ALL)}
+BY_PATH: dict[tuple[str, str, str], Kind] = {(kind.group, kind.version, kind.plural): kind for kind in ALL}
+
+
+def in_groups(kinds: tuple[Kind, ...]) -> Groups:
+    return {name: tuple(kind for kind in kinds if kind.group == name) for name in dict.fromkeys(k.group for k in kinds)}

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from vgpuctl.sim.kube.kinds import GROUPS, Kind
+from vgpuctl.sim.kube.kinds import Groups, Kind
 from vgpuctl.sim.kube.objects import Object
 
 _ROOT = "/openapi/v3"
 
 
-def answer(path: str) -> Object | None:
+def answer(path: str, served: Groups) -> Object | None:
+    bases = {base(kinds): kinds for kinds in served.values()}
     if path == _ROOT:
-        return {"paths": {_base(group): {"serverRelativeURL": f"{_ROOT}/{_base(group)}"} for group in GROUPS}}
-    for group, kinds in GROUPS.items():
-        if path == f"{_ROOT}/{_base(group)}":
-            return _document({f"/{_base(group)}/{kind.plural}/{{name}}": {"patch": _patch(kind)} for kind in kinds})
-    return None
+        return {"paths": {found[1:]: {"serverRelativeURL": f"{_ROOT}{found}"} for found in bases}}
+    found = path.removeprefix(_ROOT)
+    if found == path or found not in bases:
+        return None
+    return _document({f"{found}/{kind.plural}/{{name}}": {"patch": _patch(kind)} for kind in bases[found]})
 
 
-def _base(group: str) -> str:
-    return f"apis/{group}/v1" if group else "api/v1"
+def base(kinds: tuple[Kind, ...]) -> str:
+    """Where the kinds of a group are."""
+    return f"/apis/{kinds[0].api_version}" if kinds[0].group else "/api/v1"
 
 
 def _document(paths: Object) -> Object:

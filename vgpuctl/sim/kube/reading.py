@@ -80,8 +80,12 @@ def page(store: Store, pages: Pages, request: Request, target: Target) -> tuple[
 
 
 def listing(kind: Kind, items: list[Object], metadata: Object) -> Reply:
-    """Objects in a list do not repeat their kind."""
-    bare = [{key: value for key, value in item.items() if key not in ("kind", "apiVersion")} for item in items]
+    """Objects in a list do not repeat their kind, but for custom ones."""
+    bare = (
+        items
+        if kind.custom
+        else [{key: value for key, value in item.items() if key not in ("kind", "apiVersion")} for item in items]
+    )
     body = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata, "items": bare}
     return Reply(200, body)
 

@@ -104,6 +104,10 @@ SHAPES: dict[str, Schema] = {
         "spec": {"!attacher": str, "!nodeName": str, "source": {"persistentVolumeName": str}},
         "status": {"attached": bool},
     },
+    "machines": {
+        "spec": {"clusterName": str, "providerID": str},
+        "status": {"phase": str, "nodeRef": {"name": str}},
+    },
     "events": {
         **dict.fromkeys(("firstTimestamp", "lastTimestamp", "eventTime"), TIME),
         **{field: {} for field in ("involvedObject", "source", "series")},

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.budgets import Budgets
+from vgpuctl.sim.kube.clusterapi import UNHEALTHY_S, ClusterApi
 from vgpuctl.sim.kube.daemonsets import DaemonSets
 from vgpuctl.sim.kube.deployments import Deployments
 from vgpuctl.sim.kube.founding import Founding
 from vgpuctl.sim.kube.garbage import GarbageCollector
 from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.jobs import Jobs
+from vgpuctl.sim.kube.kinds import CUSTOM, KINDS
 from vgpuctl.sim.kube.kubelet import Pace
 from vgpuctl.sim.kube.kubelets import Kubelets
 from vgpuctl.sim.kube.lifecycle import NodeLifecycle
@@ -37,12 +39,14 @@ class KubernetesWorld:
         durations: Durations,
         *,
         node_grace_s: float = 50.0,
+        unhealthy_s: float = UNHEALTHY_S,
         training_s: float = 3600.0,
         seed: int = 1,
     ) -> None:
         chance = random.Random(seed)  # noqa: S311 names of pods are no secrets
         self.clock = clock
         self.store = Store(clock, chance)
+        self.kinds = KINDS + (CUSTOM if inventory.cluster_api else ())
         self.ground = Ground(clock, self.store)
         self.kubelets = Kubelets(self.ground, inventory, Pace(durations, training_s), chance)
         scheduler = Scheduler(self.ground)
@@ -60,6 +64,8 @@ class KubernetesWorld:
             Quotas(self.ground),
             GarbageCollector(self.ground),
         )
+        if inventory.cluster_api:
+            self.cluster_api = ClusterApi(self.ground, unhealthy_s)
         settler = Settler(self.ground, scheduler.board, self.kubelets)
         self.founding = Founding(self.ground, inventory, self.kubelets, settler)
 

@@ -68,7 +68,7 @@ def replace(ground: Ground, request: Request, target: Target) -> Object:
 
 def patch(ground: Ground, request: Request, target: Target) -> Object:
     content_type = request.content_type.split(";")[0].strip()
-    if content_type not in (MERGE, STRATEGIC, JSON_PATCH):
+    if content_type not in (MERGE, STRATEGIC, JSON_PATCH) or (target.kind.custom and content_type == STRATEGIC):
         raise errors.unsupported_media_type()
     before = found(ground.store, target)
     change = _patch_of(request)

@@ -26,7 +26,19 @@ from vgpuctl.sim.words import nearest
 
 POLICIES = ("performance", "consolidation")
 MODES = {"same-size": CardMode.SAME_SIZE, "mixed-size": CardMode.MIXED_SIZE, "mig": CardMode.MIG}
-KEYS = ("version", "cluster", "hosts", "profiles", "workers", "others", "shifts", "workloads", "datastore", "drs")
+KEYS = (
+    "version",
+    "cluster",
+    "hosts",
+    "profiles",
+    "workers",
+    "others",
+    "shifts",
+    "workloads",
+    "datastore",
+    "drs",
+    "cluster-api",
+)
 VM_KEYS = (
     "name",
     "host",
@@ -95,6 +107,7 @@ class _Scenario:
             datastore_free_mib=self._datastore(),
             drs=drs != "off",
             drs_behaviour=DRS[drs],
+            cluster_api=self._r.yes(self._found, "cluster-api", ""),
         )
 
     def _read_hosts(self) -> None:

@@ -1,0 +1,92 @@
+"""The Machines of Cluster API: asked for only once a node names one, and done without where we may not mark them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from vgpuctl.kube import views
+from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
+from vgpuctl.kube.shelf import WATCH_S, Kind, Shelf
+
+_GROUP = "cluster.x-k8s.io"
+_MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+class Machines(Shelf):
+    """Empty until a node names a Machine, and where there are none that we may see and mark: they may be in another
+    cluster, or our account may lack the right. That is asked again from time to time."""
+
+    def __init__(self, client: Client, on_change: Callable[[], None]) -> None:
+        super().__init__(client, Kind("machines", _unseen), on_change)
+        self._wanted = self._following = self._barred = False
+        self._begun = threading.Lock()
+        self.heard = True
+
+    def named_by(self, nodes: Kind) -> Kind:
+        """The same kind, at whose nodes we look in passing."""
+
+        def view(raw: Any) -> Any:
+            seen = nodes.view(raw)
+            if seen.node.machine and not self._wanted:
+                self._want()
+            return seen
+
+        return nodes._replace(view=view)
+
+    def _want(self) -> None:
+        self._wanted, self.heard = True, False
+        self._begin()
+
+    def follow(self) -> None:
+        self._following = True
+        self._begin()
+
+    def _begin(self) -> None:
+        """Once, as soon as both are true: somebody follows, and there is something to follow."""
+        if self._wanted and self._following and self._begun.acquire(blocking=False):
+            super().follow()
+
+    def bar(self) -> None:
+        self._barred = True
+        self._on_change()
+
+    def objects(self) -> list[Any]:
+        return [] if self._barred else super().objects()
+
+    def fill(self) -> None:
+        """Under the version that this server prefers: Cluster API changes it every few years, also while we run."""
+        if not self._wanted:
+            return
+        try:
+            version = self._client.get(f"/apis/{_GROUP}")["preferredVersion"]["version"]
+            at = f"/apis/{_GROUP}/{version}"
+            self._path, self._view = f"{at}/machines", partial(views.machine, at=at)
+            super().fill()
+            self._barred = not self._may_mark()
+        except (NotAllowedError, NotFoundError):
+            self._barred = True
+        self.heard = True
+
+    def _may_mark(self) -> bool:
+        """A server that does not answer this question tells it when we do."""
+        asked = {"group": _GROUP, "resource": "machines", "verb": "patch"}
+        question = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+        try:
+            answer = self._client.post(_MAY_I, question | {"spec": {"resourceAttributes": asked}})
+        except (NotAllowedError, NotFoundError):
+            return True
+        return bool(answer["status"]["allowed"])
+
+    def _watch(self) -> None:
+        if not self._barred:
+            super()._watch()
+        elif not self._closed.wait(WATCH_S):
+            self.fill()
+            self._on_change()
+
+
+def _unseen(raw: Any) -> Any:
+    raise LookupError(f"nobody knows yet where {raw['metadata']['name']} is")
