@@ -72,6 +72,7 @@ def test_a_silent_node_has_its_machine_replaced_unless_that_is_marked(cluster: C
 
 def test_a_node_that_registers_anew_is_told_again_which_machine_it_is(cluster: Cluster) -> None:
     cluster.ask("DELETE", "/api/v1/nodes/worker-1")
+    cluster.world.boot("worker-1", 1)
     cluster.wait(30)
     annotations = cluster.node("worker-1")["metadata"]["annotations"]
     assert annotations["cluster.x-k8s.io/machine"] == "worker-1"

@@ -52,10 +52,12 @@ class ClusterApi:
         self._queue.add((NAMESPACE, name_of(change.object)))
 
     def _look(self, key: Key) -> None:
+        """One that has had no node yet is given all the time it wants."""
         machine = self._store.get("machines", *key)
-        if machine is None:
+        name = at(machine, "status.nodeRef.name") if machine else None
+        if machine is None or name is None:
             return
-        node = self._store.get("nodes", "", at(machine, "status.nodeRef.name") or "")
+        node = self._store.get("nodes", "", name)
         if node is not None:
             self._name_on(node, named_on_node(key[1]))
         left_s = self._unhealthy_s - self._silent_s(node)
