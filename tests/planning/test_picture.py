@@ -206,3 +206,25 @@ def test_a_pod_claims_what_it_names_and_what_is_made_for_it() -> None:
     volumes = [{"persistentVolumeClaim": {"claimName": "data"}}, {"name": "tmp", "ephemeral": {}}, {"emptyDir": {}}]
     raw = {"metadata": {"namespace": "lab", "name": "p", "uid": "u"}, "spec": {"volumes": volumes}}
     assert pod_view(raw).claims == ("lab/data", "lab/p-tmp")
+
+
+def a_machine(name: str, of: str = "") -> Machine:
+    return Machine(path=f"/{name}", namespace="gpu", name=name, uuid=f"uuid-{of}" if of else "")
+
+
+def test_a_machine_is_found_by_what_the_node_says_else_by_the_vms_uuid() -> None:
+    """The node may be gone while its VM sleeps, or may have registered anew without its annotations."""
+    painter = Painter(catalogue(named("worker-1")))
+    told = node("n", "vm-1")
+    told = replace(told, node=replace(told.node, machine="gpu/said"))
+    both = [a_machine("other"), a_machine("by-uuid", "vm-1"), a_machine("said")]
+    seen = Seen([vm("vm-1", "worker-1")], [told], some_machines=both)
+
+    def found(seen: Seen) -> str:
+        machine = painter.paint(seen, seen).worker("worker-1").machine
+        return machine.name if machine else ""
+
+    assert found(seen) == "said"
+    assert found(replace(seen, some_nodes=[node("n", "vm-1")])) == "by-uuid"
+    assert found(replace(seen, some_nodes=[])) == "by-uuid"
+    assert found(replace(seen, some_nodes=[], some_machines=[*both, a_machine("twin", "vm-1")])) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.fleets import day_and_night, night_wish, pod
+from tests.support.fleets import day_and_night, machine, night_wish, pod
 from tests.support.past import night, past_step
 from vgpuctl.kube.views import job
 from vgpuctl.kube.views import pod as pod_view
@@ -117,3 +117,12 @@ def test_what_was_seen_earlier_is_believed_more_than_sizes() -> None:
     assert dear(slow_boot, worker_1=128) == []
     quick_start = night(steps=(past_step("PowerOn/worker-1", 0, 2, what="power on"),))
     assert dear(quick_start, worker_1=16) == [], "a power-on is no boot"
+
+
+def test_machines_that_cannot_be_marked_are_named_where_their_workers_leave() -> None:
+    some, _ = day_and_night()
+    for name in ("worker-2", "worker-3", "worker-5"):
+        some = some.with_node(name, machine=f"gpu/{name}")
+    some = some.with_worker("worker-3", machine=machine("worker-3"))
+    (remark,) = look_ahead(some, night_wish(some)).remarks
+    assert remark.message.startswith("The Machine of worker-2 cannot be marked from here: ")
