@@ -269,7 +269,9 @@ def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[st
         taken.add(name)
         host = hosts[outline.host].name if outline.host in hosts else ""
         on = vm.power is Power.ON
-        found[outline.moid] = Stranger(name=name, host=host, vgpus=vm.vgpus, on=on, reserved_mib=vm.reserved_mib)
+        found[outline.moid] = Stranger(
+            name=name, vm=outline.moid, host=host, vgpus=vm.vgpus, on=on, reserved_mib=vm.reserved_mib
+        )
     return found
 
 

@@ -87,6 +87,14 @@ def test_unlucky_nights() -> None:
     assert sorted(map(str, ends)) == ["NoDiskSpace", "None", "None", "None"]
 
 
+def test_one_night_worker_of_three_would_take_of_what_ha_keeps() -> None:
+    played = Played("no-failover-at-night")
+    day = played.inventory.first_awake
+    assert set(played.start(*day)) == {None}
+    assert set(played.suspend(*day)) == {None}
+    assert played.start("worker-5", "worker-15", "worker-10") == [None, None, "InsufficientFailoverResourcesFault"]
+
+
 def test_a_budget_that_can_never_be_met() -> None:
     played = Played("budget-never-met")
     for worker in played.inventory.first_awake:

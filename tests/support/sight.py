@@ -16,12 +16,13 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.workloads import Workload
-from vgpuctl.sim.vcenter import records
+from vgpuctl.sim.vcenter import records, refs
 from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.sessions import Sessions
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere import views
-from vgpuctl.vsphere.asking import HOST_PATHS, TASK_PATHS, VM_PATHS
+from vgpuctl.vsphere.admission import admission
+from vgpuctl.vsphere.asking import CLUSTER_SETTINGS, HOST_PATHS, TASK_PATHS, VM_PATHS
 
 SHELVES: Mapping[str, Callable[[Any], Any]] = {
     "nodes": kube_views.node,
@@ -62,12 +63,15 @@ class Sight:
 
     def hosts(self) -> dict[str, Host]:
         hosts = self._world.estate.hosts
-        return {
-            host.moid: self._once(
-                "host", host.moid, lambda host=host: views.host(self._read(host.moid, HOST_PATHS), "")
-            )
-            for host in hosts.values()
-        }
+        return {host.moid: self._once("host", host.moid, lambda host=host: self._host(host)) for host in hosts.values()}
+
+    def _host(self, host: records.Host) -> Host:
+        """Nobody changes what HA keeps free here."""
+        if self._world.inventory.ha is None:
+            return views.host(self._read(host.moid, HOST_PATHS), "")
+        names = {each.moid: each.name for each in self._world.estate.hosts.values()}
+        config = self._read(refs.CLUSTER._moId, [CLUSTER_SETTINGS])[CLUSTER_SETTINGS]
+        return views.host(self._read(host.moid, HOST_PATHS), "gpu", admission(refs.CLUSTER._moId, config, names))
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         return {vm.moid: self._once("tasks", vm.moid, lambda vm=vm: self._tasks(vm)) for vm in self._vms()}

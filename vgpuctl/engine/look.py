@@ -12,6 +12,7 @@ from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import LEAVING
 from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.admission import full_for_now
 from vgpuctl.planning.drain import budgets_to_pay
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.releases import may_start
@@ -94,7 +95,10 @@ class Look:
         if isinstance(step, Uncordon) and self._goes_down(worker):
             return "it is about to stop"
         if isinstance(step, PowerOn):
-            return may_start(self.fleet, self.wishes[worker.name], worker, self._starting(worker))
+            wish = self.wishes[worker.name]
+            if full_for_now(self.fleet, wish, worker):
+                return "waits until others in its cluster have left: HA admission control counts them"
+            return may_start(self.fleet, wish, worker, self._starting(worker))
         return ""
 
     def _goes_down(self, worker: Worker) -> bool:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from vgpuctl.model.admission import Admission
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.machine import Machine
@@ -122,6 +123,7 @@ class Stranger:
     """A VM that no file names. It counts where it takes something that a worker needs."""
 
     name: str
+    vm: str = ""
     host: str = ""
     vgpus: tuple[str, ...] = ()
     on: bool = True
@@ -194,6 +196,18 @@ class Fleet:
         for stranger in self.strangers.values():
             found.setdefault(stranger.host, []).append(stranger)
         return {host: tuple(strangers) for host, strangers in found.items()}
+
+    @cached_property
+    def _by_admission(self) -> Mapping[str, tuple[Host, ...]]:
+        found: dict[str, list[Host]] = {}
+        for host in self.hosts.values():
+            if host.admission is not None:
+                found.setdefault(host.admission.cluster, []).append(host)
+        return {cluster: tuple(hosts) for cluster, hosts in found.items()}
+
+    def under(self, admission: Admission) -> tuple[Host, ...]:
+        """The hosts of its cluster."""
+        return self._by_admission.get(admission.cluster, ())
 
     def strangers_on(self, host: str) -> tuple[Stranger, ...]:
         return self._strangers_by_host.get(host, ())

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from vgpuctl.model.admission import Admission
+
 
 class CardMode(StrEnum):
     """How a card is divided, in vSphere's own words."""
@@ -50,7 +52,8 @@ class Card:
 class Host:
     """`unshared`: cards that are no good for vGPUs as they are set. `memory_mib` 0: not known.
 
-    `not_suspendable`: the vGPU types with which no VM of this host can be suspended.
+    `not_suspendable`: the vGPU types with which no VM of this host can be suspended. `admission`: what HA keeps free in
+    its cluster, where anybody asked.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Host:
     not_suspendable: frozenset[str] = frozenset()
     policy: Policy = Policy.PERFORMANCE
     cluster: str = ""
+    admission: Admission | None = None
     memory_mib: int = 0
     maintenance: bool = False
     connected: bool = True

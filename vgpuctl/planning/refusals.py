@@ -8,6 +8,7 @@ from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.admission import against_admission
 from vgpuctl.planning.budgets import dead_ends
 from vgpuctl.planning.drain import leaving_pods, objection, rivals
 from vgpuctl.planning.fitness import unfit
@@ -26,6 +27,8 @@ def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
     found = [found for host in hosts for found in _against(fleet, wish, host)]
     against = {refusal.host for refusal in found}
     found += against_space(fleet, wish, [host for host in hosts if host not in against])
+    against = {refusal.host for refusal in found}
+    found += against_admission(fleet, wish, [host for host in hosts if host not in against])
     against = {refusal.host for refusal in found}
     left = wish.only(name for name in wish.workers if fleet.host_of(name) not in against)
     return (*found, *_dead_ends(fleet, left))

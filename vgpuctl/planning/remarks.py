@@ -1,5 +1,5 @@
-"""What a switch may run into, said before it begins: pods that ask to be left alone, long goodbyes, budgets in doubt,
-and sleeps that cost more than a boot."""
+"""What a switch may run into, said before it begins: pods that ask to be left alone, long goodbyes, budgets and HA
+admission control in doubt, and sleeps that cost more than a boot."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from vgpuctl.model.names import fold
 from vgpuctl.model.plan import Plan, Remark
 from vgpuctl.model.pods import GRACE_S, Pod
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.admission import admission_in_doubt
 from vgpuctl.planning.budgets import dead_ends
 from vgpuctl.planning.drain import grace_s, pods_to_move, within_s
 from vgpuctl.planning.forecast import asleep_s, off_s
@@ -31,6 +32,7 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
         forced = wish.conduct.on_stuck is OnStuck.FORCE
         text = f"{end.message} Its pods are deleted at the deadline." if forced else end.message
         found += [Remark(host, text) for host in hosts if forced or not end.certain]
+    found += admission_in_doubt(fleet, wish)
     if leaving:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
     return (*found, *missing_workloads(fleet, wish), *_unshielded(leaving))

@@ -88,6 +88,18 @@ class HostSpec:
     unsuspendable: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ha:
+    """HA with admission control, by one of its policies: a share of the memory that stays unreserved; slots for the
+    failure of `level` hosts, of a fixed size or of the largest reservation's; or whole hosts on which nothing starts.
+    """
+
+    memory_percent: int = 0
+    level: int = 0
+    slot_mib: int = 0
+    hosts: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class VmSpec:
     """A VM. Most have a Kubernetes node of the same name.
@@ -173,6 +185,7 @@ class Inventory:
     drs: bool = False
     drs_behaviour: str = FULLY_AUTOMATED
     cluster_api: bool = False
+    ha: Ha | None = None
 
     def workers_of(self, profile: str) -> tuple[str, ...]:
         return next((group.workers for group in self.groups if group.profile == profile), ())

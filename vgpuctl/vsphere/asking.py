@@ -36,6 +36,9 @@ HOST_PATHS = [
     "config.sharedPassthruGpuTypes",
     "config.sharedGpuCapabilities",
 ]
+#: What HA and DRS may do in a cluster. Whole, for the leaves that we want belong to a subtype of it, and a path through
+#: them is none of the declared type.
+CLUSTER_SETTINGS = "configurationEx"
 TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "info.error"]
 
 
@@ -68,6 +71,8 @@ def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> Any:
     }
     if depth.clusters or depth.neighbours:
         kinds[vim.VirtualMachine].append("runtime.host")
+    if depth.neighbours:
+        kinds[vim.ComputeResource] = ["name", CLUSTER_SETTINGS]
     if depth.drains:
         kinds[vim.Datastore] = STORE_PATHS
     if depth.uuids:

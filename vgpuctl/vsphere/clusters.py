@@ -18,7 +18,7 @@ def drs(session: Session) -> Drs:
         found = [{each.name: each.val for each in cluster.propSet} for cluster in _clusters(session.content)]
     settings = [(each.get("name", ""), each["configurationEx"]) for each in found if "configurationEx" in each]
     return Drs(
-        clusters=frozenset(name for name, config in settings if _places(config.drsConfig)),
+        clusters=frozenset(name for name, config in settings if places(config.drsConfig)),
         held=frozenset(vm for _, config in settings for vm in (*_overridden(config), *_ruled(config))),
     )
 
@@ -40,7 +40,7 @@ def _clusters(content: Any) -> Iterator[Any]:
     view.DestroyView()
 
 
-def _places(config: Any) -> bool:
+def places(config: Any) -> bool:
     """`manual` only recommends: then a VM starts where it is."""
     return bool(config and config.enabled) and str(config.defaultVmBehavior) != "manual"
 

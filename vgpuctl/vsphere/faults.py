@@ -32,7 +32,7 @@ _EXPLAINED = {
     "NoCompatibleHost": Explanation("no host of the cluster can run it"),
     "ToolsUnavailable": Explanation("VMware Tools do not answer in its guest, so it cannot shut down in order"),
     "InvalidDeviceBacking": Explanation("its host does not know this vGPU type"),
-    "InsufficientFailoverResourcesFault": Explanation("HA admission control forbids to start it"),
+    "InsufficientFailoverResourcesFault": Explanation("HA admission control forbids to start it", passing=True),
 }
 
 _FORBIDDEN = {"NoPermission", "NotAuthenticated", "RestrictedVersion", "InvalidLogin"}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from vgpuctl.model.admission import Admission
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.vsphere import views
+from vgpuctl.vsphere.admission import admission
+from vgpuctl.vsphere.asking import CLUSTER_SETTINGS
 from vgpuctl.vsphere.views import Outline, Vm, moid_of
 
 _KINDS = {"ClusterComputeResource": "ComputeResource"}
@@ -26,6 +29,7 @@ class Shelves:
         self._outlines: dict[str, Outline] = {}
         self._vms: dict[str, Vm] = {}
         self._hosts: dict[str, Host] = {}
+        self._admissions: dict[str, Admission | None] = {}
         self._tasks: dict[str, tuple[str, Task]] = {}
 
     def take(self, update: Any) -> None:
@@ -52,9 +56,13 @@ class Shelves:
             return
         self.moved = True
         self._outlines.pop(moid, None)
+        if kind == "HostSystem" and "name" in changed:
+            self._hosts.clear()
+            self._admissions.clear()
         if kind not in {"VirtualMachine", "HostSystem"}:
             self._outlines.clear()
             self._hosts.clear()
+            self._admissions.clear()
             self._vms.clear()
 
     def lacking(self, moids: set[str]) -> bool:
@@ -91,8 +99,10 @@ class Shelves:
         return f"{self._path(moid_of(raw['parent']))}/{raw.get('name', '')}"
 
     def _cluster(self, host: str) -> str:
-        raw = self._of("HostSystem").get(host, {})
-        return str(self._of("ComputeResource").get(moid_of(raw.get("parent")), {}).get("name", ""))
+        return str(self._of("ComputeResource").get(self._parent(host), {}).get("name", ""))
+
+    def _parent(self, host: str) -> str:
+        return moid_of(self._of("HostSystem").get(host, {}).get("parent"))
 
     def vms(self) -> dict[str, Vm]:
         """Those whose details are known."""
@@ -105,8 +115,22 @@ class Shelves:
     def hosts(self) -> dict[str, Host]:
         for moid, raw in self._of("HostSystem").items():
             if moid not in self._hosts and "name" in raw:
-                self._hosts[moid] = views.host(raw, self._cluster(moid))
+                self._hosts[moid] = views.host(raw, self._cluster(moid), self._admission(self._parent(moid)))
         return dict(self._hosts)
+
+    def _admission(self, cluster: str) -> Admission | None:
+        """Made once for all its hosts."""
+        settings = self._of("ComputeResource").get(cluster, {}).get(CLUSTER_SETTINGS)
+        if cluster not in self._admissions:
+            names = {moid: str(raw.get("name", "")) for moid, raw in self._of("HostSystem").items()}
+            self._admissions[cluster] = admission(cluster, settings, names)
+        return self._admissions[cluster]
+
+    def beside(self, hosts: set[str]) -> set[str]:
+        """These hosts, and those with which they share what HA keeps free."""
+        shared = {self._parent(host) for host in hosts}
+        shared = {cluster for cluster in shared if self._admission(cluster) is not None}
+        return hosts | {host for host in self._of("HostSystem") if self._parent(host) in shared}
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         """The tasks of each VM."""

@@ -109,8 +109,9 @@ class VcenterStream:
         known = {outline.moid for outline in outlines}
         wanted = {outline.moid for outline in self._choose(outlines)}
         full = (wanted | self._shelves.seated()) & known
-        hosts = {outline.host for outline in outlines if outline.moid in wanted}
-        near = {outline.moid for outline in outlines if outline.host in hosts} if self._depth.neighbours else set()
+        hosts = {outline.host for outline in outlines if outline.moid in wanted} if self._depth.neighbours else set()
+        hosts = self._shelves.beside(hosts)
+        near = {outline.moid for outline in outlines if outline.host in hosts}
         return full - self._followed, near - full - self._near
 
     def _listen(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vgpuctl.model.admission import Admission
 from vgpuctl.model.fleet import Mmio, Power, Task
 from vgpuctl.model.hosts import Card, CardMode, Host, Policy
 from vgpuctl.vsphere.faults import explain
@@ -124,7 +125,7 @@ def task(properties: Properties) -> Task:
     )
 
 
-def host(properties: Properties, cluster: str) -> Host:
+def host(properties: Properties, cluster: str, admission: Admission | None = None) -> Host:
     """Its cards hold VMs by their ids here."""
     cards = tuple(map(_card, properties.get("config.graphicsInfo") or ()))
     graphics = properties.get("config.graphicsConfig")
@@ -140,6 +141,7 @@ def host(properties: Properties, cluster: str) -> Host:
         ),
         policy=_either(Policy, getattr(graphics, "sharedPassthruAssignmentPolicy", None), Policy.PERFORMANCE),
         cluster=cluster,
+        admission=admission,
         memory_mib=int(properties.get("hardware.memorySize") or 0) >> 20,
         maintenance=bool(properties.get("runtime.inMaintenanceMode")),
         connected=str(properties.get("runtime.connectionState") or "connected") == "connected",

@@ -14,6 +14,7 @@ from vgpuctl.sim.inventory import (
     CardSpec,
     Durations,
     Group,
+    Ha,
     HostSpec,
     Inventory,
     Shift,
@@ -37,6 +38,7 @@ KEYS = (
     "workloads",
     "datastore",
     "drs",
+    "ha",
     "cluster-api",
 )
 VM_KEYS = (
@@ -108,6 +110,7 @@ class _Scenario:
             drs=drs != "off",
             drs_behaviour=DRS[drs],
             cluster_api=self._r.yes(self._found, "cluster-api", ""),
+            ha=self._ha(),
         )
 
     def _read_hosts(self) -> None:
@@ -249,3 +252,22 @@ class _Scenario:
         free = self._r.mib(found, "free", "datastore")
         self._durations.store_mib_per_s = self._r.mib(found, "throughput", "datastore")
         return 90 * 1024 * GIB_IN_MIB if free is None else free
+
+    def _ha(self) -> Ha | None:
+        """One policy at a time, as in vCenter."""
+        if "ha" not in self._found:
+            return None
+        found = self._r.mapping(self._found.get("ha"), "ha", ("memory-percent", "level", "slot", "hosts"))
+        if sum(bool(found.get(policy)) for policy in ("memory-percent", "level", "hosts")) != 1:
+            self._r.wrong("ha", "must say one of memory-percent, level, hosts")
+        hosts = self._r.texts(found["hosts"], "ha.hosts") if found.get("hosts") else ()
+        known = [each.name for each in self._hosts]
+        for host in hosts:
+            if host not in known:
+                self._r.wrong("ha.hosts", f"there is no host {host!r}{nearest(host, known)}")
+        return Ha(
+            memory_percent=self._r.number(found, "memory-percent", "ha", 0, most=100),
+            level=self._r.number(found, "level", "ha", 0, most=len(known)),
+            slot_mib=self._r.mib(found, "slot", "ha") or 0,
+            hosts=hosts,
+        )

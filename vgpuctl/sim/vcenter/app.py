@@ -45,7 +45,7 @@ from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.serialiser import Xml, fault_response, response, serialise
 from vgpuctl.sim.vcenter.sessions import COOKIE, Account, Session, Sessions
 from vgpuctl.sim.vcenter.tasks import HANGS, Fate
-from vgpuctl.sim.vcenter.vmomi import vim, vmodl
+from vgpuctl.sim.vcenter.vmomi import support, vim, vmodl
 
 _XML = 'text/xml; charset="utf-8"'
 _log = logging.getLogger(__name__)
@@ -175,8 +175,13 @@ def _answered(http: HttpRequest, call: Call, request: requests.Request, result: 
 def _content(call: Call, request: requests.Request, result: Any) -> str:
     if result is None or isinstance(result, Xml):
         return result or ""
-    declared = type(result) if request.info is requests.FETCH else request.info.result
+    declared = _kind_of(result) if request.info is requests.FETCH else request.info.result
     return serialise("returnval", result, declared, call.version)
+
+
+def _kind_of(result: Any) -> Any:
+    """Of one property: a data object may be a subtype of what the client knows it to be, and so says what it is."""
+    return object if isinstance(result, support.DataObject) else type(result)
 
 
 def _failed(fault: Any, version: Any = NEWEST) -> Response:

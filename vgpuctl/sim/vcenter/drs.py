@@ -1,4 +1,4 @@
-"""A cluster's settings: DRS, overrides for single VMs, and rules that bind VMs to hosts."""
+"""A cluster's settings: HA, DRS, overrides for single VMs, and rules that bind VMs to hosts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vgpuctl.sim.inventory import DRS_DISABLED
-from vgpuctl.sim.vcenter import refs
+from vgpuctl.sim.vcenter import ha_properties, refs
 from vgpuctl.sim.vcenter.estate import Estate
 from vgpuctl.sim.vcenter.records import Host, Vm
 from vgpuctl.sim.vcenter.vmomi import vim
@@ -15,7 +15,7 @@ from vgpuctl.sim.vcenter.vmomi import vim
 def configuration(estate: Estate) -> Any:
     bound = {host: vms for host in estate.hosts.values() if (vms := _bound_to(estate, host))}
     return vim.cluster.ConfigInfoEx(
-        dasConfig=vim.cluster.DasConfigInfo(enabled=False),
+        dasConfig=ha_properties.settings(estate),
         drsConfig=vim.cluster.DrsConfigInfo(
             enabled=estate.inventory.drs,
             enableVmBehaviorOverrides=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vgpuctl.sim.vcenter import admission, refusals
+from vgpuctl.sim.vcenter import admission, failover, refusals
 from vgpuctl.sim.vcenter.records import Host, Power, Question, Vm
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def begin_on(estate: Estate, vm: Vm) -> None:
     """The card is chosen when the power-on begins, so that two of them cannot be promised the same room."""
     require(vm, Power.ON, Power.OFF, Power.SUSPENDED)
     before = vm.host
-    take_what_it_needs(vm, estate.hosts_for(vm))
+    take_what_it_needs(vm, failover.allowed(estate, vm, estate.hosts_for(vm)))
     if vm.asks and vm.running_task:
         vm.question = Question(vm.running_task.moid, vm.asks)
     if vm.vgpus or vm.host is not before:

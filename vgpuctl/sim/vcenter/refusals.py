@@ -78,6 +78,14 @@ def no_memory(host: Host, vm: Vm) -> Refusal:
     )
 
 
+def no_failover() -> Refusal:
+    """Inferred: that a dedicated failover host refuses with the same fault as the other policies."""
+    return Refusal(
+        "InsufficientFailoverResourcesFault",
+        "Insufficient resources to satisfy configured failover level for vSphere HA.",
+    )
+
+
 def no_disk_space(vm: Vm, store: Store) -> Refusal:
     return Refusal(
         "NoDiskSpace",

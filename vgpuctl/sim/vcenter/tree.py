@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vgpuctl.sim.vcenter import drs, refs
+from vgpuctl.sim.vcenter import drs, ha_properties, refs
 from vgpuctl.sim.vcenter.estate import DATACENTER, Estate
 from vgpuctl.sim.vcenter.things import PropertyTable, Thing
 from vgpuctl.sim.vcenter.vmomi import vim
@@ -55,9 +55,7 @@ def _compute(estate: Estate) -> Iterator[Thing]:
         resourcePool=refs.POOL,
         environmentBrowser=refs.ENVIRONMENT_BROWSER,
         configurationEx=lambda context, _: drs.configuration(context.estate),
-        summary=vim.ClusterComputeResource.Summary(
-            numHosts=len(hosts), numEffectiveHosts=len(hosts), overallStatus="green"
-        ),
+        summary=lambda context, _: _cluster_summary(context.estate),
     )
     yield Thing(refs.ENVIRONMENT_BROWSER, PropertyTable(), None)
     yield _thing(
@@ -70,6 +68,16 @@ def _compute(estate: Estate) -> Iterator[Thing]:
         config=_unlimited(),
         summary=vim.ResourcePool.Summary(name="Resources", config=_unlimited(), runtime=_pool_runtime()),
         runtime=_pool_runtime(),
+    )
+
+
+def _cluster_summary(estate: Estate) -> Any:
+    hosts = len(estate.hosts)
+    return vim.ClusterComputeResource.Summary(
+        numHosts=hosts,
+        numEffectiveHosts=hosts,
+        overallStatus="green",
+        admissionControlInfo=ha_properties.state(estate),
     )
 
 

@@ -1,0 +1,56 @@
+"""What a cluster's settings say of HA admission control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from vgpuctl.model.admission import Admission, Share, Slots, Spares
+from vgpuctl.vsphere.clusters import places
+from vgpuctl.vsphere.views import moid_of
+
+NEVER = "disabled"
+AS_THE_CLUSTER = {"clusterRestartPriority", ""}
+
+
+def admission(cluster: str, config: Any, hosts: Mapping[str, str]) -> Admission | None:
+    """None where nothing is refused, or where it cannot be told. `hosts`: names by ids."""
+    ha = getattr(config, "dasConfig", None)
+    if ha is None or not ha.enabled or not ha.admissionControlEnabled or (policy := _policy(ha, hosts)) is None:
+        return None
+    restarts = _priority(ha.defaultVmSettings) != NEVER
+    return Admission(
+        cluster=cluster,
+        policy=policy,
+        places=places(config.drsConfig),
+        restarts=restarts,
+        otherwise=frozenset(_otherwise(config, restarts)),
+    )
+
+
+def _policy(ha: Any, hosts: Mapping[str, str]) -> Share | Slots | Spares | None:
+    from pyVmomi import vim  # noqa: PLC0415
+
+    match ha.admissionControlPolicy:
+        case vim.cluster.FailoverResourcesAdmissionControlPolicy() as share:
+            level = (share.failoverLevel or 1) if share.autoComputePercentages else 0
+            return Share(int(share.memoryFailoverResourcesPercent or 0), level)
+        case vim.cluster.FailoverHostAdmissionControlPolicy() as spares:
+            return Spares(frozenset(hosts.get(moid_of(host), "") for host in spares.failoverHosts or ()))
+        case vim.cluster.FailoverLevelAdmissionControlPolicy() as slots:
+            fixed = slots.slotPolicy if isinstance(slots.slotPolicy, vim.cluster.FixedSizeSlotPolicy) else None
+            return Slots(int(slots.failoverLevel or 0), int(fixed.memory or 0) if fixed else 0)
+        case None if ha.failoverLevel:
+            return Slots(int(ha.failoverLevel))
+    return None
+
+
+def _otherwise(config: Any, restarts: bool) -> Iterator[str]:
+    for override in config.dasVmConfig or ():
+        said = _priority(override.dasSettings) or str(override.restartPriority or "")
+        if said not in AS_THE_CLUSTER and (said != NEVER) is not restarts:
+            yield moid_of(override.key)
+
+
+def _priority(settings: Any) -> str:
+    return str(getattr(settings, "restartPriority", None) or "")
