@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from tests.support.circumstances import DREAMER, drawn
-from tests.support.endings import Ending
+from tests.support.endings import Ending, Homes
 from tests.support.judge import Judge
 from tests.support.meddling import Meddling
 from tests.support.rehearsal import LOOK_S, Ends, Rehearsal
@@ -158,7 +158,9 @@ def adventure(seed: int) -> Adventure:
         lived.meet_trouble()
         die_after = chance.choice([None, None, chance.randrange(0, 25)])
         stop_after_s = chance.choice([None, None, None, chance.uniform(0.0, 60.0)])
-        lived.switch(shift, chance.choice([60.0, 200.0, 400.0]), die_after, stop_after_s)
+        homes = Homes(lived, shift)
+        ended = lived.switch(shift, chance.choice([60.0, 200.0, 400.0]), die_after, stop_after_s)
+        lived.broken += homes.missed(ended)
         lived.wait(chance.choice([0.0, 1.0, 30.0]))
     lived.calm_down()
     lived.see_late()

@@ -39,12 +39,12 @@ class Ending:
         others = self._of_others(table)
         for _ in range(TRIES):
             ended = self._lived.switch(shift.name)
-            if not ended.finished or not self._out_of_place(table, shift):
+            if not ended.finished or not out_of_place(self._lived, table, shift):
                 break
         told = self._told(table, ended)
         if not ended.finished and not told:
             self.broken.append(f"law 5: {shift.name} never ends: {dict(ended.waits)}")
-        out = self._out_of_place(table, shift)
+        out = out_of_place(self._lived, table, shift)
         left = {host: why for host, why in out.items() if host not in told}
         self.broken += [f"law 5: {shift.name} is not on {host}: {why}; {_memory(ended)}" for host, why in left.items()]
         sent = len(self._lived.sent)
@@ -74,23 +74,6 @@ class Ending:
         """By what people have left behind."""
         return bool(self._lived.judge.foreign or self._lived.people.bare)
 
-    def _out_of_place(self, table: Timetable, shift: Shift) -> dict[str, str]:
-        """The hosts where something is not as the shift wants it, and what."""
-        mine = table.workers(self._lived.fleet())
-        return {worker.host: why for worker in mine if (why := self._wrong(worker, shift))}
-
-    def _wrong(self, worker: Worker, shift: Shift) -> str:
-        node, foreign, awake = worker.node, worker.name in self._lived.judge.foreign, shift.wakes(worker)
-        if not shift.as_wanted(worker):
-            return f"{worker.name} is {worker.power} with {' '.join(worker.vgpus)}"
-        if node is None:
-            return f"{worker.name} has no node" if awake else ""
-        if awake and (node.record is not None or node.unschedulable is not foreign):
-            return f"{worker.name} is awake, and {'cordoned' if node.unschedulable else 'marked'}"
-        if not awake and not (node.unschedulable and node.record and node.record.state == ASLEEP):
-            return f"{worker.name} sleeps, and does not say so"
-        return ""
-
     def _dreamers_are_there(self) -> None:
         """The same pods as in the beginning, unless people have ended one."""
         if any(act in told for told in self._lived.people.told for act in ENDS_PODS):
@@ -98,6 +81,47 @@ class Ending:
         there = {uid_of(pod) for pod in self._lived.world.kubernetes.store.all("pods") if not is_leaving(pod)}
         lost = sorted(name for name, uid in self._lived.dreamers.items() if uid not in there)
         self.broken += [f"law 1: {name} was to sleep along, and is gone" for name in lost]
+
+
+class Homes:
+    """In which shift each host was before a switch: where that goes back, it goes back there."""
+
+    def __init__(self, lived: Adventure, shift: str) -> None:
+        self._lived, self._table = lived, lived.files.timetable_of(shift, None)
+        mine = self._table.workers(lived.fleet())
+        self._shifts = {}
+        for each in self._table.shifts.values():
+            not_so = {worker.host for worker in mine if not each.as_wanted(worker)}
+            self._shifts |= dict.fromkeys({worker.host for worker in mine} - not_so, each)
+
+    def missed(self, ended: Decision) -> list[str]:
+        """Law 5, as long as nobody else has done anything."""
+        if not ended.finished or ended.memory.stopping or self._lived.people.told:
+            return []
+        found = []
+        for host in ended.memory.going_back.keys() & self._shifts.keys() - ended.memory.gave_up.keys():
+            if why := out_of_place(self._lived, self._table, self._shifts[host]).get(host):
+                found.append(f"law 5: {host} went back, and not to {self._shifts[host].name}: {why}")
+        return found
+
+
+def out_of_place(lived: Adventure, table: Timetable, shift: Shift) -> dict[str, str]:
+    """The hosts where something is not as the shift wants it, and what."""
+    mine = table.workers(lived.fleet())
+    return {worker.host: why for worker in mine if (why := _wrong(lived, worker, shift))}
+
+
+def _wrong(lived: Adventure, worker: Worker, shift: Shift) -> str:
+    node, foreign, awake = worker.node, worker.name in lived.judge.foreign, shift.wakes(worker)
+    if not shift.as_wanted(worker):
+        return f"{worker.name} is {worker.power} with {' '.join(worker.vgpus)}"
+    if node is None:
+        return f"{worker.name} has no node" if awake else ""
+    if awake and (node.record is not None or node.unschedulable is not foreign):
+        return f"{worker.name} is awake, and {'cordoned' if node.unschedulable else 'marked'}"
+    if not awake and not (node.unschedulable and node.record and node.record.state == ASLEEP):
+        return f"{worker.name} sleeps, and does not say so"
+    return ""
 
 
 def _memory(ended: Decision) -> str:
