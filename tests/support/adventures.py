@@ -90,6 +90,7 @@ class Adventure(Rehearsal):
 
     def _arrives(self, request: Wire, answer: Callable[[], Object]) -> Object:
         asked, target = self._asked, target_of(request.path)
+        self.judge.late = bool(self._late_run)
         if request.method == "PATCH":
             return self.judge.patches(target.name, request, answer)
         if request.method in ("POST", "DELETE") and isinstance(asked, Evict | DeletePod):

@@ -24,14 +24,16 @@ class Judge:
 
     `conducts`: of each worker, what its timetable says of how to go about it.
     `run`: which of the product's processes is at work; people are 0. `lag_s`: what is younger, nobody could know.
+    `late`: what arrives was sent long ago.
     """
 
     def __init__(self, world: World, conducts: Mapping[str, Conduct]) -> None:
         self._world, self.conducts = world, conducts
         self.broken: list[str] = []
         self.foreign: set[str] = set()
-        self.run, self.lag_s = 0, 0.0
+        self.run, self.lag_s, self.late = 0, 0.0, False
         self._powered: dict[str, list[tuple[float, int]]] = {}
+        self._sent_off: dict[str, float] = {}
 
     def powers(self, name: str, by: int) -> None:
         """Somebody asks for another power state."""
@@ -104,13 +106,21 @@ class Judge:
         """Law 4: who goes is the pod that was seen."""
         before = self._world.kubernetes.store.get("pods", namespace, name)
         was_leaving = before is None or is_leaving(before)
-        if before is not None and not was_leaving and uid_of(before) == uid:
-            self._wakes_nobody(before)
+        if before is not None and uid_of(before) == uid:
+            self._not_again(before) if was_leaving else self._wakes_nobody(before)
         reply = answer()
         after = self._world.kubernetes.store.get("pods", namespace, name)
+        if not was_leaving and (after is None or is_leaving(after)):
+            self._sent_off[uid] = self._world.clock.now_s
         if before is not None and not was_leaving and uid_of(before) != uid and (after is None or is_leaving(after)):
             self._breaks(f"law 4: {name} was evicted, and is not the pod that was seen")
         return reply
+
+    def _not_again(self, pod: Object) -> None:
+        """Law 6: whoever was sent off, and could be seen to go, is not sent off once more."""
+        since_s = self._sent_off.get(uid_of(pod))
+        if since_s is not None and not self.late and self._world.clock.now_s - since_s > self.lag_s:
+            self._breaks(f"law 6: {name_of(pod)} is evicted twice")
 
     def _wakes_nobody(self, pod: Object) -> None:
         """Law 1: a pod that may sleep along is left alone."""
