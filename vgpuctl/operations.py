@@ -130,7 +130,8 @@ class Operation:
 
     def _arrive(self, report: Report, prospect: Prospect) -> None:
         """What stays written down of a host that is whole does no harm: the next departure writes over it."""
-        arrived = {host.host for host in report.hosts if host.end in WHOLE} & prospect.wish.departures.keys()
+        there = {host.host for host in report.hosts if host.end in WHOLE}
+        arrived = [left.key for host, left in prospect.wish.departures.items() if host in there]
         if arrived and prospect.plan:
             with suppress(VgpuctlError):
                 self.world.departures.write(dict.fromkeys(arrived))

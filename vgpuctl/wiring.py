@@ -21,7 +21,7 @@ from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.model.departure import Departure
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
@@ -97,7 +97,7 @@ class Connection:
         depth = depth or Depth()
         self._kubernetes = KubernetesStream(self._client, self._changed, drains=depth.drains, scales=depth.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
-        self._on_their_way: Mapping[str, Departure] = {}
+        self._on_their_way: Mapping[Key, Departure] = {}
         self._quotas = Aside(self._client, QUOTAS, self._changed)
         self._rollouts = Aside(self._client, ROLLOUTS, self._changed)
         depth = replace(

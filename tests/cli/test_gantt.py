@@ -101,3 +101,12 @@ def test_the_picture_is_xml_of_its_own_whatever_the_names_are() -> None:
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "prefers-color-scheme: dark" in text
     assert len(root.findall("{*}rect")) == 1 + len(entry.steps)
+
+
+def test_the_picture_names_hosts_where_there_are_several_and_needs_no_clever_viewer() -> None:
+    steps = tuple(replace(step, host=f"esx-{number % 2 + 1}") for number, step in enumerate(night().steps))
+    for entry, named in ((night(), set()), (night(steps=steps), {"esx-1", "esx-2"})):
+        text = svg(entry, headline(entry, LATER), remarks(entry))
+        assert "var(" not in text
+        words = {each.text for each in ET.fromstring(text).iter() if each.tag.endswith("}text")}
+        assert {word for word in words if word and word.startswith("esx-")} == named

@@ -15,7 +15,7 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, evict, patch_node
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.model.departure import Departure
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.journal import Entry
@@ -63,10 +63,10 @@ class Ours:
         return False
 
     def release(self) -> None: ...
-    def read(self) -> dict[str, Departure]:
+    def read(self) -> dict[Key, Departure]:
         return {}
 
-    def write(self, changed: Mapping[str, Departure | None]) -> None: ...
+    def write(self, changed: Mapping[Key, Departure | None]) -> None: ...
     def keep(self, entry: Entry) -> None: ...
     def close(self, entry: Entry) -> str:
         return ""

@@ -228,6 +228,51 @@ def test_each_refusal_of_an_eviction_is_known_for_what_it_is(cluster: Cluster) -
     cluster.until(lambda: not cluster.pods("app=free"))
 
 
+def test_a_pod_under_two_budgets_goes_for_nobody_and_only_we_say_so_before_anything_is_touched(
+    cluster: Cluster, node: str
+) -> None:
+    cluster.create(cluster.path("deployments", group="apps"), deployment("twice", 1))
+    cluster.create(cluster.path("deployments", group="apps"), deployment("plain", 1))
+    for app in ("twice", "plain"):
+        cluster.until_running(f"app={app}", 1)
+    for name in ("one", "two"):
+        budgets(cluster, name, "twice", minAvailable=0)
+    opened(cluster)
+    (refusal,) = Drainer(cluster.kubeconfig, node, DrainOptions()).ahead().refusals
+    assert [line.partition(" is ")[2] for line in refusal.details] == ["under several budgets, one and two"]
+    assert there(cluster) == {"twice", "plain"}
+    ran = cluster.kubectl("drain", node, "--ignore-daemonsets", "--timeout=10s")
+    assert (ran.returncode, "more than one PodDisruptionBudget" in ran.stderr) == (1, True), ran.stderr
+    cluster.until(lambda: there(cluster) == {"twice"}, what="for kubectl the others are gone by then")
+
+
+def test_pods_of_a_namespace_that_ends_are_waited_for_by_both(cluster: Cluster, node: str) -> None:
+    for round_, drain in (("theirs", _kubectl_drains), ("ours", _we_drain)):
+        inner = replace(cluster, namespace=f"{cluster.namespace}-{round_}")
+        cluster.create("/api/v1/namespaces", {"metadata": {"name": inner.namespace}})
+        inner.create(inner.path("pods"), pod("last"))
+        inner.until_running("app=last", 1)
+        inner.patch(inner.path("pods", "last"), {"metadata": {"finalizers": ["example.test/held"]}})
+        inner.http("DELETE", f"/api/v1/namespaces/{inner.namespace}").ok()
+        inner.until(lambda inner=inner: "deletionTimestamp" in inner.get(inner.path("pods", "last"))["metadata"])
+        later = threading.Timer(1.0, inner.patch, (inner.path("pods", "last"), {"metadata": {"finalizers": None}}))
+        later.start()
+        drain(cluster, node)
+        later.join()
+        assert inner.http("GET", inner.path("pods", "last")).code == 404
+        cleaned(cluster, node)
+
+
+def _kubectl_drains(cluster: Cluster, node: str) -> None:
+    ran = cluster.kubectl("drain", node, "--ignore-daemonsets", "--force", "--timeout=60s")
+    assert ran.returncode == 0, ran.stderr
+
+
+def _we_drain(cluster: Cluster, node: str) -> None:
+    report = Drainer(cluster.kubeconfig, node, DrainOptions(timeout_s=60, force=True)).drain()
+    assert [host.end for host in report.hosts] == ["done"], report
+
+
 def test_a_namespace_that_ends_is_waited_for(cluster: Cluster) -> None:
     client = Drainer(cluster.kubeconfig, NODE, DrainOptions()).client
     inner = replace(cluster, namespace=f"{cluster.namespace}-ends")

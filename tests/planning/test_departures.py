@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.fleets import CATALOGUE, day_and_night, timetable
-from vgpuctl.model.departure import Departure
+from tests.support.fleets import CATALOGUE, day_and_night, node, timetable, worker
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.names import Names
 from vgpuctl.model.record import ASLEEP, Record
+from vgpuctl.model.timetable import Shift
 from vgpuctl.planning.departures import on_their_way, to_record
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.wishes import former_wish, switch_wish
@@ -16,7 +18,7 @@ DAY = tuple(f"worker-{n}" for n in range(1, 5))
 TABLE = timetable(day=DAY, night=("worker-5",))
 
 
-def departed(fleet: Fleet, shift: str, now: str = "20:00") -> dict[str, Departure | None]:
+def departed(fleet: Fleet, shift: str, now: str = "20:00") -> dict[Key, Departure | None]:
     wish = switch_wish(fleet, CATALOGUE, TABLE, shift)
     return to_record(fleet, wish, plan(fleet, wish), now)
 
@@ -28,7 +30,7 @@ def half_way() -> Fleet:
     assert left is not None
     for name in DAY[:2]:
         by_day = by_day.with_worker(name, power=Power.SUSPENDED)
-    return replace(by_day, departures={"esx-1": left})
+    return replace(by_day, departures={left.key: left})
 
 
 def test_what_a_host_leaves_is_written_down_before_it_goes() -> None:
@@ -53,11 +55,26 @@ def test_what_was_left_stays_whoever_goes_on() -> None:
 
 def test_once_a_host_is_whole_an_old_departure_says_nothing_any_more() -> None:
     by_day, _ = day_and_night()
-    old = Departure(host="esx-1", origin="night", to="day", since="then", awake=("worker-5",))
-    whole = replace(by_day, departures={"esx-1": old})
+    old = Departure(timetable=TABLE.name, host="esx-1", origin="night", to="day", since="then", awake=("worker-5",))
+    whole = replace(by_day, departures={old.key: old})
     assert on_their_way(whole, [TABLE]) == []
     (left,) = departed(whole, "night").values()
     assert left is not None
     assert (left.origin, left.awake) == ("day", DAY)
     marked = whole.with_node("worker-1", record=Record(wish="day", state=ASLEEP, since="then"))
     assert [left.host for left in on_their_way(marked, [TABLE])] == ["esx-1"], "one is not given back yet"
+
+
+def test_two_timetables_that_share_a_host_keep_each_their_own_departure() -> None:
+    fleet = half_way()
+    (left,) = fleet.departures.values()
+    apart = replace(TABLE, name="other", shifts={"noon": Shift("noon", ("0 12 * * *",), workers=Names(("guest-1",)))})
+    guest = worker("guest-1", host="esx-1", power=Power.OFF, on=False, node=node("guest-1"))
+    fleet = replace(fleet, workers={**fleet.workers, "guest-1": guest})
+    wish = switch_wish(fleet, CATALOGUE, apart, "noon")
+    (theirs,) = to_record(fleet, wish, plan(fleet, wish), "20:10").values()
+    assert theirs is not None
+    assert (theirs.key, theirs.awake) == (("other", "esx-1"), ())
+    fleet = replace(fleet, departures={left.key: left, theirs.key: theirs})
+    back = former_wish(switch_wish(fleet, CATALOGUE, TABLE, "night"))
+    assert {name for name, mine in back.workers.items() if mine.awake} == set(DAY)

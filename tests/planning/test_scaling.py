@@ -181,8 +181,8 @@ def test_going_back_gives_it_its_size_back_also_after_a_crash() -> None:
     fleet = by_day()
     first = plan(fleet, night(fleet))
     crashed = first.applied_to(fleet, {f"ScaleDown/{GATEWAY}", "Cordon/worker-1"})
-    left = Departure(host="esx-1", origin="day", to="night", awake=("worker-1", "worker-2"))
-    again = night(replace(crashed, departures={"esx-1": left}))
+    left = Departure(timetable="test", host="esx-1", origin="day", to="night", awake=("worker-1", "worker-2"))
+    again = night(replace(crashed, departures={left.key: left}))
     names = [step.name for step in plan(crashed, former_wish(again)) if not step.name.startswith("MarkAsleep/")]
     assert names == ["Uncordon/worker-1", f"ScaleUp/{GATEWAY}"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ def only_long(*fault: Any) -> Any:
         only_long("POST pods/eviction", How.FAIL, {"what": "503", "nth": 2}),
         only_long("POST pods/eviction", How.LOSE_REPLY, {"nth": 3}),
         only_long("PATCH nodes", How.FAIL, {"what": "500", "nth": 4}),
+        only_long("kubernetes", How.CUT, {"every": 5, "times": 6}),
     ],
 )
 def test_a_night_comes_through_one_fault(day: Lab, target: str, how: How, more: dict[str, Any]) -> None:
@@ -85,3 +87,22 @@ def test_a_server_that_was_away_for_a_moment_is_waited_for(day: Lab, server: str
     fault(day, server, How.DOWN, seconds=1)
     day.vgpuctl("switch", "night", "--yes").ok()
     assert day.awake() == NIGHT
+
+
+@pytest.mark.parametrize("server", ["vcenter", only_long("kubernetes")])
+def test_a_server_that_goes_away_in_the_middle_is_waited_for(day: Lab, server: str) -> None:
+    """Suspends are under way when it goes, and have ended when it comes back."""
+    day.vgpuctl("sim", "set", "durations", "--dir", str(day.folder), "suspend=1s").ok()
+    with ThreadPoolExecutor(1) as pool:
+        switching = pool.submit(day.vgpuctl, "switch", "night", "--yes")
+        while not _asked(day).get("SuspendVM_Task"):
+            assert not switching.done(), switching.result().out
+        fault(day, server, How.DOWN, seconds=2)
+        switching.result().ok()
+    asked = _asked(day)
+    assert (day.awake(), asked["SuspendVM_Task"], asked["PowerOnVM_Task"]) == (NIGHT, 4, 1)
+
+
+def _asked(lab: Lab) -> dict[str, int]:
+    counted: dict[str, int] = ask(lab.folder, "GET", "calls").get("vcenter", {})
+    return counted

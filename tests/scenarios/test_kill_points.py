@@ -33,7 +33,15 @@ def kill_after(lab: Lab, nth: int, *words: str) -> int:
     return done.returncode
 
 
+def leaving(lab: Lab, shift: str) -> list[str]:
+    """The pods on those who go to sleep."""
+    sleepers = lab.awake() - AWAKE[shift]
+    pods = lab.json("kubectl", "get", "pods")["items"]
+    return [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") in sleepers]
+
+
 def switch_over_a_crash(lab: Lab, shift: str, nth: int) -> None:
+    pods, budgets = leaving(lab, shift), lab.json("kubectl", "get", "poddisruptionbudgets")["items"]
     lab.calls()
     code = kill_after(lab, nth, "switch", shift, "--yes")
     assert code in {0, -9}
@@ -46,6 +54,7 @@ def switch_over_a_crash(lab: Lab, shift: str, nth: int) -> None:
     moved = {"night": (4, 1), "day": (1, 4)}[shift]
     assert (writes["SuspendVM_Task"], writes["PowerOnVM_Task"]) == moved, "no VM is moved twice"
     assert writes["PATCH nodes"] <= 3 * 5
+    assert writes["POST pods/eviction"] == len(pods) or budgets, "no pod is evicted twice"
     lab.vgpuctl("switch", shift, "--yes").ok()
     assert lab.writes() == {}
     lab.settle()
@@ -55,14 +64,22 @@ def switch_over_a_crash(lab: Lab, shift: str, nth: int) -> None:
         assert "vgpuctl.io/for" not in node["metadata"].get("annotations", {})
 
 
+def without_budgets(lab: Lab) -> None:
+    """Then each eviction that is sent is taken, so that they can be counted."""
+    lab.kubectl("delete", "poddisruptionbudgets", "--all").ok()
+
+
 @pytest.mark.parametrize("nth", SAMPLE)
 def test_a_sample_of_kill_points(day: Lab, nth: int) -> None:
+    if nth == SAMPLE[0]:
+        without_budgets(day)
     switch_over_a_crash(day, "night", nth)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("nth", POINTS)
 def test_every_kill_point_of_a_switch(day: Lab, nth: int) -> None:
+    without_budgets(day)
     switch_over_a_crash(day, "night", nth)
     switch_over_a_crash(day, "day", nth)
 

@@ -6,45 +6,30 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 
+from tests.support.circumstances import DREAMER, drawn
+from tests.support.endings import Ending, Homes
 from tests.support.judge import Judge
 from tests.support.meddling import Meddling
-from tests.support.rehearsal import LOOK_S, NIGHT_S, Rehearsal, at_work, files_of
+from tests.support.rehearsal import LOOK_S, Ends, Rehearsal
 from tests.support.sight import STREAMS, LateSight
 from tests.support.trouble import random_rule
 from vgpuctl.engine.reactor import Decision, Goal
-from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
-from vgpuctl.model.conduct import Asleep, Conduct, OnResumeFailed, OnStuck
-from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.record import ASLEEP
+from vgpuctl.model.conduct import Asleep
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request, ShutDownGuest, SuspendVm
-from vgpuctl.model.share import Share
-from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.picture import Painter
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.sim.clock import Timer
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
-from vgpuctl.sim.inventory import (
-    Durations,
-    Group,
-    HostSpec,
-    Inventory,
-    VmSpec,
-    Workload,
-    usual_shifts,
-    usual_workloads,
-    v100,
-)
+from vgpuctl.sim.kube.objects import labels_of, name_of, uid_of
 from vgpuctl.sim.kube.request import Request as Wire
 from vgpuctl.sim.kube.request import target_of
 from vgpuctl.sim.vcenter.records import Vm
 from vgpuctl.sim.world import World
 
 BEGAN = datetime(2026, 1, 5, 12, tzinfo=UTC)
-MOST_WORKERS = 12
-TRIES = 3
 #: Who has no answer asks again, and may meet another pod of that name.
 LOST_EVICTIONS = Rule(
     server=KUBERNETES, method="POST pods/eviction", effect=Effect(how=How.LOSE_REPLY), chance=0.5, times=6
@@ -61,8 +46,12 @@ class Adventure(Rehearsal):
     def __post_init__(self) -> None:
         super().__post_init__()
         names = tuple(name for group in self.world.inventory.groups for name in group.workers)
-        self.judge = Judge(self.world, frozenset(names))
+        self.tables = tuple(self.files.timetables.values())
+        conducts = {worker.name: table.conduct for table in self.tables for worker in table.workers(self.fleet())}
+        self.judge = Judge(self.world, conducts)
         self.people = Meddling(self.world, self.judge, names, self.departures.clear)
+        self._unheard_until_s = 0.0
+        self.dreamers: dict[str, str] = {}
         self._eyes = Painter(self.files.catalogue, self.world.clock.utc)
         self._lags_s = NEVER
         self._asked: Request | None = None
@@ -74,14 +63,17 @@ class Adventure(Rehearsal):
         return self._shown()
 
     def _shown(self) -> Fleet:
-        return self._eyes.paint(self._late, self._late)
+        """While vCenter cannot be heard its part of the picture stands still."""
+        deaf = self.world.clock.now_s < self._unheard_until_s
+        shown = self._eyes.paint(self._late, self._late)
+        return replace(shown, stale=("vCenter",)) if deaf else shown
 
-    def _run(self, goal: Goal, until_s: float, die_after: int | None) -> Decision:
+    def _run(self, goal: Goal, ends: Ends) -> Decision:
         """Who begins reads everything; only then the streams lag."""
         self._late = LateSight(self._seen, self._lags_s, self.world.clock.now_s)
         self.judge.run = self._run_number + 1
         self.judge.lag_s = max(self._lags_s.values(), default=0.0)
-        return super()._run(goal, until_s, die_after)
+        return super()._run(goal, ends)
 
     def _let_time_pass(self) -> None:
         clock = self.world.clock
@@ -98,6 +90,7 @@ class Adventure(Rehearsal):
 
     def _arrives(self, request: Wire, answer: Callable[[], Object]) -> Object:
         asked, target = self._asked, target_of(request.path)
+        self.judge.late = bool(self._late_run)
         if request.method == "PATCH":
             return self.judge.patches(target.name, request, answer)
         if request.method in ("POST", "DELETE") and isinstance(asked, Evict | DeletePod):
@@ -107,7 +100,7 @@ class Adventure(Rehearsal):
     def _reaches(self, vm: Vm, request: Request) -> None:
         self.judge.powers(vm.name, by=self._late_run or self._run_number)
         if isinstance(request, SuspendVm | ShutDownGuest | PowerOffVm):
-            self.judge.stops(vm)
+            self.judge.stops(vm, suspended=isinstance(request, SuspendVm))
 
     def meet_trouble(self) -> None:
         """Faults, delays and people for the time to come."""
@@ -116,11 +109,16 @@ class Adventure(Rehearsal):
         if self.chance.random() < 0.25:
             self.world.calls.faults.add(replace(LOST_EVICTIONS, seed=self.chance.randrange(1000)))
         self.see_late()
+        if self.chance.random() < 0.1:
+            self._timers.append(self.world.clock.after(self.chance.uniform(0.0, 20.0), self._hear_nothing))
         for _ in range(self.chance.choice([0, 0, 1, 2, 4])):
             act = self.people.drawn(self.chance)
             when_s = self.chance.choice([0.0, self.chance.uniform(0.0, 8.0), self.chance.uniform(0.0, 45.0)])
             self._timers.append(self.world.clock.after(when_s, act))
         self.wait(self.chance.choice([0.0, 0.1]))
+
+    def _hear_nothing(self) -> None:
+        self._unheard_until_s = self.world.clock.now_s + self.chance.choice([2.0, 20.0])
 
     def see_late(self) -> None:
         slow = self.chance.choice([(0.0,), (0.0, 0.5, 3.0), (0.2, 1.0), (2.0, 4.0)])
@@ -138,149 +136,45 @@ class Adventure(Rehearsal):
         self.world.estate.work.let_go()
         self.wait(90)
 
-    def ends_well(self, shift: str) -> None:
-        """Law 5, 6 and 3: the shift is there or somebody was told why not, and then nothing is left to do."""
-        for _ in range(TRIES):
-            ended = self.switch(shift)
-            if not ended.finished or not self._out_of_place(shift):
-                break
-        told = self._told(shift, ended)
-        if not ended.finished and not told:
-            self.broken.append(f"law 5: {shift} never ends: {dict(ended.waits)}")
-        left = {host: why for host, why in self._out_of_place(shift).items() if host not in told}
-        self.broken += [f"law 5: {shift} is not on {host}: {why}; {_memory(ended)}" for host, why in left.items()]
-        sent = len(self.sent)
-        if not self._out_of_place(shift) and (not self.switch(shift).finished or len(self.sent) > sent):
-            self.broken.append(f"law 6: a repeated run writes {self.sent[sent:]}")
-        self.broken += [f"law 3: the cordon of {name} is gone" for name in sorted(self._lost_cordons())]
+    def journey(self) -> list[str]:
+        """Which shifts people ask for, one after another: the next may come while a host is still on its way."""
+        found = []
+        for number in self.chance.choice([(1,), (1,), (1, 0), (1, 1, 0)]):
+            found += [list(table.shifts)[number] for table in self.tables if self.chance.random() < 0.8]
+        return found
 
-    def _told(self, shift: str, ended: Decision) -> set[str]:
-        """The hosts of which a report says why they are not in this shift, for a reason that the world gives."""
-        conduct, memory = self.files.timetable_of(shift, None).conduct, ended.memory
-        told = {refusal.host for refusal in self.refusals if refusal.message}
-        for host, why in {**memory.going_back, **memory.gave_up}.items():
-            if "did not drain within" in why or (why and self._hindered):
-                told.add(host)
-        if not ended.finished and conduct.on_stuck is OnStuck.WAIT:
-            told |= {self.fleet().host_of(step.split("/")[1]) for step, why in ended.waits.items() if why}
-        return set(self.fleet().hosts) if told and conduct.all_or_nothing else told
-
-    @property
-    def _hindered(self) -> bool:
-        """By what people have left behind."""
-        return bool(self.judge.foreign or self.people.bare)
-
-    def _lost_cordons(self) -> set[str]:
-        return {name for name in self.judge.foreign if name not in self.cordoned()}
-
-    def _out_of_place(self, shift: str) -> dict[str, str]:
-        """The hosts where something is not as the shift wants it, and what."""
-        wanted = self.files.timetable_of(shift, None).shifts[shift]
-        return {w.host: why for w in self.fleet().workers.values() if (why := self._wrong(w, wanted.wakes(w)))}
-
-    def _wrong(self, worker: Worker, awake: bool) -> str:
-        node, foreign = worker.node, worker.name in self.judge.foreign
-        if worker.on is not awake:
-            return f"{worker.name} is {worker.power}"
-        if node is None:
-            return f"{worker.name} has no node" if awake else ""
-        if awake and (node.record is not None or node.unschedulable is not foreign):
-            return f"{worker.name} is awake, and {'cordoned' if node.unschedulable else 'marked'}"
-        if not awake and not (node.unschedulable and node.record and node.record.state == ASLEEP):
-            return f"{worker.name} sleeps, and does not say so"
-        return ""
-
-
-def _memory(ended: Decision) -> str:
-    memory = ended.memory
-    return f"back: {dict(memory.going_back)} gave up: {dict(memory.gave_up)} held: {dict(memory.held_back)}"
+    def remember_dreamers(self) -> None:
+        """Those that run where workers are suspended."""
+        suspending = {name for name, conduct in self.judge.conducts.items() if conduct.asleep is Asleep.SUSPEND}
+        pods = self.world.kubernetes.store.all("pods")
+        dreaming = (pod for pod in pods if labels_of(pod).get("app") == DREAMER)
+        self.dreamers = {name_of(pod): uid_of(pod) for pod in dreaming if pod["spec"].get("nodeName") in suspending}
 
 
 def adventure(seed: int) -> Adventure:
     """Lived to its end; `broken` and the judge's tell what was against the laws."""
     lived = begun(seed)
     chance = lived.chance
-    for shift in chance.choice([("night",), ("night",), ("night", "day"), ("night", "night", "day")]):
+    for shift in lived.journey():
         lived.meet_trouble()
         die_after = chance.choice([None, None, chance.randrange(0, 25)])
-        lived.switch(shift, until_s=chance.choice([60.0, 200.0, 400.0]), die_after=die_after)
+        stop_after_s = chance.choice([None, None, None, chance.uniform(0.0, 60.0)])
+        homes = Homes(lived, shift)
+        ended = lived.switch(shift, chance.choice([60.0, 200.0, 400.0]), die_after, stop_after_s)
+        lived.broken += homes.missed(ended)
         lived.wait(chance.choice([0.0, 1.0, 30.0]))
     lived.calm_down()
     lived.see_late()
-    lived.ends_well(chance.choice(["day", "night"]))
-    lived.broken += lived.judge.broken
+    lived.broken += [*Ending(lived).judge(), *lived.judge.broken]
     return lived
 
 
 def begun(seed: int) -> Adventure:
     chance = random.Random(seed)
-    inventory = at_work(estate(chance))
-    world = World(inventory, _durations(chance), began=BEGAN)
-    lived = Adventure(world, _with_conduct(files_of(inventory), chance), chance=chance)
-    lived.kubectl("POST", "/apis/apps/v1/namespaces/default/statefulsets", _keepers(chance.choice([0, 2, 6])))
+    some = drawn(chance)
+    lived = Adventure(World(some.inventory, some.durations, began=BEGAN), some.files, chance=chance)
+    for path, body in some.pods:
+        lived.kubectl("POST", path, body)
     lived.wait(60)
+    lived.remember_dreamers()
     return lived
-
-
-def estate(chance: random.Random) -> Inventory:
-    """Up to three hosts with a card or two; for each card a few by day and one by night."""
-    hosts, cards = chance.choice([(1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1)])
-    each = chance.randrange(1, min(4, MOST_WORKERS // (hosts * cards) - 1) + 1)
-    size = "8q" if each <= 2 else "4q"
-    specs = tuple(HostSpec(f"esx-{n}", tuple(map(v100, range(cards)))) for n in range(1, hosts + 1))
-    vms, by_day, by_night = [VmSpec("infra-1", "esx-1", powered_on=True)], [], []
-    for number in range(hosts * cards):
-        names = [f"worker-{(each + 1) * number + n}" for n in range(1, each + 2)]
-        vms += [VmSpec(name, f"esx-{number // cards + 1}") for name in names]
-        by_day += names[:each]
-        by_night += names[each:]
-    day = Group(f"v100-{size}", (f"grid_v100-{size}",), tuple(by_day))
-    night = Group("v100-16q", ("grid_v100-16q",), tuple(by_night))
-    return Inventory("gpu", specs, tuple(vms), (day, night), usual_shifts(day, night), _workloads(day, night, chance))
-
-
-def _workloads(day: Group, night: Group, chance: random.Random) -> tuple[Workload, ...]:
-    some = usual_workloads(day, night)
-    web = Workload(name="web", replicas=chance.randrange(2, 6), budget={"maxUnavailable": chance.choice([1, 1, 2])})
-    return (*some, web) if chance.random() < 0.4 else some
-
-
-def _durations(chance: random.Random) -> Durations:
-    return Durations(
-        suspend_s=chance.choice([0.5, 2.0, 15.0]),
-        power_on_s=chance.choice([0.5, 2.0, 8.0]),
-        kubelet_s=chance.choice([0.5, 1.0, 5.0]),
-        pod_end_s=chance.choice([0.5, 1.5, 6.0]),
-    )
-
-
-def _with_conduct(files: Files, chance: random.Random) -> Files:
-    asleep = chance.choice([Asleep.SUSPEND, Asleep.SUSPEND, Asleep.OFF])
-    conduct = Conduct(
-        on_stuck=chance.choice([OnStuck.BACK, OnStuck.BACK, OnStuck.WAIT, OnStuck.FORCE]),
-        on_resume_failed=chance.choice(list(OnResumeFailed)),
-        asleep=asleep,
-        power_off_after_s=chance.choice([None, 30.0]) if asleep is Asleep.OFF else None,
-        all_or_nothing=chance.random() < 0.1,
-    )
-    drain = DrainOptions(timeout_s=chance.choice([60.0, 120.0]), force=chance.random() < 0.5)
-    out = chance.choice([None, None, Share(5)])
-    change = partial(replace, conduct=conduct, drain=drain, max_unavailable=out)
-    return replace(files, timetables={name: change(table) for name, table in files.timetables.items()})
-
-
-def _keepers(replicas: int) -> Object:
-    """Pods whose names come again."""
-    labels = {"app": "keeper"}
-    container = {"name": "main", "image": "one", "resources": {"requests": {"cpu": "100m"}}}
-    spec = {"selector": {"matchLabels": labels}, "serviceName": "keeper", "replicas": replicas}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": {"name": "keeper"},
-        "spec": {**spec, "podManagementPolicy": "Parallel", "template": template},
-    }
-
-
-__all__ = ["NIGHT_S", "Adventure", "adventure"]

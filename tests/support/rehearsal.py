@@ -22,7 +22,7 @@ from vgpuctl.files import Files, read_files
 from vgpuctl.kube import actions
 from vgpuctl.kube.client import Object
 from vgpuctl.model import plan
-from vgpuctl.model.departure import Departure
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.names import Names
@@ -63,6 +63,16 @@ NIGHT_S = 1800.0
 assert app.HANDLERS, "the methods must be known for their names to be checked"
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How long a run may take. With `die_after` its process ends after so many writes, whatever was on its way; with
+    `stop_after_s` somebody presses Ctrl-C."""
+
+    until_s: float = NIGHT_S
+    die_after: int | None = None
+    stop_after_s: float | None = None
+
+
 @dataclass
 class Rehearsal:
     """`switch` and `provision` run to their end; `broken` lists each law that a write broke.
@@ -74,7 +84,7 @@ class Rehearsal:
     files: Files
     broken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
-    departures: dict[str, Departure | None] = field(default_factory=dict)
+    departures: dict[Key, Departure | None] = field(default_factory=dict)
     refusals: tuple[plan.Refusal, ...] = ()
     watch: Callable[[Fleet], None] = lambda _: None
 
@@ -88,9 +98,10 @@ class Rehearsal:
         self._run_number, self._late_run = 0, 0
         self._client = Kubernetes(self.world, self._meet, self._arrives)
 
-    def switch(self, shift: str, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
-        """As `vgpuctl switch --yes`; with `die_after` its process ends after so many writes, whatever was on its way.
-        Hosts that are refused are left."""
+    def switch(
+        self, shift: str, until_s: float = NIGHT_S, die_after: int | None = None, stop_after_s: float | None = None
+    ) -> Decision:
+        """As `vgpuctl switch --yes`. Hosts that are refused are left."""
         timetable = self.files.timetable_of(shift, None)
         fleet = self.fleet()
         ahead = look_ahead(fleet, switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc()))
@@ -98,17 +109,17 @@ class Rehearsal:
         if ahead.refusals and not ahead.plan:
             return Decision(memory=Memory(), plan=ahead.plan, waits={}, finished=True)
         self.departures |= to_record(fleet, wish, ahead.plan, "then")
-        decision = self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+        decision = self._run(Goal(wish=wish, former=former_wish(wish)), Ends(until_s, die_after, stop_after_s))
         if decision.finished:
             for host in wish.departures.keys() - decision.memory.gave_up.keys():
-                self.departures.pop(host, None)
+                self.departures.pop(wish.departures[host].key, None)
         return decision
 
     def provision(self, how: Provisioning, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
         """As `vgpuctl provision --yes`, with the profiles that the files want now; hosts that are refused are left."""
         fleet = self.fleet()
         wish = look_ahead(fleet, provision_wish(fleet, self.files.catalogue, how)).wish
-        return self._run(Goal(wish=wish, former=former_wish(wish)), until_s, die_after)
+        return self._run(Goal(wish=wish, former=former_wish(wish)), Ends(until_s, die_after))
 
     def refused(self, how: Provisioning) -> tuple[plan.Refusal, ...]:
         fleet = self.fleet()
@@ -136,7 +147,7 @@ class Rehearsal:
 
     def fleet(self) -> Fleet:
         """What is true."""
-        there = {host: left for host, left in self.departures.items() if left is not None}
+        there = {key: left for key, left in self.departures.items() if left is not None}
         return replace(self._painter.paint(self._seen, self._seen), departures=there)
 
     def wait(self, seconds: float) -> None:
@@ -148,20 +159,22 @@ class Rehearsal:
     def cordoned(self) -> set[str]:
         return {name for name, worker in self.fleet().workers.items() if worker.node and worker.node.unschedulable}
 
-    def _run(self, goal: Goal, until_s: float, die_after: int | None) -> Decision:
+    def _run(self, goal: Goal, ends: Ends) -> Decision:
         self._memory, began_s, writes = Memory(), self.world.clock.now_s, 0
         self._run_number += 1
         while True:
             now_s = self.world.clock.now_s
+            if ends.stop_after_s is not None and now_s - began_s >= ends.stop_after_s:
+                self._memory = replace(self._memory, stopping=True)
             fleet = self.picture()
             self.watch(fleet)
             self.broken += overfull(fleet)
             decision = decide(goal, fleet, self._memory, Moment(now_s=now_s, utc=self.world.clock.utc().isoformat()))
             self._memory = decision.memory
-            if decision.finished or now_s - began_s > until_s:
+            if decision.finished or now_s - began_s > ends.until_s:
                 return decision
             for send in decision.sends:
-                if die_after is not None and writes >= die_after:
+                if ends.die_after is not None and writes >= ends.die_after:
                     return decision
                 writes += 1
                 self._send(send)

@@ -11,10 +11,11 @@ def random_rule(chance: random.Random) -> Rule:
     how = chance.choice([How.CUT, How.LOSE_REPLY, How.HANG, How.FAIL, How.TASK_FAILS, How.TASK_HANGS])
     server = VCENTER if how in (How.TASK_FAILS, How.TASK_HANGS) else chance.choice([VCENTER, KUBERNETES])
     methods = {
-        VCENTER: ["SuspendVM_Task", "PowerOnVM_Task"],
-        KUBERNETES: ["PATCH nodes", "POST pods/eviction", "GET pods", "*"],
+        VCENTER: ["SuspendVM_Task", "PowerOnVM_Task", "ShutdownGuest", "PowerOffVM_Task", "ReconfigVM_Task", "*"],
+        KUBERNETES: ["PATCH nodes", "POST pods/eviction", "DELETE pods", "GET pods", "*"],
     }
-    what = {VCENTER: chance.choice(["TaskInProgress", "NoDiskSpace", "SystemError"]), KUBERNETES: "503"}[server]
+    refusals = {VCENTER: ["TaskInProgress", "NoDiskSpace", "SystemError"], KUBERNETES: ["503", "500", "429"]}
+    what = chance.choice(refusals[server])
     effect = Effect(how=how, what=what, seconds=chance.choice([1.0, 20.0]))
     times = 1 if how is How.TASK_HANGS else chance.randrange(1, 5)
     return Rule(

@@ -16,37 +16,40 @@ LETTERS = int((WIDTH - 2 * MARGIN) / LETTER)
 ROW, BAR = 26, 18
 TOP = 84
 LEAST_NAMES = 60
-#: Kind → on light paper, on dark paper. What is not here is a mark.
+#: What is drawn → how it is painted, on light paper and on dark. In plain words: not every viewer knows variables.
 COLOURS = {
-    "drain": ("#e9b949", "#d9a52e"),
-    "suspend": ("#6ea8e0", "#3f7fc1"),
-    "shut-down": ("#6ea8e0", "#3f7fc1"),
-    "attach": ("#c08adb", "#9a5fbd"),
-    "power-on": ("#6fbf73", "#3f9a49"),
-    "wait-back": ("#62c4c3", "#2f9897"),
-    "mark": ("#b5bcc4", "#6b7683"),
+    "text": ("fill", "#1f2933", "#e6eaee"),
+    ".paper": ("fill", "#ffffff", "#14181d"),
+    ".grid": ("stroke", "#e3e7eb", "#2b323a"),
+    ".quiet": ("fill", "#66717d", "#98a3ae"),
+    ".drain": ("fill", "#e9b949", "#d9a52e"),
+    ".suspend": ("fill", "#6ea8e0", "#3f7fc1"),
+    ".shut-down": ("fill", "#6ea8e0", "#3f7fc1"),
+    ".attach": ("fill", "#c08adb", "#9a5fbd"),
+    ".power-on": ("fill", "#6fbf73", "#3f9a49"),
+    ".wait-back": ("fill", "#62c4c3", "#2f9897"),
+    ".mark": ("fill", "#b5bcc4", "#6b7683"),
+    ".decides": ("stroke", "#1f2933", "#e6eaee"),
+    ".open": ("stroke", "#c62828", "#ff8a80"),
+    ".in": ("fill", "#10151a", "#10151a"),
 }
 _CLASSES = {"Drain": "drain", "Suspend": "suspend", "ShutDown": "shut-down", "Attach": "attach"}
 _CLASSES |= {"PowerOn": "power-on", "WaitBack": "wait-back"}
 STYLE = """\
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1f2933; --quiet: #66717d; --grid: #e3e7eb; }
-:root { --trouble: #c62828 }
-text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: var(--ink) }
-.paper { fill: var(--paper) }
-.grid { stroke: var(--grid) }
-.quiet { fill: var(--quiet) }
+text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
 .head { font-weight: 700; font-size: 15px }
-.in { fill: #10151a; font-size: 11px }
-.decides { stroke: var(--ink); stroke-width: 2 }
-.open { stroke: var(--trouble); stroke-width: 2; stroke-dasharray: 4 3 }
+.in { font-size: 11px }
+.decides { stroke-width: 2 }
+.open { stroke-width: 2; stroke-dasharray: 4 3 }
 """
 
 
 def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
     """Hand-drawn XML: nothing is fetched, nothing runs."""
-    found = lanes(entry)
+    found = list(_rows(lanes(entry)))
     told = [line for remark in remarks for line in textwrap.wrap(one_line(remark), LETTERS)]
-    left = MARGIN + max(LEAST_NAMES, *(len(lane.worker) * LETTER for lane in found), 0) + 12
+    names = (row if isinstance(row, str) else row.worker for row in found)
+    left = MARGIN + max(LEAST_NAMES, *(len(name) * LETTER for name in names), 0) + 12
     scale = (WIDTH - MARGIN - left) / max(entry.seconds, 0.001)
     bottom = TOP + ROW * len(found)
     height = bottom + 22 * len(told) + MARGIN
@@ -57,7 +60,7 @@ def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
         f'<text class="head" x="{MARGIN}" y="36">{_text(headline)}</text>',
         *_grid(entry, left, scale, bottom),
-        *(line for i, lane in enumerate(found) for line in _lane(lane, left, scale, TOP + ROW * i)),
+        *(line for i, row in enumerate(found) for line in _row(row, left, scale, TOP + ROW * i)),
         *(f'<text x="{MARGIN}" y="{bottom + 28 + 22 * i}">{_text(line)}</text>' for i, line in enumerate(told)),
         "</svg>",
     ]
@@ -69,10 +72,9 @@ def _text(words: str) -> str:
 
 
 def _colours() -> str:
-    light = " ".join(f".{kind} {{ fill: {colour} }}" for kind, (colour, _) in COLOURS.items())
-    dark = " ".join(f".{kind} {{ fill: {colour} }}" for kind, (_, colour) in COLOURS.items())
-    ink = "--paper: #14181d; --ink: #e6eaee; --quiet: #98a3ae; --grid: #2b323a; --trouble: #ff8a80"
-    return f"{light}\n@media (prefers-color-scheme: dark) {{ :root {{ {ink} }} {dark} }}\n"
+    light = "\n".join(f"{name} {{ {what}: {colour} }}" for name, (what, colour, _) in COLOURS.items())
+    dark = "\n".join(f"  {name} {{ {what}: {colour} }}" for name, (what, _, colour) in COLOURS.items())
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
 def _grid(entry: Entry, left: float, scale: float, bottom: int) -> Iterator[str]:
@@ -80,6 +82,23 @@ def _grid(entry: Entry, left: float, scale: float, bottom: int) -> Iterator[str]
         x = left + tick * scale
         yield f'<line class="grid" x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom}"/>'
         yield f'<text class="quiet" x="{x:.1f}" y="{TOP - 16}">{seconds(tick)}</text>'
+
+
+def _rows(found: list[Lane]) -> Iterator[str | Lane]:
+    """The lanes, each host's under its name where there are several."""
+    several, host = len({lane.host for lane in found}) > 1, None
+    for lane in found:
+        if several and lane.host != host:
+            host = lane.host
+            yield host
+        yield lane
+
+
+def _row(row: str | Lane, left: float, scale: float, y: int) -> Iterator[str]:
+    if isinstance(row, Lane):
+        yield from _lane(row, left, scale, y)
+    else:
+        yield f'<text class="quiet" x="{MARGIN}" y="{y + 14}">{_text(row)}</text>'
 
 
 def _lane(lane: Lane, left: float, scale: float, y: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from vgpuctl.model.departure import Departure
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry, HostReport
 from vgpuctl.model.notice import Notice
@@ -57,9 +57,9 @@ class Lease(Protocol):
 class Departures(Protocol):
     """Where it is recorded which hosts are on their way."""
 
-    def read(self) -> Mapping[str, Departure]: ...
+    def read(self) -> Mapping[Key, Departure]: ...
 
-    def write(self, changed: Mapping[str, Departure | None]) -> None:
+    def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """None takes one off."""
 
 

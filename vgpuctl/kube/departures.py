@@ -1,4 +1,4 @@
-"""Departures in a ConfigMap, one key a host, so that another laptop or replica can go on, or back."""
+"""Departures in a ConfigMap, a key for each timetable and host: another laptop or replica can go on, or back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from vgpuctl.kube.client import Client, NotFoundError
-from vgpuctl.model.departure import Departure
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.errors import VgpuctlError
 
 Thing = TypeVar("Thing")
@@ -27,18 +27,18 @@ class DepartureMap:
         self._client = client
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
 
-    def read(self) -> Mapping[str, Departure]:
+    def read(self) -> Mapping[Key, Departure]:
         """A key that we cannot understand is left to whoever wrote it."""
         try:
             raw = _patiently(lambda: self._client.get(f"{self._path}/{NAME}"))
         except NotFoundError:
             return {}
         found = (_departure(text) for text in (raw.get("data") or {}).values())
-        return {each.host: each for each in found if each is not None}
+        return {each.key: each for each in found if each is not None}
 
-    def write(self, changed: Mapping[str, Departure | None]) -> None:
+    def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """As one merge of what changed."""
-        data = {_key(host): None if left is None else _text(left) for host, left in changed.items()}
+        data = {_name(key): None if left is None else _text(left) for key, left in changed.items()}
         _patiently(lambda: self._write(data))
 
     def _write(self, data: Mapping[str, str | None]) -> None:
@@ -63,13 +63,14 @@ def _patiently(attempt: Callable[[], Thing]) -> Thing:
             time.sleep(pause_s)
 
 
-def _key(host: str) -> str:
-    return _NO_KEY.sub("_", host)[:253]
+def _name(key: Key) -> str:
+    return _NO_KEY.sub("_", ".".join(key))[:253]
 
 
 def _text(left: Departure) -> str:
     return json.dumps(
         {
+            "timetable": left.timetable,
             "host": left.host,
             "from": left.origin,
             "to": left.to,
@@ -84,6 +85,7 @@ def _departure(text: str) -> Departure | None:
     try:
         raw: Any = json.loads(text)
         return Departure(
+            timetable=str(raw["timetable"]),
             host=str(raw["host"]),
             origin=str(raw["from"]),
             to=str(raw["to"]),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+#: A timetable and a host: several timetables may share one, each with workers of its own.
+Key = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
@@ -13,9 +16,14 @@ class Departure:
     `origin`: the shift that it was in, "" where it was in none. `carried`: what each of the timetable's workers did.
     """
 
+    timetable: str
     host: str
     origin: str
     to: str
     since: str = ""
     awake: tuple[str, ...] = ()
     carried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.timetable, self.host

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from vgpuctl.model.admission import Admission
-from vgpuctl.model.departure import Departure
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.places import Amounts, Taint
@@ -137,7 +137,7 @@ class Fleet:
     `strangers`: VMs that no file names, on our cards or hosts. `missing`: workers that vCenter does not know.
     `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
     `datastores`: MiB that are free on each, where anybody asked.
-    `departures`: the hosts that are on their way between shifts, as far as that was recorded.
+    `departures`: the hosts that are on their way between the shifts of a timetable, as far as that was recorded.
     `elsewhere`: the nodes that are no worker's, with their pods.
     `workloads`: by their keys, where a timetable scales any.
     `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
@@ -153,8 +153,8 @@ class Fleet:
     elsewhere: tuple[Node, ...] = ()
     missing: tuple[str, ...] = ()
     datastores: Mapping[str, int] = field(default_factory=dict)
-    departures: Mapping[str, Departure] = field(default_factory=dict)
     workloads: Mapping[str, Workload] = field(default_factory=dict)
+    departures: Mapping[Key, Departure] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
 

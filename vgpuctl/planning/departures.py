@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from vgpuctl.model.departure import Departure
+from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.timetable import Timetable
@@ -18,11 +18,12 @@ def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Depa
     found: dict[str, Departure] = {}
     for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
         mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
-        left = fleet.departures.get(host)
+        left = fleet.departures.get((timetable.name, host))
         if left is not None and not whole(mine, timetable):
             found[host] = replace(left, to=shift)
             continue
         found[host] = Departure(
+            timetable=timetable.name,
             host=host,
             origin=next(iter(_matching(mine, timetable)), ""),
             to=shift,
@@ -50,15 +51,15 @@ def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departur
     for timetable in timetables:
         for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
             mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
-            left = fleet.departures.get(host)
+            left = fleet.departures.get((timetable.name, host))
             if left is not None and left.to in timetable.shifts and not whole(mine, timetable):
                 found.append(left)
     return found
 
 
-def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[str, Departure | None]:
+def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[Key, Departure | None]:
     """What must be written down before the first step of this plan is taken."""
     marks = Label | MarkAsleep | Shield | Unshield
     hosts = {fleet.host_of(step.worker) for step in plan if not isinstance(step, marks)}
-    leaving = {host: replace(left, since=left.since or now) for host, left in wish.departures.items() if host in hosts}
-    return {host: left for host, left in leaving.items() if fleet.departures.get(host) != left}
+    leaving = (replace(left, since=left.since or now) for host, left in wish.departures.items() if host in hosts)
+    return {left.key: left for left in leaving if fleet.departures.get(left.key) != left}

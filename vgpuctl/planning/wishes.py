@@ -200,8 +200,9 @@ def _awake_before(fleet: Fleet, wish: Wish) -> frozenset[str]:
     before: set[str] = set()
     for host in {worker.host for worker in fleet.workers.values()}:
         mine = [worker for worker in fleet.on_host(host) if worker.name in wish.workers]
-        if host in fleet.departures and host in wish.departures:
-            before |= set(wish.departures[host].awake)
+        left = wish.departures.get(host)
+        if left is not None and left.key in fleet.departures:
+            before |= set(left.awake)
             continue
         recorded = _recorded(mine, wish) if _unfinished(mine, wish) else set()
         before |= recorded or {worker.name for worker in mine if worker.on}
