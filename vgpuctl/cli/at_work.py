@@ -13,6 +13,7 @@ from rich.text import Text
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import STEP_WORDS, count, seconds
 from vgpuctl.engine.runner import Progress
+from vgpuctl.model.names import natural
 from vgpuctl.model.plan import Step
 
 CARD_WAIT = "waits for the card"
@@ -98,7 +99,7 @@ class Picture:
         """Is something being done for its next step, or is that held up by more than its turn?"""
         decision, seen = self.progress.decision, self.progress.fleet.workers.get(worker)
         if decision.memory.stopping:
-            busy = seen is not None and seen.busy_with is not None
+            busy = seen is not None and (seen.busy_with is not None or seen.shutting_down)
             return not decision.finished and (busy or worker in decision.memory.out())
         name = self._next[worker].name
         return name in decision.waits and decision.waits[name] != CARD_WAIT
@@ -106,7 +107,7 @@ class Picture:
     def _host_by_host(self, width: int, height: int) -> list[Text]:
         """Those with something to do first; where even hosts are too many, the others are counted."""
         left = {host: [worker for worker in workers if worker in self._next] for host, workers in self.hosts.items()}
-        hosts = sorted(self.hosts, key=lambda host: not left[host])
+        hosts = sorted(self.hosts, key=lambda host: (not left[host], natural(host)))
         shown = hosts if len(hosts) <= height else hosts[: height - 1]
         lines = [_cut(self._brief(host, left[host]), width) for host in shown]
         if more := hosts[len(shown) :]:

@@ -116,8 +116,9 @@ def _plan(goal: Goal, fleet: Fleet, wishes: Mapping[str, Wish]) -> Plan:
 
 
 def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
-    """Does vCenter still work on something of ours?"""
-    return any(fleet.workers[name].busy_with for name in wishes if name in fleet.workers)
+    """Is vCenter still at work on something of ours, or a guest on its way down?"""
+    ours = (fleet.workers[name] for name in wishes if name in fleet.workers)
+    return any(worker.busy_with or (worker.on and worker.shutting_down) for worker in ours)
 
 
 def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory, todo: Plan) -> Memory:
