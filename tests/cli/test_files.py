@@ -257,6 +257,39 @@ def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_file_that_is_no_yaml_hides_no_other_fault(tmp_path: Path) -> None:
+    (tmp_path / "schedules").mkdir()
+    (tmp_path / "schedules" / "broken.yaml").write_text("version: 1\n  x: [")
+    with pytest.raises(UsageError) as error:
+        read_files(catalogue(tmp_path, PROFILES.replace("version: 1", "version: 2")), tmp_path / "schedules")
+    assert "line 1: version: must be 1" in error.value.message
+    assert "broken.yaml cannot be used:\n  line 2: is no YAML (column 4): mapping values" in error.value.message
+
+
+def test_of_profiles_that_cannot_be_read_no_timetable_is_blamed(tmp_path: Path) -> None:
+    (tmp_path / "schedules").mkdir()
+    (tmp_path / "schedules" / "day.yaml").write_text(
+        "version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', profiles: small}}"
+    )
+    with pytest.raises(UsageError) as error:
+        read_files(catalogue(tmp_path, "a: ["), tmp_path / "schedules")
+    assert "is no YAML" in error.value.message
+    assert "no profile" not in error.value.message
+
+
+def test_the_same_fault_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "day-night.yaml"
+    path.write_text("version: 1\ntimezone: UTC\nmode: swp\nshifts: {day: {starts: '0 8 * * *'}}")
+    with pytest.raises(UsageError) as error:
+        read_timetable(path, read_catalogue(catalogue(tmp_path)))
+    assert error.value.message.count("mode: must be swap or replace") == 1
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot be read: Is a directory\.$"):
+        read_files(tmp_path, tmp_path / "schedules")
+
+
 def test_ranges_keep_their_zeros() -> None:
     assert expand("gpu-[08-11]") == ["gpu-08", "gpu-09", "gpu-10", "gpu-11"]
     assert expand("r[1-2]w[1-2]") == ["r1w1", "r1w2", "r2w1", "r2w2"]

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -18,6 +19,7 @@ from vgpuctl.cli.app import app
 from vgpuctl.cli.lazy import built, group
 from vgpuctl.cli.options import Output
 
+ROOT = Path(__file__).parents[2]
 HEAVY = {"pyVmomi", "pyVim", "kubernetes", "apscheduler", "pydantic", "rich", "yaml", "starlette", "asyncio", "ssl"}
 
 
@@ -82,6 +84,24 @@ def test_completion_with_a_word_of_help_loads_little(shell: str) -> None:
     assert not loaded & HEAVY
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("vgpuctl switch ", "day night"),
+        ("vgpuctl switch n", "night"),
+        ("vgpuctl switch night --timetable ", "day-night"),
+        ("vgpuctl provision worker-1 --profile ", "v100-4q-4GB v100-16q-16GB none"),
+        ("vgpuctl status worker-5", "worker-5"),
+        ("vgpuctl status --profiles nowhere.yaml worker", ""),
+    ],
+)
+def test_names_of_the_files_are_completed_without_a_server(line: str, found: str) -> None:
+    here = {"VGPUCTL_PROFILES": str(ROOT / "profiles.yaml"), "VGPUCTL_SCHEDULES": str(ROOT / "schedules")}
+    said, loaded = started(**bash(line), **here)
+    assert said.split() == found.split()
+    assert not loaded & (HEAVY - {"yaml", "ssl", "asyncio"})
+
+
 def each(command: Any, path: str = "vgpuctl") -> Iterator[tuple[str, Any]]:
     """Every name beside its stand-in, at any depth."""
     for name, below in getattr(command, "commands", {}).items():
@@ -98,6 +118,17 @@ def test_a_name_stands_beside_what_its_command_says_of_itself(path: str) -> None
     assert LATER[path].help == LATER[path].callback().help.partition("\n")[0]
 
 
+LEAVES = [path for path in LATER if not hasattr(LATER[path].callback(), "commands")]
+
+
+@pytest.mark.parametrize("path", LEAVES)
+def test_every_command_gives_an_example_that_fits_eighty_columns(path: str) -> None:
+    told = LATER[path].callback().help
+    examples = [line for line in told.splitlines() if line.strip().startswith(path)]
+    assert examples, "no example"
+    assert max(len(line) + 2 for line in told.splitlines() if line.startswith("  ")) <= 80
+
+
 def test_groups_are_looked_into() -> None:
     assert {"vgpuctl status", "vgpuctl sim", "vgpuctl sim fault"} <= LATER.keys()
 
@@ -105,7 +136,8 @@ def test_groups_are_looked_into() -> None:
 def test_a_word_that_is_no_choice_is_told_with_those_that_are() -> None:
     done = subprocess.run([BIN / "vgpuctl", "status", "-o", "jsn"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "'jsn' is not one of 'table', 'wide', 'json'" in done.stderr
+    assert "'jsn' is not one of 'table', 'wide', 'json', 'yaml', 'name'; did you mean json?" in done.stderr
+    assert "Value error" not in done.stderr
 
 
 def test_values_are_as_typer_would_have_them() -> None:

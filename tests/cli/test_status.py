@@ -138,6 +138,29 @@ def test_our_own_cordon_says_for_which_shift() -> None:
     assert "for night since 16:47" in shown(seen(some, DAY_NIGHT))
 
 
+@pytest.mark.parametrize("power", [Power.ON, Power.OFF])
+def test_a_provision_that_was_cut_short_is_told_with_what_goes_on(power: Power) -> None:
+    leaving = Record(wish="provision", state=LEAVING, since="2026-11-18T16:47:00Z", cordoned=True)
+    some = by_day().with_worker("worker-2", power=power).with_node("worker-2", unschedulable=True, record=leaving)
+    told = shown(seen(some, DAY_NIGHT), 200)
+    assert "worker-2: on its way through provision, since 16:47 → vgpuctl provision" in told
+    assert "worker-2: cordoned" not in told
+
+
+def test_a_pod_is_not_told_that_a_profile_is_awake_which_nobody_carries_yet() -> None:
+    some = replace(with_worker(by_day(), "worker-5", power=Power.ON, vgpus=()), waiting=(waits("bert-0"),))
+    assert "bert-0 for v100-16q-16GB, which nobody who is awake carries yet" in shown(seen(some, DAY_NIGHT), 200)
+
+
+def test_a_selection_speaks_of_the_selected_only() -> None:
+    some = by_day()
+    asleep = shown(seen(some, DAY_NIGHT, selection=Selection(Names(("worker-5",)))))
+    assert "worker-5  suspended" in asleep
+    assert "Nobody is awake" not in asleep
+    none = shown(seen(some, DAY_NIGHT, selection=Selection(selector=Selector({"zone": "b"}))))
+    assert "None of 5 workers is selected." in none
+
+
 def test_between_shifts_it_says_what_is_due() -> None:
     late = NOON.replace(hour=20, minute=5)
     told = shown(seen(by_day(), DAY_NIGHT, now=late))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tests.support.fleets import CATALOGUE, fleet, pod, worker
 from tests.support.virtual import VirtualWorld
+from vgpuctl.engine import ends as endings
 from vgpuctl.engine.reactor import Goal
-from vgpuctl.engine.runner import _end
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.plan import Plan
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish
 
 HOSTS = ("esx-1", "esx-2", "esx-3")
@@ -26,8 +27,8 @@ def out(world: VirtualWorld) -> set[str]:
     return {w.name for w in world.fleet.workers.values() if not w.on or (w.node and w.node.unschedulable)}
 
 
-def ends(world: VirtualWorld, *, left: bool = False) -> dict[str, str]:
-    return {host: _end(host, world.memory, left=left).end for host in HOSTS}
+def ends(world: VirtualWorld) -> dict[str, str]:
+    return {report.host: report.end for report in endings.ends(world.goal.wish, world.fleet, world.memory, Plan())}
 
 
 def test_workers_go_one_after_another_and_all_come_back() -> None:

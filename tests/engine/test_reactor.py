@@ -229,6 +229,15 @@ def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
     assert world.awake() == NIGHT
 
 
+def test_who_interrupts_it_waits_for_a_guest_that_shuts_down() -> None:
+    world = night()
+    world.fleet = world.fleet.with_worker("worker-1", shutting_down=True)
+    world.memory = Memory(stopping=True)
+    assert not world.run(until_s=30.0).finished
+    world._off("worker-1")
+    assert world.run(until_s=31.0).finished
+
+
 def test_wherever_it_is_cut_off_another_instance_goes_on() -> None:
     """A crash forgets the memory, never the world: running tasks are part of the fleet."""
     for cut in range(0, 22):

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.support.fleets import day_and_night
-from vgpuctl.engine.ports import Answer, World
+from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, worker
+from vgpuctl.engine.ports import Answer, Report, World
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import Progress, Runner
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.journal import Entry
+from vgpuctl.model.journal import DONE, INTERRUPTED, NOT_BEGUN, Entry, HostReport
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.wishes import Provisioning, provision_wish
 
 
 @dataclass
@@ -84,11 +86,11 @@ class Ports:
     runner: Runner = field(init=False)
 
 
-def run(ports: Ports) -> None:
-    _, wish = day_and_night()
+def run(ports: Ports, wish: Wish | None = None) -> Report:
+    wish = wish or day_and_night()[1]
     world = World(observer=ports, sender=ports, lease=ports, clock=ports, departures=ports, journal=ports)
     ports.runner = Runner(world, Goal(wish=wish), ports)
-    ports.runner.run()
+    return ports.runner.run()
 
 
 def test_without_the_lease_nothing_is_written_and_it_is_said() -> None:
@@ -115,3 +117,18 @@ def test_looks_that_take_long_leave_as_much_time_to_requests_and_their_answers()
     ports = Ports(day_and_night()[0], held_at=[], look_s=0.2)
     run(ports)
     assert ports.answered[:2] == [0, 5], "the second look hears all five answers together"
+
+
+def test_who_interrupts_it_is_told_of_each_host_where_it_stands() -> None:
+    """The first is where it should be; on the second a worker was asked to go; the third waits for its wave."""
+    done = worker("a-1", host="esx-1", node=node("a-1"))
+    busy = [worker(f"b-{n}", host="esx-2", vgpus=(), node=node(f"b-{n}")) for n in range(1, 4)]
+    later = worker("c-1", host="esx-3", vgpus=(), node=node("c-1"))
+    some = fleet(done, *busy, later)
+    report = run(Ports(some, held_at=[]), provision_wish(some, CATALOGUE, Provisioning(max_unavailable=1)))
+    assert report.interrupted
+    assert report.hosts == (
+        HostReport(host="esx-1", end=DONE),
+        HostReport(host="esx-2", end=INTERRUPTED, why="b-[1-3] before cordon"),
+        HostReport(host="esx-3", end=NOT_BEGUN),
+    )

@@ -81,6 +81,7 @@ def test_a_suspended_vm_keeps_its_devices() -> None:
     wish = provision_wish(some, CATALOGUE, Provisioning())
     (refusal,) = refusals(some, wish)
     assert "suspended" in refusal.message
+    assert refusal.hint.endswith("power it off in vCenter (its suspended state is lost), then run the same again.")
 
 
 def test_one_hosts_refusal_holds_back_no_other() -> None:

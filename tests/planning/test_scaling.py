@@ -9,8 +9,8 @@ import pytest
 from tests.support.fleets import CATALOGUE, budget, node, pod, scaled, timetable, worker, workload
 from tests.support.fleets import fleet as fleet_of
 from vgpuctl.engine.look import Moment
-from vgpuctl.engine.memory import Attempt, Memory
-from vgpuctl.engine.reactor import EVERYWHERE, Goal, decide
+from vgpuctl.engine.memory import EVERYWHERE, Attempt, Memory
+from vgpuctl.engine.reactor import Goal, decide
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import RefusedError
 from vgpuctl.model.fleet import Fleet, Power

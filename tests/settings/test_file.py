@@ -8,7 +8,7 @@ import pytest
 
 from tests.settings.said import CANARY, config, govc, secret, vcenter
 from vgpuctl.model.errors import UsageError
-from vgpuctl.settings import Flags, profiles_path, schedules_path, settings
+from vgpuctl.settings import Flags, existing_schedules, profiles_path, schedules_path, settings
 
 
 def told(home: Path, text: str) -> str:
@@ -67,6 +67,14 @@ def test_its_paths_are_meant_from_its_own_folder(tmp_path: Path) -> None:
     assert profiles_path(Flags(), env) == folder / "p.yaml"
     assert schedules_path(Flags(), env) == Path.home() / "s"
     assert profiles_path(Flags(), env | {"VGPUCTL_PROFILES": "mine"}) == Path("mine")
+
+
+def test_a_folder_of_timetables_that_is_named_must_be_there(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path)}
+    with pytest.raises(UsageError, match="There is no nowhere") as told:
+        existing_schedules(Flags(), env | {"VGPUCTL_SCHEDULES": "nowhere"})
+    assert told.value.hint == "So says VGPUCTL_SCHEDULES."
+    assert existing_schedules(Flags(schedules=tmp_path), env) == tmp_path
 
 
 def test_which_file_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

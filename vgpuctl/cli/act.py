@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,12 @@ import typer
 from vgpuctl.cli.common import connected, console, explained, may_go_on, print_json, read
 from vgpuctl.cli.options import Output
 from vgpuctl.model.errors import ExitCode
+from vgpuctl.model.names import fold
 
 if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report
     from vgpuctl.files import Files
+    from vgpuctl.model.journal import HostReport
     from vgpuctl.operations import MakeFormer, MakeWish, Operation, Prospect
     from vgpuctl.settings import Flags
     from vgpuctl.vsphere.asking import Depth
@@ -137,12 +139,21 @@ def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> N
     from vgpuctl.operations import troubled  # noqa: PLC0415
 
     out = console(error=code is not ExitCode.DONE)
-    for host in troubled(report):
-        out.say(f"{host.host} {host.end}{':' if host.why else ''}", host.why, "bold red")
+    for (end, why), hosts in _alike(troubled(report)).items():
+        out.say(f"{' '.join(fold(hosts))} {end}{':' if why else ''}", why, "bold red")
     if report.interrupted:
-        out.tell("Stopped after what was in flight. Run the same command to go on, or another shift to go there.")
+        or_else = ", or another shift to go there" if order.timetable else ""
+        out.tell(f"Stopped after what was in flight. Run the same command to go on{or_else}.")
     elif code is ExitCode.DONE:
         out.tell(order.done(prospect, report))
+
+
+def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
+    """Of which hosts the same is to be said."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for host in hosts:
+        found.setdefault((host.end, host.why), []).append(host.host)
+    return found
 
 
 def _tell_missing(prospect: Prospect) -> None:

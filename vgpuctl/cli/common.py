@@ -62,9 +62,9 @@ def show_error(message: str, hint: str | None) -> None:
 
 def read(flags: Flags) -> Files:
     from vgpuctl.files import read_files  # noqa: PLC0415
-    from vgpuctl.settings import profiles_path, schedules_path  # noqa: PLC0415
+    from vgpuctl.settings import existing_schedules, profiles_path  # noqa: PLC0415
 
-    return read_files(profiles_path(flags), schedules_path(flags))
+    return read_files(profiles_path(flags), existing_schedules(flags))
 
 
 @contextmanager

@@ -23,6 +23,11 @@ def command(
     """Keep the shift of the hour, by every timetable, until it is ended.
 
     It looks at the world at the start of each shift and at least every minute, and does what `vgpuctl switch` does.
+
+    Examples:
+
+      vgpuctl daemon
+      vgpuctl daemon --config /etc/vgpuctl/config.yaml
     """
     with explained(debug=debug):
         _keep(flags)

@@ -50,6 +50,11 @@ def command(
     """Play the whole story, day to night and back, against a simulated vCenter and Kubernetes.
 
     Nothing outside this machine is touched, and nothing is left running.
+
+    Examples:
+
+      vgpuctl demo
+      vgpuctl demo --svg night.svg
     """
     from vgpuctl.sim.errors import SimError  # noqa: PLC0415
     from vgpuctl.sim.lifecycle import start_detached, stop  # noqa: PLC0415

@@ -44,7 +44,7 @@ def command(
 
       vgpuctl label-nodes --dry-run
       vgpuctl label-nodes && kubectl get nodes -L vgpu.type
-      vgpuctl label-nodes --prune     after workers were taken out of profiles.yaml
+      vgpuctl label-nodes --prune   after workers were taken out of the file
     """
     manner = Manner(flags=flags, output=output, dry_run=dry_run, debug=debug)
     act(manner, lambda files: _order(files, prune=prune))

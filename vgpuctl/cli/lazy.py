@@ -77,9 +77,19 @@ class _Words:
             return value
         kind = _kind_of_word(param)
         if kind is not None and isinstance(value, str):
-            with suppress(ValueError):  # Typer says which choices there are.
+            try:
                 return kind(value)
+            except ValueError:
+                raise _no_choice(value, kind, param, ctx) from None
         return self._converter().coerce(value, param=param, ctx=ctx)
+
+
+def _no_choice(value: str, kind: Any, param: Any, ctx: Any) -> typer.BadParameter:
+    from vgpuctl.model.nearest import nearest  # noqa: PLC0415
+
+    choices = [str(choice) for choice in kind]
+    told = ", ".join(map(repr, choices))
+    return typer.BadParameter(f"{value!r} is not one of {told}{nearest(value, choices)}", ctx=ctx, param=param)
 
 
 def _kind_of_word(param: Any) -> type[str] | None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from vgpuctl.cli import completing
+
 
 class Output(StrEnum):
     TABLE = "table"
@@ -37,7 +39,10 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show where an error 
 WorkersArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="WORKER", help="Names, ranges such as worker-[1-4], or globs; default: all.", show_default=False
+        metavar="WORKER",
+        help="Names, ranges such as worker-[1-4], or globs; default: all.",
+        show_default=False,
+        autocompletion=completing.workers,
     ),
 ]
 DrainTimeoutOption = Annotated[str, typer.Option(metavar="DURATION", help="How long a drain may take.")]
@@ -50,5 +55,10 @@ DeleteEmptyDirOption = Annotated[
     bool, typer.Option("--delete-emptydir-data", help="Also delete pods that keep data in an emptyDir.")
 ]
 TimetableOption = Annotated[
-    str | None, typer.Option(help="Which timetable, where several have the shift.", show_default=False)
+    str | None,
+    typer.Option(
+        help="Which timetable, where several have the shift.",
+        show_default=False,
+        autocompletion=completing.timetables,
+    ),
 ]

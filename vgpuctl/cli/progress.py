@@ -10,18 +10,11 @@ from typing import Protocol
 from rich.console import Group
 from rich.live import Live
 from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
 
-from vgpuctl.cli.harmless import harmless
+from vgpuctl.cli.at_work import WORTH_TELLING_S, Picture
 from vgpuctl.cli.paper import Paper
-from vgpuctl.cli.plans import place_of
 from vgpuctl.cli.words import STEP_WORDS, clock, seconds
 from vgpuctl.engine.runner import Progress
-
-CARD_WAIT = "waits for the card"
-SHOWN_AT_MOST = 5
-WORTH_TELLING_S = 0.5
 
 
 class Screen(Protocol):
@@ -91,7 +84,7 @@ class Lines(Silence):
 
 
 class LiveScreen:
-    """A line a worker, redrawn in place."""
+    """Redrawn in place."""
 
     def __init__(self, out: Paper) -> None:
         self._out = out
@@ -109,58 +102,5 @@ class LiveScreen:
         self._live.console.print(text)
 
     def progress(self, progress: Progress) -> None:
-        self._live.update(self._picture(progress))
-
-    def _picture(self, progress: Progress) -> Group:
-        workers = dict.fromkeys(step.worker for step in (*progress.first, *progress.decision.plan))
-        parts: list[Text | Table] = []
-        for host in dict.fromkeys(place_of(progress.fleet, name) for name in workers):
-            parts += [Text(_host_line(progress, host), style="bold"), self._host(progress, host, list(workers))]
-        return Group(*parts, Text(_summary(progress), style="dim"))
-
-    def _host(self, progress: Progress, host: str, workers: list[str]) -> Table:
-        table = Table.grid(padding=(0, 3, 0, 0))
-        for name in workers:
-            if place_of(progress.fleet, name) == host:
-                table.add_row(Text(f"  {name}"), self._worker(progress, name))
-        return table
-
-    def _worker(self, progress: Progress, worker: str) -> Text:
-        done = [name for name in progress.done if name.endswith(f"/{worker}")]
-        parts = [_done_text(name, progress.done[name]) for name in done if name.split("/")[0] in STEP_WORDS]
-        left = progress.decision.plan.of(worker)
-        if left:
-            parts.append(self._now(progress, left[0].name))
-        return Text("   ").join(parts[-SHOWN_AT_MOST:]) if parts else Text("✓ stays asleep", style="dim")
-
-    def _now(self, progress: Progress, name: str) -> Text:
-        why = progress.decision.waits.get(name, "")
-        kind = name.split("/", maxsplit=1)[0]
-        if name not in progress.decision.waits or why == CARD_WAIT:
-            return Text("· waits for the card" if kind == "PowerOn" else "· waits", style="dim")
-        frame = self._spinner.render(progress.elapsed_s)
-        word = STEP_WORDS.get(kind, ("marking", ""))[0]
-        told = f": {harmless(why)}" if why and "at work on it" not in why else ""
-        return Text.assemble((str(frame), "cyan"), f" {word}{told}")
-
-
-def _done_text(name: str, took_s: float) -> Text:
-    took = f" {seconds(took_s)}" if took_s >= WORTH_TELLING_S else ""
-    return Text.assemble(("✓ ", "green"), f"{STEP_WORDS[name.partition('/')[0]][1]}{took}")
-
-
-def _host_line(progress: Progress, host: str) -> str:
-    cards = progress.fleet.hosts[host].cards if host in progress.fleet.hosts else ()
-    told = f" · {cards[0].model} {cards[0].pci_id.removesuffix('.0')}" if len(cards) == 1 else ""
-    told = told or (f" · {len(cards)} cards" if cards else "")
-    back = progress.decision.memory.going_back.get(host)
-    return f"{host}{told}" + (f" · goes back: {back}" if back else "")
-
-
-def _summary(progress: Progress) -> str:
-    workers = {step.worker for step in progress.first if step.worker not in progress.fleet.workloads}
-    left = {step.worker for step in progress.decision.plan if step.worker not in progress.fleet.workloads}
-    if not left:
-        return f"{len(workers)} of {len(workers)} · {seconds(progress.elapsed_s)}"
-    stop = "ending what is in flight" if progress.decision.memory.stopping else "Ctrl-C stops after this step"
-    return f"{len(workers - left)} of {len(workers)} · {seconds(progress.elapsed_s)}    {stop}"
+        picture = Picture(progress, str(self._spinner.render(progress.elapsed_s)))
+        self._live.update(Group(*picture.lines(self._out.width, self._out.height - 1)))

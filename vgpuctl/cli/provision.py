@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.cli import completing
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.act import Manner, Order, act
 from vgpuctl.cli.options import (
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
 ProfileOption = Annotated[
     str | None,
     typer.Option(
-        metavar="PROFILE|none", help="This profile for the named workers, not that of the file.", show_default=False
+        metavar="PROFILE|none",
+        help="This profile for the named workers, not that of the file.",
+        show_default=False,
+        autocompletion=completing.profiles,
     ),
 ]
 MaxUnavailableOption = Annotated[
@@ -75,10 +79,10 @@ def command(
 
     Examples:
 
-      vgpuctl provision --dry-run                     what would be attached where
-      vgpuctl provision --yes                         without asking before a running VM is touched
+      vgpuctl provision --dry-run                 what would be attached where
+      vgpuctl provision --yes                     without asking, from a script
       vgpuctl provision worker-[1-4] --max-unavailable 2
-      vgpuctl provision worker-5 --profile none       take its vGPU off
+      vgpuctl provision worker-5 --profile none   take its vGPU off
     """
     from vgpuctl.model.timetable import DrainOptions  # noqa: PLC0415
 

@@ -47,7 +47,7 @@ def add(
 
     Examples:
 
-      vgpuctl sim fault add SuspendVM_Task --on worker-2 --nth 1 --task-fails NoDiskSpace
+      vgpuctl sim fault add SuspendVM_Task --on worker-2 --task-fails NoDiskSpace
       vgpuctl sim fault add "POST pods/eviction" --fail 503 --chance 0.3 --seed 7
       vgpuctl sim fault add "PATCH nodes" --lose-reply --every 3
       vgpuctl sim fault add PowerOnVM_Task --person "power-on infra-1" --nth 1
@@ -78,7 +78,12 @@ def add(
 
 @app.command("list")
 def list_(dir: DirOption, output: OutputOption = Output.TABLE) -> None:
-    """The faults in force, and how many calls each has met."""
+    """The faults in force, and how many calls each has met.
+
+    Example:
+
+      vgpuctl sim fault list
+    """
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
     with sim_explained():

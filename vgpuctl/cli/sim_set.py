@@ -94,7 +94,7 @@ def vm(
 
     Examples:
 
-      vgpuctl sim set vm worker-5 --question "This virtual machine might have been moved or copied."
+      vgpuctl sim set vm worker-5 --question "Was it moved or copied?"
       vgpuctl sim set vm worker-5 --answer 2
       vgpuctl sim set vm worker-1 --no-tools
     """

@@ -102,7 +102,8 @@ def scenarios(
     Examples:
 
       vgpuctl sim scenarios
-      vgpuctl sim scenarios a100-mig > my.yaml && vgpuctl sim up --dir lab --scenario my.yaml
+      vgpuctl sim scenarios a100-mig > my.yaml
+      vgpuctl sim up --dir lab --scenario my.yaml
     """
     from vgpuctl.sim.scenarios import EXAMPLES, found, summary  # noqa: PLC0415
 
@@ -116,7 +117,12 @@ def scenarios(
 
 @app.command()
 def down(dir: DirOption) -> None:
-    """End the servers of a folder."""
+    """End the servers of a folder.
+
+    Example:
+
+      vgpuctl sim down --dir lab
+    """
     from vgpuctl.sim.lifecycle import stop  # noqa: PLC0415
 
     ended = stop(dir.resolve())
@@ -144,7 +150,12 @@ def calls(
     output: OutputOption = Output.TABLE,
     reset: Annotated[bool, typer.Option("--reset", help="Begin to count anew after this.")] = False,
 ) -> None:
-    """What the clients called, by server and method; the simulated kubelets' and controllers' own left out."""
+    """What the clients called, by server and method; the simulated kubelets' and controllers' own left out.
+
+    Example:
+
+      vgpuctl sim calls --dir lab --reset
+    """
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
     with sim_explained():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.cli import completing
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.act import Manner, Order, act
 from vgpuctl.cli.options import (
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
     from vgpuctl.settings import Flags
 
 ShiftArgument = Annotated[
-    str, typer.Argument(metavar="SHIFT", help="A shift of a timetable, such as day or night.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="SHIFT",
+        help="A shift of a timetable, such as day or night.",
+        show_default=False,
+        autocompletion=completing.shifts,
+    ),
 ]
 TimeoutOption = Annotated[
     str | None,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+#: In place of a host, of what concerns all of them: the workloads.
+EVERYWHERE = ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.look import Look, Moment, Send, task_of
-from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.engine.memory import EVERYWHERE, Attempt, Memory
 from vgpuctl.engine.turns import queued
 from vgpuctl.model.conduct import OnResumeFailed
 from vgpuctl.model.fleet import Fleet, Worker
@@ -16,8 +16,6 @@ from vgpuctl.planning.planner import Memo, plan
 from vgpuctl.planning.steps import PowerOn, ScaleDown
 from vgpuctl.planning.wishes import with_devices_back
 
-#: In place of a host, of what concerns all of them: the workloads.
-EVERYWHERE = ""
 #: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
 LAG_S = 60.0
 
@@ -122,8 +120,9 @@ def _plan(goal: Goal, fleet: Fleet, memory: Memory, wishes: Mapping[str, Wish]) 
 
 
 def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
-    """Does vCenter still work on something of ours?"""
-    return any(fleet.workers[name].busy_with for name in wishes if name in fleet.workers)
+    """Is vCenter still at work on something of ours, or a guest on its way down?"""
+    ours = (fleet.workers[name] for name in wishes if name in fleet.workers)
+    return any(worker.busy_with or (worker.on and worker.shutting_down) for worker in ours)
 
 
 def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory, todo: Plan) -> Memory:

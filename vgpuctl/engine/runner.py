@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from vgpuctl.engine.ends import ends
 from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import Report, StepReport, World
-from vgpuctl.engine.reactor import EVERYWHERE, Decision, Goal, decide
+from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BACK, HostReport
 from vgpuctl.model.plan import Plan, Step
 
 LOOK_S = 0.5
@@ -136,35 +136,15 @@ class Runner:
         self._events.put(lambda memory, now_s: memory.answered(key, now_s, **outcome))
 
     def _report(self, now_s: float, decision: Decision) -> Report:
-        memory = self._memory
-        workers = self._world.observer.fleet().workers.values()
-        hosts = dict.fromkeys(worker.host for worker in workers if worker.name in self._goal.wish.workers)
-        ends = [_end(host, memory, left=bool(decision.plan)) for host in hosts]
-        if EVERYWHERE in memory.gave_up:
-            ends.append(HostReport(host="workloads", end=FAILED, why=memory.gave_up[EVERYWHERE]))
         return Report(
             wish=self._goal.wish.name,
-            hosts=tuple(ends),
+            hosts=ends(self._goal.wish, self._world.observer.fleet(), self._memory, decision.plan),
             steps=tuple(_step_report(name, seconds) for name, seconds in self._done.items()),
             seconds=now_s - self._began_s,
-            interrupted=memory.stopping and bool(decision.plan),
+            interrupted=self._memory.stopping and bool(decision.plan),
         )
 
 
 def _step_report(name: str, seconds: float) -> StepReport:
     step, _, worker = name.partition("/")
     return StepReport(worker=worker, step=step, seconds=seconds)
-
-
-def _end(host: str, memory: Memory, *, left: bool) -> HostReport:
-    if host in memory.gave_up:
-        tried = memory.going_back.get(host)
-        why = memory.gave_up[host] if tried is None else f"{tried} Going back failed too: {memory.gave_up[host]}"
-        return HostReport(host=host, end=FAILED, why=why)
-    if host in memory.held_back:
-        return HostReport(host=host, end=NOT_BEGUN, why=memory.held_back[host])
-    if left:
-        return HostReport(host=host, end=INTERRUPTED)
-    if host in memory.going_back:
-        return HostReport(host=host, end=WENT_BACK, why=memory.going_back[host])
-    return HostReport(host=host, end=DONE)

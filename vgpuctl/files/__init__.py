@@ -77,6 +77,9 @@ def read_through(profiles: Path, schedules: Path) -> tuple[list[Reading], Files]
         readings.append(Reading(path))
         timetables.append(timetable_of(readings[-1], catalogue))
         _apart(readings[-1], timetables, catalogue)
+    if not readings[0].legible:
+        # What is told of profiles that nobody could read would not be true.
+        readings = [reading for reading in readings if not reading.legible]
     return readings, Files(catalogue, {timetable.name: timetable for timetable in timetables})
 
 

@@ -32,10 +32,12 @@ class Reading:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problems: list[tuple[int, str]] = []
+        self.legible = True
         self._lined = Lined()
 
     def wrong(self, key: str, what: str) -> None:
-        self.problems.append((self._lined.line(key), f"{key}: {what}"))
+        if self.legible:
+            self.problems.append((self._lined.line(key), f"{key}: {what}"))
 
     def where(self, key: str) -> str:
         """`profiles.yaml:12`"""
@@ -46,12 +48,15 @@ class Reading:
             raise UsageError(self.told(), hint="Nothing was changed.")
 
     def told(self) -> str:
-        lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(self.problems))
+        lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(set(self.problems)))
         return f"{self.path} cannot be used:\n{lines}"
 
     def document(self, allowed: Iterable[str]) -> dict[str, Any]:
         """The file's own mapping, its version and keys checked."""
-        self._lined = _load(self.path)
+        try:
+            self._lined = _load(self.path)
+        except yaml.YAMLError as error:
+            return self._illegible(error)
         found = self.mapping(self._lined.content, "the file")
         for key in self._lined.twice:
             self.wrong(key, "is there twice")
@@ -59,6 +64,13 @@ class Reading:
         if found.get("version") != VERSION or found.get("version") is True:
             self.wrong("version", f"must be {VERSION}")
         return found
+
+    def _illegible(self, error: yaml.YAMLError) -> dict[str, Any]:
+        """Told with what is wrong in other files; nothing else is said of it, nor of what rests on it."""
+        self.legible = False
+        mark = getattr(error, "problem_mark", None)
+        self.problems.append((mark.line + 1 if mark else 1, f"is no YAML{_where(error)}"))
+        return {}
 
     def mapping(self, value: Any, key: str) -> dict[str, Any]:
         if isinstance(value, dict) and all(isinstance(name, str) for name in value):
@@ -137,6 +149,7 @@ def size_of(pattern: str) -> int:
 
 
 def _load(path: Path) -> Lined:
+    """YAMLError, without the parser's own words where these would quote the file, when it cannot be parsed."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"{path} is larger than {MAX_BYTES} bytes.")
@@ -145,20 +158,21 @@ def _load(path: Path) -> Lined:
         raise UsageError(
             f"There is no file {path}.", hint="Pass --profiles and --schedules, or set VGPUCTL_PROFILES."
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"{path} cannot be read: {error}.") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        # The parser's own error quotes the line, and --debug would show it.
-        raise UsageError(f"{path} is no YAML{_where(error)}") from None
+    except (RecursionError, ValueError):
+        raise yaml.YAMLError from None
 
 
-def _where(error: Exception) -> str:
-    """Line, column and what is wrong there, but nothing that stands there: it might be a password."""
+def _where(error: yaml.YAMLError) -> str:
+    """The column and what is wrong there, but nothing that stands there: it might be a password."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return "."
+        return ""
     plain = isinstance(error, yaml.parser.ParserError | yaml.scanner.ScannerError)
     problem = f": {error.problem}" if plain else ""
-    return f": line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1}{problem}."
+    return f" (column {error.problem_mark.column + 1}){problem}"
 
 
 def _kind(value: Any) -> str:

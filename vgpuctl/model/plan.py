@@ -66,6 +66,13 @@ class Plan:
     def of(self, worker: str) -> list[Step]:
         return [step for step in self.steps if step.worker == worker]
 
+    def next_steps(self) -> dict[str, Step]:
+        """By worker, the first step that each still has before it."""
+        found: dict[str, Step] = {}
+        for step in self.steps:
+            found.setdefault(step.worker, step)
+        return found
+
     def applied_to(self, fleet: Fleet, done: Iterable[str] | None = None) -> Fleet:
         """What the world looks like after the steps named `done` (after all, where none are named)."""
         names = self.names if done is None else set(done)

@@ -14,6 +14,7 @@ from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing
 from vgpuctl.planning.steps import equipped, missing_signs
+from vgpuctl.planning.wishes import PROVISION
 
 _RELABEL = "vgpuctl label-nodes"
 POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
@@ -54,7 +55,9 @@ def of_worker(fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tup
     if len(standings) == 1:
         yield from _of_power(worker, standings[0])
     if worker.node is not None:
-        if worker.on and worker.node.unschedulable:
+        if worker.node.record is not None and worker.node.record.wish == PROVISION:
+            yield _of(worker, "on its way through provision", "vgpuctl provision", worker.node.record.since)
+        elif worker.on and worker.node.unschedulable:
             yield _of(worker, f"cordoned {cordoned_by(worker.node)}", since=cordoned_since(worker.node))
         yield from _of_labels(worker, worker.node.labels, labels_of(fleet, catalogue, worker, worker.vgpus), catalogue)
 

@@ -111,8 +111,8 @@ def _devices(wish: Wish, worker: Worker) -> Iterator[Refusal]:
         yield Refusal(
             worker.host,
             f"{worker.name} is suspended: its vGPU can be changed only while it is powered off.",
-            hint=f"Let it run in its shift, or power it off in vCenter (its suspended state is lost), "
-            f"then run: vgpuctl provision   (wanted: {wanted})",
+            hint="Let it run in its shift, or power it off in vCenter (its suspended state is lost), then run the same "
+            "again.",
         )
     if not mine.change and mine.awake:
         has = " ".join(worker.vgpus) or "no vGPU"

@@ -31,7 +31,7 @@ class Selection:
         known = dict.fromkeys([*fleet.workers, *fleet.missing])
         if unknown := [name for name in self.names.plain if name not in known]:
             near = nearest(unknown[0], known) if len(unknown) == 1 else ""
-            raise UsageError(f"There is no worker {', '.join(fold(unknown))}{near or '.'}", hint=_HINT)
+            raise UsageError(f"There is no worker {' or '.join(fold(unknown))}{near or '.'}", hint=_HINT)
         for pattern in filter(is_glob, self.names.patterns):
             if not Names((pattern,)).of(known):
                 raise UsageError(f"No worker is called {pattern}.", hint=_HINT)

@@ -15,9 +15,13 @@ from vgpuctl.planning.standing import Standing, Waking
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What can be said of a profile: is it awake, and if not, when does a timetable wake it?"""
+    """What can be said of a profile: is it awake, and if not, when does a timetable wake it?
+
+    `lacking`: one is awake that should carry it, and does not.
+    """
 
     awake: bool = False
+    lacking: bool = False
     workers: int = 0
     waking: Waking | None = None
 
@@ -46,11 +50,14 @@ def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, .
             for profile in may_carry(worker, standings):
                 if profile in wakings and (found := standing.waking(worker, profile)):
                     wakings[profile].append(found)
-    awake = {carries(worker, catalogue, standings) for worker in fleet.workers.values() if worker.on}
+    running = [worker for worker in fleet.workers.values() if worker.on]
+    awake = {catalogue.carried(worker.vgpus) for worker in running}
+    lacking = {carries(worker, catalogue, standings) for worker in running} - awake
     workers = Counter(profile for worker in fleet.workers.values() for profile in may_carry(worker, standings))
     return {
         name: Outlook(
             awake=name in awake,
+            lacking=name in lacking,
             workers=workers[name],
             waking=min(found, key=lambda waking: waking.start, default=None),
         )

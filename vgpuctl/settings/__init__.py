@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.model.errors import UsageError
 from vgpuctl.settings import environment
 from vgpuctl.settings.file import settings_file
 from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
@@ -45,6 +46,16 @@ def profiles_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
 
 def schedules_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
     return _path("schedules", "schedules", _places(flags, env))
+
+
+def existing_schedules(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
+    """Who has no timetable needs no folder; but one that is named must be there, or a slip would end all switching."""
+    places = _places(flags, env)
+    said = first((places.flags, places.own, places.file), "schedules")
+    path = schedules_path(flags, env)
+    if said and not path.exists():
+        raise UsageError(f"There is no {path}, where the timetables should be.", hint=f"So says {said.by}.")
+    return path
 
 
 def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT) -> Settings:

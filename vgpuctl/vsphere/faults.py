@@ -84,5 +84,10 @@ def translated(server: str) -> Iterator[None]:
         ) from error
     except (OSError, HTTPException) as error:
         raise PassingError(
-            f"vCenter {server} does not answer: {error or type(error).__name__}.", hint="Is this its address?"
+            f"vCenter {server} does not answer: {_without_number(error)}.", hint="Is this its address?"
         ) from error
+
+
+def _without_number(error: Exception) -> str:
+    """`Connection refused`, without the operating system's number of it."""
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)

@@ -11,7 +11,7 @@ from vgpuctl.cli.estate.layout import Row, columns, glued, heads, paragraph, sai
 from vgpuctl.cli.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.harmless import one_line
-from vgpuctl.cli.words import some
+from vgpuctl.cli.words import count, some
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.planning.drain import leaving_pods
 from vgpuctl.planning.situation import Judged, Situation
@@ -125,14 +125,20 @@ def _card_row(situation: Situation, seats: list[tuple[Host, Card]]) -> Row:
 
 def worker_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
     if not situation.workers:
-        return list(paragraph("No worker: no VM of vCenter is one by profiles.yaml.", width, "dim"))
+        return list(paragraph(_nobody(situation), width, "dim"))
     together = not wide and len(situation.workers) > TOGETHER_ABOVE
     key = (lambda judged: _state(situation, judged)) if together else (lambda judged: judged.worker.name)
     make = _wide_row if wide else _row
     rows = [make(situation, group) for group in _grouped(situation.workers, key)]
     lines = list(columns(_WIDE if wide else _TABLE, rows, width))
-    awake = any(judged.worker.on for judged in situation.workers)
+    awake = any(worker.on for worker in situation.fleet.workers.values())
     return lines if awake else [*lines, Text("Nobody is awake.", "dim")]
+
+
+def _nobody(situation: Situation) -> str:
+    if situation.fleet.workers:
+        return f"None of {count(len(situation.fleet.workers), 'worker')} is selected."
+    return "No worker: no VM of vCenter is one by profiles.yaml."
 
 
 _TABLE = heads("WORKER", "VM", "PROFILE", "NODE", "PODS")
