@@ -27,6 +27,10 @@ def from_seed(first: int) -> Story:
         (mutants.a_resume_without_the_lease_check, "is uncordoned and is not truly back", from_seed(1)),
         (mutants.a_cordon_that_does_not_record, "is cordoned, and nothing says by whom", from_seed(1)),
         (mutants.a_cordon_that_is_always_ours, "was somebody else's", from_seed(12)),
+        (mutants.a_drain_that_spares_nobody, "was to sleep along, and is evicted", from_seed(3)),
+        (mutants.a_drain_that_asks_again_and_again, "is evicted twice", from_seed(1)),
+        (mutants.a_switch_without_turns, "conduct: ", from_seed(4)),
+        (mutants.a_stop_that_waits_for_no_volume, "is stopped and keeps", from_seed(5)),
         (
             mutants.a_suspend_without_the_last_list,
             "is stopped while it runs",
