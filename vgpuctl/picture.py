@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
@@ -14,7 +14,7 @@ from vgpuctl.model.identity import NodeIndex, VmIdentity, match
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
-from vgpuctl.model.record import FACTS
+from vgpuctl.model.record import ASLEEP, FACTS
 from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.boards import type_of
 from vgpuctl.vsphere.views import Outline, Vm
@@ -54,6 +54,7 @@ class _Parts:
     seen: SeenNode | None
     machine: Machine | None
     renewed: str | None
+    alive_s: float
     pods: tuple[Pod, ...]
     disks: tuple[Disk, ...]
     tasks: tuple[Task, ...]
@@ -97,6 +98,37 @@ class _Machines:
         return named or (alike[0] if len(alike) == 1 else None)
 
 
+class _SignOfLife(NamedTuple):
+    """`slept_with`: the Lease that was recorded before the sleep. `first`: when another one was seen first."""
+
+    slept_with: str | None
+    first: datetime
+    renewed: str | None
+    alive_s: float
+
+
+class _Alive:
+    """For how long the kubelets of those that slept have been seen to renew their Leases since. By our own clock: that
+    of a guest leaps when it is set right after a sleep."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _SignOfLife] = {}
+
+    def seen(self, vm: Vm, seen: SeenNode | None, renewed: str | None, now: datetime) -> float:
+        """It grows with each renewal, and stands still between them."""
+        record = seen.node.record if seen and vm.power is Power.ON else None
+        if record is None or record.state != ASLEEP or renewed == record.lease:
+            self._known.pop(vm.outline.moid, None)
+            return 0.0
+        known = self._known.get(vm.outline.moid)
+        if known is None or known.slept_with != record.lease:
+            known = _SignOfLife(record.lease, now, renewed, 0.0)
+        elif known.renewed != renewed:
+            known = known._replace(renewed=renewed, alive_s=(now - known.first).total_seconds())
+        self._known[vm.outline.moid] = known
+        return known.alive_s
+
+
 class Painter:
     """Paints the fleet again and again; what did not change stays the same object.
 
@@ -109,6 +141,7 @@ class Painter:
         self._by_label: dict[str, tuple[Choice, ...]] = {}
         self._workers: dict[str, tuple[_Parts, Worker]] = {}
         self._nodes: dict[str, tuple[object, Node]] = {}
+        self._alive = _Alive()
 
     def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
         """Those of all VMs that are workers, as far as can be told from afar."""
@@ -163,6 +196,7 @@ class Painter:
                 seen=nodes.get(node),
                 machine=machines.of(vm, nodes.get(node)),
                 renewed=renewed.get(node),
+                alive_s=self._alive.seen(vm, nodes.get(node), renewed.get(node), owners.now),
                 pods=tuple(owners.judged(pod) for pod in on_node.get(node, ())),
                 disks=tuple(disks.get(node, ())),
                 tasks=tasks.get(moid, ()),
@@ -239,7 +273,9 @@ def _painted(parts: _Parts) -> Worker:
 def _node(parts: _Parts) -> Node | None:
     if parts.seen is None:
         return None
-    return replace(parts.seen.node, lease_renewed=parts.renewed, pods=parts.pods, disks=parts.disks)
+    return replace(
+        parts.seen.node, lease_renewed=parts.renewed, alive_s=parts.alive_s, pods=parts.pods, disks=parts.disks
+    )
 
 
 def _doubts(choices: tuple[Choice, ...], node: str, *, twice: bool) -> Iterable[str]:

@@ -17,6 +17,7 @@ from vgpuctl.model.machine import Machine
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice
+from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.workloads import Workload
 from vgpuctl.picture import Painter
 from vgpuctl.vsphere.views import Outline, Vm
@@ -34,6 +35,7 @@ class Seen:
     some_jobs: frozenset[str] = frozenset()
     some_disks: Mapping[str, list[Disk]] | None = None
     some_machines: list[Machine] = field(default_factory=list)
+    some_renewals: list[Renewal] = field(default_factory=list)
 
     def vms(self) -> Mapping[str, Vm]:
         return {vm.outline.moid: vm for vm in self.some_vms}
@@ -51,7 +53,7 @@ class Seen:
         return self.some_nodes
 
     def renewals(self) -> list[Renewal]:
-        return []
+        return self.some_renewals
 
     def pods(self) -> list[Pod]:
         return self.some_pods
@@ -228,3 +230,26 @@ def test_a_machine_is_found_by_what_the_node_says_else_by_the_vms_uuid() -> None
     assert found(replace(seen, some_nodes=[node("n", "vm-1")])) == "by-uuid"
     assert found(replace(seen, some_nodes=[])) == "by-uuid"
     assert found(replace(seen, some_nodes=[], some_machines=[*both, a_machine("twin", "vm-1")])) == ""
+
+
+def test_how_long_a_kubelet_is_alive_again_is_told_by_its_renewals_and_our_own_clock() -> None:
+    slept = Record(wish="night", state=ASLEEP, since="", lease="L0", heartbeat="H0")
+    identity = NodeIdentity("worker-1", "uuid-vm-1", "")
+    seen = Seen([vm("vm-1", "worker-1")], [SeenNode(identity, Node(name="worker-1", record=slept))])
+    now_s = 0.0
+    painter = Painter(catalogue(named("worker-1")), lambda: datetime(2026, 1, 5, tzinfo=UTC) + timedelta(seconds=now_s))
+
+    def alive_s(at_s: float, renewed: str) -> float:
+        nonlocal now_s
+        now_s = at_s
+        seen.some_renewals = [Renewal("worker-1", renewed)]
+        node = painter.paint(seen, seen).workers["worker-1"].node
+        assert node is not None
+        return node.alive_s
+
+    lived = ((0.0, "L0"), (60.0, "L1"), (69.0, "L1"), (70.0, "L2"), (75.0, "L2"), (80.0, "L3"))
+    assert [alive_s(*moment) for moment in lived] == [0.0, 0.0, 0.0, 10.0, 10.0, 20.0]
+    seen.some_vms = [vm("vm-1", "worker-1", power=Power.SUSPENDED)]
+    assert alive_s(90.0, "L3") == 0.0
+    seen.some_vms = [vm("vm-1", "worker-1")]
+    assert alive_s(500.0, "L4") == 0.0, "what it did before it was suspended once more does not count"

@@ -26,6 +26,7 @@ from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Attach, Cordon, Label, missing_signs
+from vgpuctl.planning.steps.returning import LOOKED_S
 from vgpuctl.planning.wishes import (
     Provisioning,
     former_wish,
@@ -99,7 +100,10 @@ SMALL = "v100-4q-4GB"
     ("inside", "missing"),
     [
         ({"lease_renewed": "L1", "heartbeat": "H2"}, "has not renewed the lease"),
-        ({"lease_renewed": "L2", "heartbeat": "H1"}, "from before the sleep"),
+        ({"lease_renewed": "L2", "heartbeat": "H1", "alive_s": LOOKED_S - 1}, "from before the sleep"),
+        ({"lease_renewed": "L2", "heartbeat": "H1", "alive_s": LOOKED_S}, ""),
+        ({"lease_renewed": "L1", "heartbeat": "H1", "alive_s": LOOKED_S}, "has not renewed the lease"),
+        ({"lease_renewed": "L2", "heartbeat": "H1", "alive_s": LOOKED_S, "ready": False}, "not Ready"),
         ({"lease_renewed": "L2", "heartbeat": "H2", "ready": False}, "not Ready"),
         ({"lease_renewed": "L2", "heartbeat": "H2", "gpus": 0}, "no nvidia.com/gpu"),
         ({"lease_renewed": "L2", "heartbeat": "H2", "taints": ("node.kubernetes.io/unreachable",)}, "is tainted"),

@@ -5,17 +5,14 @@ Many more of them: make soak SEEDS=100000 FIRST=1
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.support.adventures import BEGAN, Adventure, adventure
-from tests.support.rehearsal import at_work, files_of
+from tests.support import moments
+from tests.support.adventures import adventure
 from tests.support.soak import laws_broken, told
-from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
-from vgpuctl.sim.world import World
 
-#: Seed 20 has found that a worker was stopped with its pods, once somebody had deleted its node; 1200, that one was
-#: uncordoned whose suspend had hung and was taken that very moment.
 A_CHUNK = 8
 CHUNKS = [*range(1, 9), *(pytest.param(number, marks=pytest.mark.long) for number in range(9, 101))]
 
@@ -32,17 +29,10 @@ def test_a_seed_tells_the_same_story_each_time() -> None:
     assert (one.sent, one.people.told) == (other.sent, other.people.told)
 
 
-def test_on_the_way_back_a_suspend_without_an_answer_is_still_reckoned_with() -> None:
-    """It may have been taken, and vCenter's stream shows it late."""
-    inventory = at_work(story())
-    lived = Adventure(World(inventory, Durations(suspend_s=4.0), began=BEGAN), files_of(inventory))
-    lived.wait(60)
-    lived.see_vcenter_late(3.0)
-    for worker, effect in (
-        ("worker-1", Effect(how=How.LOSE_REPLY)),
-        ("worker-2", Effect(how=How.FAIL, what="NoDiskSpace")),
-    ):
-        rule = Rule(server=VCENTER, method="SuspendVM_Task", on=worker, effect=effect, times=1)
-        lived.world.calls.faults.add(rule)
-    assert lived.switch("night").memory.going_back
-    assert (lived.broken, lived.judge.broken) == ([], [])
+@pytest.mark.parametrize(
+    "moment",
+    [moments.a_pod_comes_when_its_worker_is_about_to_stop, moments.a_suspend_has_no_answer_and_its_host_goes_back],
+    ids=lambda moment: moment.__name__,
+)
+def test_at_no_moment_a_law_is_broken(moment: Callable[[], list[str]]) -> None:
+    assert moment() == []

@@ -77,3 +77,18 @@ def test_a_way_back_that_is_cut_short_and_fails_again_still_leads_to_the_day(die
     ended = rehearsal.switch("night")
     assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
     assert (rehearsal.awake(), rehearsal.cordoned() & day, rehearsal.broken) == (day, set(), [])
+
+
+@pytest.mark.parametrize("report_s", [0.0, 300.0])
+def test_a_short_sleep_is_over_soon_although_its_kubelet_has_nothing_new_to_report(report_s: float) -> None:
+    """Nobody noticed it, so the status is as before, and a usual kubelet keeps that to itself for five minutes."""
+    rehearsal = Rehearsal.of(at_work(story()), Durations(report_s=report_s))
+    rehearsal.wait(400)
+    day = rehearsal.awake()
+    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
+    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
+    began_s = rehearsal.world.clock.now_s
+    ended = rehearsal.switch("night")
+    assert (ended.finished, bool(ended.memory.going_back), rehearsal.awake()) == (True, True, day)
+    assert rehearsal.world.clock.now_s - began_s < (70 if report_s else 40)
+    assert rehearsal.broken == []

@@ -124,8 +124,8 @@ class Adventure(Rehearsal):
         slow = self.chance.choice([(0.0,), (0.0, 0.5, 3.0), (0.2, 1.0), (2.0, 4.0)])
         self._lags_s = {name: self.chance.choice(slow) for name in STREAMS}
 
-    def see_vcenter_late(self, seconds: float) -> None:
-        self._lags_s = {"vcenter": seconds}
+    def see_late_by(self, **lags_s: float) -> None:
+        self._lags_s = lags_s
 
     def calm_down(self) -> None:
         """No more faults, and people have gone home."""

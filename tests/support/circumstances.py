@@ -167,6 +167,7 @@ def _durations(chance: random.Random) -> Durations:
         kubelet_s=chance.choice([0.5, 1.0, 5.0]),
         pod_end_s=chance.choice([0.5, 1.5, 6.0]),
         guest_shutdown_s=chance.choice([1.0, 1.0, 20.0]),
+        report_s=chance.choice([0.0, 0.0, 300.0]),
     )
 
 

@@ -46,9 +46,9 @@ class Meddling:
         """One thing that somebody will do."""
         what, name = chance.choice([*self._acts, "cordon", "power"]), chance.choice(self._workers)
         number = chance.randrange(1000)
-        return lambda: self._do(what, name, number)
+        return lambda: self.do(what, name, number)
 
-    def _do(self, what: str, name: str, number: int) -> None:
+    def do(self, what: str, name: str, number: int) -> None:
         self.told.append(f"{self._world.clock.now_s:.1f} s: {what} {name} {number}")
         with suppress(NotDone, ApiError):
             self._acts[what](name, number)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from vgpuctl.engine import reactor
 from vgpuctl.engine.look import Look
 from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import actions
@@ -15,8 +16,8 @@ from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.record import Record
 from vgpuctl.model.requests import Evict, PatchNode, Request
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning import planner
-from vgpuctl.planning.steps import Cordon, PowerOn, leaving, returning
+from vgpuctl.planning import drain, planner
+from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, leaving, returning
 
 Patch = pytest.MonkeyPatch
 
@@ -78,6 +79,25 @@ def a_way_back_that_forgets_a_suspend(patch: Patch) -> None:
     patch.setattr(Look, "_goes_down", lambda _look, _worker: False)
 
 
+def a_drain_that_spares_nobody(patch: Patch) -> None:
+    patch.setattr(drain, "sleeps_along", lambda _pod, _options: False)
+
+
+def a_switch_without_turns(patch: Patch) -> None:
+    patch.setattr(reactor, "queued", lambda *_: {})
+
+
+def a_stop_that_waits_for_no_volume(patch: Patch) -> None:
+    patch.setattr(WaitDetached, "done_in", lambda _step, _fleet: True)
+
+
+def a_drain_that_asks_again_and_again(patch: Patch) -> None:
+    patch.setattr(Look, "_may_send", lambda *_: True)
+    patch.setattr(
+        Drain, "requests", lambda step, fleet, _: tuple(step._eviction(fleet, pod) for pod in step._pods(fleet))
+    )
+
+
 MUTANTS = (
     a_planner_that_acquires_before_it_releases,
     an_engine_that_ignores_the_uid,
@@ -86,4 +106,8 @@ MUTANTS = (
     a_cordon_that_is_always_ours,
     a_suspend_without_the_last_list,
     a_way_back_that_forgets_a_suspend,
+    a_drain_that_spares_nobody,
+    a_drain_that_asks_again_and_again,
+    a_switch_without_turns,
+    a_stop_that_waits_for_no_volume,
 )

@@ -45,6 +45,7 @@ class Node:
     """A Kubernetes node, inside a worker or elsewhere.
 
     `taints`: the keys of all; `keeps_off`: those that keep new pods away. `gives`: what it has for pods, see `amount`.
+    `alive_s`: where it slept, for how long its kubelet has been seen to renew its Lease since.
     `autoscaled`: it tells of a program that may add nodes like it. `marks`: what others are told about it, by whomever.
     `machine`: of Cluster API, by namespace and name, if it names one.
     """
@@ -58,6 +59,7 @@ class Node:
     marks: frozenset[str] = frozenset()
     lease_renewed: str | None = None
     heartbeat: str | None = None
+    alive_s: float = 0.0
     taints: tuple[str, ...] = ()
     keeps_off: tuple[Taint, ...] = ()
     gpus: int = 0

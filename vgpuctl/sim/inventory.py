@@ -18,6 +18,8 @@ class Durations:
 
     `store_mib_per_s`: with it a suspend takes its VM's memory over this throughput of the datastore instead, and
     several at once share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
+    `report_s`: for how long a kubelet does not post a status in which nothing has changed; a usual one for five
+    minutes, kubemark never.
     """
 
     suspend_s: float = 2.0
@@ -28,6 +30,7 @@ class Durations:
     pod_end_s: float = 1.5
     reconfigure_s: float = 0.1
     heartbeat_s: float = 10.0
+    report_s: float = 0.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
 

@@ -19,6 +19,10 @@ _BAD_TAINTS = frozenset(
     }
 )
 
+#: In this time a kubelet has compared its status with what it posted, and posted what is different: it does so every
+#: 10 s, and renews its Lease as often.
+LOOKED_S = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Discard(Rung):
@@ -81,6 +85,7 @@ class WaitBack(Rung):
             gpus=max(node.gpus, len(worker.vgpus)),
             lease_renewed=f"{node.lease_renewed}+",
             heartbeat=f"{node.heartbeat}+",
+            alive_s=LOOKED_S,
         )
         return fleet.with_worker(self.worker, node=back)
 
@@ -98,13 +103,16 @@ def missing_signs(worker: Worker) -> str:
 
 
 def _old_evidence(node: Node) -> str:
-    """A node that slept looks as it did before: only what changed since tells anything."""
+    """A node that slept looks as it did before: only what changed since tells anything. And what did not, although its
+    kubelet has looked at it several times: what has not changed it reports only every few minutes."""
     record = node.record
     if record is None or record.state != ASLEEP:
         return ""
     if record.lease == node.lease_renewed:
         return "its kubelet has not renewed the lease since it slept"
-    return "its node status is from before the sleep" if record.heartbeat == node.heartbeat else ""
+    if record.heartbeat == node.heartbeat and node.alive_s < LOOKED_S:
+        return "its node status is from before the sleep"
+    return ""
 
 
 def _not_usable(node: Node, *, gpu: bool) -> str:

@@ -68,6 +68,7 @@ class Kubelet(Machine):
         self._stage: dict[str, str] = {}
         # What was last posted: while the node still shows just that, a heartbeat is all there is to tell.
         self._posted: Object | None = None
+        self._quiet_s = 0.0
 
     def boot(self, gpus: int) -> None:
         super().boot(gpus)
@@ -153,7 +154,7 @@ class Kubelet(Machine):
 
     def _post(self) -> None:
         before = self._ground.store.get("nodes", "", self.name)
-        if before is None:
+        if before is None or self._has_no_news(before):
             return
         now = self._ground.clock.utc()
         if before["status"] is self._posted:
@@ -164,6 +165,13 @@ class Kubelet(Machine):
         self._posted = after["status"] if after else None
         if after is not None and not is_true(before, "Ready"):
             self._ground.tell(after, self._teller, "NodeReady", f"Node {self.name} status is now: NodeReady")
+
+    def _has_no_news(self, node: Object) -> bool:
+        """By its own clock, which stands still while the VM sleeps."""
+        self._quiet_s += self._durations.heartbeat_s
+        quiet = self._quiet_s <= self._durations.report_s and node["status"] == self._posted
+        self._quiet_s = self._quiet_s if quiet else 0.0
+        return quiet
 
     def _own_pods(self) -> list[Object]:
         return self._ground.store.where("pods", "spec.nodeName", self.name)
