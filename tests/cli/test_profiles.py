@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.lab import Lab
+from vgpuctl.cli.findings import findings_document
 from vgpuctl.files.schema import schema_text
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.planning.checking import Compared, Finding, Severity
 
 Make = Callable[..., Lab]
 
@@ -31,6 +36,17 @@ def test_everything_that_does_not_fit_is_told_with_its_line_and_the_way_out(make
         ("managed", 16, "worker-4"),
     }
     assert lab.writes() == {}
+
+
+def test_the_page_tells_each_field_of_the_document() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "profiles-check.md").read_text()
+    told = set(re.findall(r"^\| `([\w.\[\]]+)` \|", page.partition("## The document")[2], re.MULTILINE))
+    finding = Finding(severity=Severity.ERROR, kind="k", what="w", hint="h")
+    found = findings_document(Compared(fleet=Fleet(), catalogue=Catalogue({})), [finding])
+    inner = {
+        f"findings[].{key}{'[]' if isinstance(value, list) else ''}" for key, value in found["findings"][0].items()
+    }
+    assert told == {key for key in found if key != "findings"} | {"findings[]"} | inner
 
 
 def test_warnings_alone_end_well(make_lab: Make) -> None:

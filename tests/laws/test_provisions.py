@@ -16,7 +16,7 @@ from tests.support.fleets import fleet as fleet_of
 from tests.support.provisions import CATALOGUE, Vcenter, fleets_and_provisions, wish_for
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
-from vgpuctl.model.record import ASLEEP, FACTS, Record
+from vgpuctl.model.record import ASLEEP, CARD, FACTS, FRAME, HOST, VGPU, Record
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
@@ -193,8 +193,18 @@ def test_labels_come_true_once_and_nothing_else_is_written(fleet: Fleet, prune: 
         if name in fleet.strays:
             assert now.labels == (_without(was.labels, ours) if prune else was.labels)
         else:
-            carried = CATALOGUE.carried(fleet.worker(name).vgpus)
-            assert now.labels.get(CATALOGUE.label) == carried
+            assert {key: now.labels.get(key) for key in ours - {CARD}} == told_of(fleet.worker(name))
+
+
+def told_of(some: Worker) -> dict[str, str | None]:
+    """Reckoned anew: what the labels of one that carries these vGPUs should say."""
+    sizes = [int(vgpu.rpartition("-")[2].removesuffix("q")) for vgpu in some.vgpus]
+    return {
+        CATALOGUE.label: CATALOGUE.carried(some.vgpus),
+        VGPU: some.vgpus[0] if some.vgpus else None,
+        FRAME: str(1024 * min(sizes)) if sizes else None,
+        HOST: some.host,
+    }
 
 
 @given(labelled_fleets(), st.booleans())

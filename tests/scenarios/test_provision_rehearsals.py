@@ -13,7 +13,7 @@ from tests.support.trouble import random_rule
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.planning.steps import equipped
 from vgpuctl.planning.wishes import Provisioning
-from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
+from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
 
 SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 200))]
@@ -134,6 +134,44 @@ def test_where_one_cannot_be_changed_all_run_again(
     assert stand(rehearsal) == used_with(left_with)
     assert rehearsal.provision(ALL_FOUR).finished
     assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
+
+
+TASKS = ("ReconfigVM_Task", "PowerOnVM_Task")
+OF_VCENTER = ("ShutdownGuest", *TASKS)
+OF_KUBERNETES = ("PATCH nodes", "POST pods/eviction")
+#: Each call that a provision writes by, with each thing that may happen to it.
+WRITES_MET = [
+    *((VCENTER, call, how) for call in OF_VCENTER for how in (How.FAIL, How.HANG, How.LOSE_REPLY, How.CUT)),
+    *((VCENTER, call, how) for call in TASKS for how in (How.TASK_FAILS, How.TASK_HANGS)),
+    *((KUBERNETES, call, how) for call in OF_KUBERNETES for how in (How.FAIL, How.HANG, How.LOSE_REPLY, How.CUT)),
+]
+
+
+@pytest.mark.parametrize("nth", [1, pytest.param(2, marks=pytest.mark.long), 4])
+@pytest.mark.parametrize(("server", "call", "how"), WRITES_MET)
+def test_whatever_happens_to_any_write_the_next_run_ends_it(server: str, call: str, how: How, nth: int) -> None:
+    """A write that was carried out is not repeated, whether its reply came or not."""
+    rehearsal = four_to_change()
+    what = {VCENTER: "SystemError", KUBERNETES: "500"}[server]
+    effect = Effect(how=how, what=what, seconds=4.0)
+    rehearsal.world.calls.faults.add(Rule(server=server, method=call, effect=effect, nth=nth))
+    rehearsal.provision(ALL_FOUR, until_s=3600)
+    (standing,) = rehearsal.world.calls.faults
+    assert standing.met == 1
+    once = Counter(rehearsal.sent)
+    rehearsal.world.calls.faults.clear(standing.id)
+    rehearsal.world.estate.work.let_go()
+    assert rehearsal.provision(ALL_FOUR).finished
+    assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
+    again = sorted(key for key, times in Counter(rehearsal.sent).items() if times > 1)
+    if (call, how) == ("PATCH nodes", How.HANG):
+        assert [key.partition("/")[0] for key in again] == ["Cordon"], (
+            "the node had changed when it came: it was refused"
+        )
+    elif how in {How.LOSE_REPLY, How.HANG}:
+        assert again == []
+    elif how is How.CUT:
+        assert sorted(times for times in once.values() if times > 1) == [2], "what was not carried out is sent again"
 
 
 def test_power_is_given_back_after_a_way_back_that_was_cut_short() -> None:

@@ -22,7 +22,8 @@ def show_findings(out: Paper, compared: Compared, findings: Sequence[Finding]) -
     for finding in findings:
         place = f"{near(finding.where)}: " if finding.where else ""
         subject = names(finding.workers) or finding.about
-        said = f"{place}{finding.severity}: {subject}{': ' if subject else ''}{finding.what}."
+        end = "" if finding.what.endswith("?") else "."
+        said = f"{place}{finding.severity}: {subject}{': ' if subject else ''}{finding.what}{end}"
         out.print(_wrapped(said, "", "  "), style=_STYLES[finding.severity])
         for detail in finding.details:
             out.print(_wrapped(detail, "  ", "    "))
