@@ -238,10 +238,10 @@ def test_a_pod_under_two_budgets_goes_for_nobody_and_only_we_say_so_before_anyth
     for name in ("one", "two"):
         budgets(cluster, name, "twice", minAvailable=0)
     opened(cluster)
-    (refusal,) = Drainer(cluster.kubeconfig, node, DrainOptions()).ahead().refusals
+    (refusal,) = Drainer(cluster.kubeconfig, node, ALLOWED).ahead().refusals
     assert [line.partition(" is ")[2] for line in refusal.details] == ["under several budgets, one and two"]
     assert there(cluster) == {"twice", "plain"}
-    ran = cluster.kubectl("drain", node, "--ignore-daemonsets", "--timeout=10s")
+    ran = cluster.kubectl("drain", node, "--ignore-daemonsets", *KUBECTL_ALLOWED[:2], "--timeout=10s")
     assert (ran.returncode, "more than one PodDisruptionBudget" in ran.stderr) == (1, True), ran.stderr
     cluster.until(lambda: there(cluster) == {"twice"}, what="for kubectl the others are gone by then")
 
