@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from tests.support.fleets import (
     CATALOGUE,
     WHOLE,
@@ -28,6 +30,7 @@ from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import PatchNode
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.steps.rung import node_of
 from vgpuctl.planning.wishes import former_wish, switch_wish
 
 DAY = {f"worker-{n}" for n in range(1, 5)}
@@ -299,7 +302,8 @@ def test_each_card_starts_its_worker_the_moment_it_is_free() -> None:
     assert world.broken == []
 
 
-def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come() -> None:
+@pytest.mark.parametrize("meddled", [False, True], ids=["", "and somebody took our label off"])
+def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come(meddled: bool) -> None:
     """vCenter took the request, but its task was not seen yet when a neighbour's failure turned the host back."""
     world = night(refuse=lambda send, nth: ("no", False) if send.key == "Suspend/worker-2/" else None)
     took, seen = world._carry_out, []
@@ -308,6 +312,8 @@ def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come() -> 
         if send.key != "Suspend/worker-3/":
             return took(send)
         world.at(world.now_s + 2.0, lambda: seen.append(took(send)))
+        if meddled and (record := node_of(world.fleet, "worker-3").record):
+            world.fleet = world.fleet.with_node("worker-3", record=replace(record, state=""))
         return "task-unseen"
 
     world._carry_out = late  # type: ignore[method-assign]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from tests.support.circumstances import DREAMER, drawn
+from tests.support.circumstances import DREAMER, drawn, with_scale
 from tests.support.endings import Ending, Homes
 from tests.support.judge import Judge
 from tests.support.meddling import Meddling
 from tests.support.rehearsal import LOOK_S, Ends, Rehearsal
-from tests.support.sight import STREAMS, LateSight
+from tests.support.sight import LIKE_PODS, STREAMS, LateSight
 from tests.support.trouble import random_rule
 from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.kube.client import Object
@@ -52,6 +52,7 @@ class Adventure(Rehearsal):
         self.people = Meddling(self.world, self.judge, names, self.departures.clear)
         self._unheard_until_s = 0.0
         self.dreamers: dict[str, str] = {}
+        self.sizes = {each.name: each.replicas for each in self.world.inventory.workloads}
         self._eyes = Painter(self.files.catalogue, self.world.clock.utc)
         self._lags_s = NEVER
         self._asked: Request | None = None
@@ -91,8 +92,10 @@ class Adventure(Rehearsal):
     def _arrives(self, request: Wire, answer: Callable[[], Object]) -> Object:
         asked, target = self._asked, target_of(request.path)
         self.judge.late = bool(self._late_run)
-        if request.method == "PATCH":
+        if request.method == "PATCH" and target.kind.plural == "nodes":
             return self.judge.patches(target.name, request, answer)
+        if request.method == "PATCH":
+            return self.judge.scales(target, answer)
         if request.method in ("POST", "DELETE") and isinstance(asked, Evict | DeletePod):
             return self.judge.evicts(asked.pod.namespace, asked.pod.name, asked.pod.uid, answer)
         return answer()
@@ -122,7 +125,8 @@ class Adventure(Rehearsal):
 
     def see_late(self) -> None:
         slow = self.chance.choice([(0.0,), (0.0, 0.5, 3.0), (0.2, 1.0), (2.0, 4.0)])
-        self._lags_s = {name: self.chance.choice(slow) for name in STREAMS}
+        self._lags_s = {name: self.chance.choice(slow) for name in STREAMS if name not in LIKE_PODS}
+        self._lags_s |= dict.fromkeys(LIKE_PODS, self._lags_s["pods"])
 
     def see_late_by(self, **lags_s: float) -> None:
         self._lags_s = lags_s
@@ -171,7 +175,7 @@ def adventure(seed: int) -> Adventure:
 
 def begun(seed: int) -> Adventure:
     chance = random.Random(seed)
-    some = drawn(chance)
+    some = with_scale(drawn(chance), random.Random(f"scale {seed}"))
     lived = Adventure(World(some.inventory, some.durations, began=BEGAN), some.files, chance=chance)
     for path, body in some.pods:
         lived.kubectl("POST", path, body)

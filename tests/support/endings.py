@@ -38,8 +38,10 @@ class Ending:
         """The shift is there or somebody was told why not, then nothing is left to do, and nobody else was touched."""
         others = self._of_others(table)
         for _ in range(TRIES):
+            known = self._lived.fleet().workloads.keys()
             ended = self._lived.switch(shift.name)
-            if not ended.finished or not out_of_place(self._lived, table, shift):
+            came_meanwhile = self._lived.fleet().workloads.keys() - known
+            if not ended.finished or not (out_of_place(self._lived, table, shift) or came_meanwhile):
                 break
         told = self._told(table, ended)
         if not ended.finished and not told:
@@ -47,11 +49,23 @@ class Ending:
         out = out_of_place(self._lived, table, shift)
         left = {host: why for host, why in out.items() if host not in told}
         self.broken += [f"law 5: {shift.name} is not on {host}: {why}; {_memory(ended)}" for host, why in left.items()]
+        if not out and not told:
+            self._workloads_are_as_in(table, shift)
         sent = len(self._lived.sent)
         if not out and (not self._lived.switch(shift.name).finished or len(self._lived.sent) > sent):
             self.broken.append(f"law 6: a repeated run writes {self._lived.sent[sent:]}")
         if others != self._of_others(table):
             self.broken.append(f"law 3: {shift.name} has touched workers of another timetable")
+
+    def _workloads_are_as_in(self, table: Timetable, shift: Shift) -> None:
+        """At zero and marked, or of their first size: nobody but the product scales here."""
+        for key, workload in self._lived.fleet().workloads.items():
+            if any(each.scales(workload) for each in table.shifts.values()):
+                asleep = shift.scales(workload)
+                wanted = (0, True) if asleep else (self._lived.sizes[workload.name], False)
+                found = workload.replicas, workload.scaled is not None
+                if found != wanted:
+                    self.broken.append(f"law 5: {key} is {found} and not {wanted} in {shift.name}")
 
     def _of_others(self, table: Timetable) -> set[tuple[object, ...]]:
         """What a switch changes, of all who obey another timetable."""

@@ -9,7 +9,7 @@ from vgpuctl.kube.client import Object
 from vgpuctl.model.conduct import Asleep, Conduct
 from vgpuctl.model.record import ON_SWITCH, PREFIX
 from vgpuctl.sim.kube.objects import at, is_finished, is_leaving, is_mirror, name_of, uid_of
-from vgpuctl.sim.kube.request import Request
+from vgpuctl.sim.kube.request import Request, Target
 from vgpuctl.sim.kube.volumes import disks_of
 from vgpuctl.sim.vcenter.records import Operation, Power, Vm
 from vgpuctl.sim.world import World
@@ -81,6 +81,17 @@ class Judge:
             self._uncordoned(node)
         return reply
 
+    def scales(self, target: Target, answer: Callable[[], Object]) -> Object:
+        """Law 3: a workload's size is changed only to zero, with what it was on it, and back to just that."""
+        of = target.kind.plural, target.namespace, target.name
+        was = _size_and_mark(self._world.kubernetes.store.get(*of))
+        reply = answer()
+        now = _size_and_mark(self._world.kubernetes.store.get(*of))
+        slept = was[1] is None and now == (0, str(was[0]))
+        if not (now == was or slept or (was[0] == 0 and now == (int(was[1] or -1), None))):
+            self._breaks(f"law 3: {target.name} was {was}, and is {now}")
+        return reply
+
     def _uncordoned(self, node: str) -> None:
         if node in self.foreign:
             self._breaks(f"law 3: the cordon of {node} was somebody else's")
@@ -133,6 +144,11 @@ class Judge:
 
     def _breaks(self, law: str) -> None:
         self.broken.append(f"{law} ({self._world.clock.now_s:.1f} s)")
+
+
+def _size_and_mark(workload: Object | None) -> tuple[int, str | None]:
+    found = workload or {"metadata": {}, "spec": {"replicas": -1}}
+    return found["spec"]["replicas"], (found["metadata"].get("annotations") or {}).get(f"{PREFIX}replicas-before")
 
 
 def _should_leave(pod: Object) -> bool:

@@ -38,6 +38,8 @@ SHELVES: Mapping[str, Callable[[Any], Any]] = {
     "statefulsets": workloads.stateful_set,
 }
 #: Jobs only tell what is said: nothing is decided by them, so nobody need be late with them.
+#: As late as pods are.
+LIKE_PODS = ("machines", "deployments", "statefulsets")
 STREAMS = ("vcenter", *(name for name in SHELVES if name != "jobs"))
 Seen = TypeVar("Seen")
 

@@ -9,7 +9,7 @@ from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.pods import Budget
-from vgpuctl.model.record import LEAVING
+from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.admission import full_for_now
@@ -108,7 +108,7 @@ class Look:
         if worker.on and worker.shutting_down:
             return True
         record = worker.node.record if worker.node else None
-        if not worker.on or record is None or record.state != LEAVING:
+        if not worker.on or record is None or record.state == ASLEEP:
             return False
         return self._asked(worker, ShutDown) or self._asked(worker, Suspend)
 
