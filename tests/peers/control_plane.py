@@ -16,8 +16,8 @@ NODE_GRACE_S = 14.0
 
 
 class ControlPlane:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, grace_s: float = NODE_GRACE_S) -> None:
+        self.folder, self._grace_s = folder, grace_s
         self.token = secrets.token_urlsafe(24)
         self.port, self._etcd_port = free_port(), free_port()
         self.ca = folder / "certs" / "apiserver.crt"
@@ -37,7 +37,7 @@ class ControlPlane:
             "kube-controller-manager",
             *common,
             f"--service-account-private-key-file={self.folder}/certs/account.key",
-            f"--node-monitor-grace-period={NODE_GRACE_S:.0f}s",
+            f"--node-monitor-grace-period={self._grace_s:.0f}s",
             "--node-monitor-period=1s",
             "--node-eviction-rate=10",
             "--secondary-node-eviction-rate=10",
