@@ -88,7 +88,7 @@ def _silent(caplog: pytest.LogCaptureFixture) -> Any:
 
 
 def base(kind: Kind) -> str:
-    group = f"/apis/{kind.group}/v1" if kind.group else "/api/v1"
+    group = f"/apis/{kind.api_version}" if kind.group else "/api/v1"
     return f"{group}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
 
 

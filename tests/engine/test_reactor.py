@@ -95,6 +95,7 @@ def test_a_drain_that_does_not_end_goes_back_and_says_why() -> None:
     assert decision.finished
     assert world.awake() == DAY
     assert "gateway-1 waits for budget gateway" in decision.memory.going_back["esx-1"]
+    assert decision.memory.going_back["esx-1"].endswith("; gateway-1 belongs to ReplicaSet/some")
     for name in DAY:
         left = world.fleet.worker(name).node
         assert left is not None

@@ -92,15 +92,6 @@ def one_lane_more(patch: Patch) -> None:
     patch.setattr(planner, "in_waves", lambda found, ladders, needs, most: sound(found, ladders, needs, most + 1))
 
 
-def a_turn_when_the_one_before_has_begun(patch: Patch) -> None:
-    sound = planner.in_waves
-
-    def in_waves(found: list[waves.Unit], ladders: Any, needs: Any, most: int) -> None:
-        sound(found, {name: rungs[:1] for name, rungs in ladders.items()}, needs, most)
-
-    patch.setattr(planner, "in_waves", in_waves)
-
-
 def who_began_waits_again(patch: Patch) -> None:
     sound = planner.in_waves
 
@@ -124,7 +115,7 @@ def who_returns_is_not_counted(patch: Patch) -> None:
 
 
 #: Those that only rare fleets show are looked for in the long run.
-RARE = (a_lane_for_each_unit, a_turn_when_the_one_before_has_begun, starts_of_several_types_go_apart)
+RARE = (a_lane_for_each_unit, starts_of_several_types_go_apart)
 WAVES = (
     no_lanes,
     one_lane_more,

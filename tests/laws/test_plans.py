@@ -161,11 +161,10 @@ def test_a_machine_is_shielded_from_before_the_sleep_until_its_node_is_truly_bac
     for done in closed_subsets(todo):
         later = todo.applied_to(fleet, done)
         for kind, _, name in (step.partition("/") for step in done):
-            worker = later.worker(name)
-            if kind in ("Suspend", "ShutDown") and worker.machine and not worker.on:
+            if kind in ("Suspend", "ShutDown") and not (worker := later.worker(name)).on and worker.machine:
                 assert worker.machine.shielded
             if kind == "Unshield":
-                assert not missing_signs(worker)
+                assert not missing_signs(later.worker(name))
 
 
 @given(fleets_and_wishes())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.fleets import (
@@ -15,10 +17,12 @@ from tests.support.fleets import (
     fleet,
     night_wish,
     node,
+    pod,
     timetable,
     worker,
 )
 from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, VGPU, Record
 from vgpuctl.model.requests import PatchNode
 from vgpuctl.planning.laws import broken_by
@@ -96,6 +100,10 @@ def test_somebody_who_woke_a_sleeper_and_stopped_it_again_left_an_old_mark() -> 
 SMALL = "v100-4q-4GB"
 
 
+def plugin(**more: Any) -> Pod:
+    return pod("p", "worker-1", **{"owner": "DaemonSet/nvidia-device-plugin-daemonset", "namespace": "gpu", **more})
+
+
 @pytest.mark.parametrize(
     ("inside", "missing"),
     [
@@ -107,6 +115,12 @@ SMALL = "v100-4q-4GB"
         ({"lease_renewed": "L2", "heartbeat": "H2", "ready": False}, "not Ready"),
         ({"lease_renewed": "L2", "heartbeat": "H2", "gpus": 0}, "no nvidia.com/gpu"),
         ({"lease_renewed": "L2", "heartbeat": "H2", "taints": ("node.kubernetes.io/unreachable",)}, "is tainted"),
+        (
+            {"lease_renewed": "L2", "heartbeat": "H2", "pods": (plugin(ready=False),)},
+            "device plugin gpu/p is not Ready",
+        ),
+        ({"lease_renewed": "L2", "heartbeat": "H2", "pods": (plugin(ready=True),)}, ""),
+        ({"lease_renewed": "L2", "heartbeat": "H2", "pods": (plugin(ready=False, owner="DaemonSet/other"),)}, ""),
         ({"lease_renewed": "L2", "heartbeat": "H2"}, ""),
     ],
 )

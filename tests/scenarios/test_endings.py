@@ -118,7 +118,8 @@ def test_a_drain_that_a_budget_holds_goes_back(day: Lab) -> None:
     schedule.write_text(schedule.read_text().replace("timeout: 10m", "timeout: 2s"))
     ran = day.vgpuctl("switch", "night", "--yes")
     assert ran.code == 4, ran
-    assert "waits for budget gateway (0 of 1 left)" in ran.err
+    assert "waits for budget gateway (0 of 1 left); gateway-" in ran.err
+    assert "belongs to ReplicaSet/gateway-" in ran.err
     assert "may never be drained together: budget gateway keeps 2 of 3 pods" in ran.out
     assert day.awake() == {"worker-1", "worker-2", "worker-3", "worker-4"}
     for node in day.nodes().values():

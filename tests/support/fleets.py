@@ -153,7 +153,8 @@ def _some_worker(draw: st.DrawFn, name: str, host: str, vgpu: str, power: Power)
         pod(
             f"{name}-p{n}",
             name,
-            owner=draw(st.sampled_from(["ReplicaSet/r", "DaemonSet/d"])),
+            owner=draw(st.sampled_from(["ReplicaSet/r", "DaemonSet/d", "DaemonSet/nvidia-device-plugin-ds"])),
+            ready=draw(st.booleans()),
             labels=draw(st.sampled_from([{}, {"app": "w0"}])),
             claims=draw(st.sampled_from([(), ("default/data",)])),
         )

@@ -183,7 +183,7 @@ def _failure(step: Step, fleet: Fleet, attempts: Iterable[Attempt], due_for_s: f
             boots = isinstance(step, PowerOn) and step.resume and _by_its_own_state(attempt, worker)
             return Failure(step, host, f"{step.worker} could not {step.describe()}: {why}", boots)
     if due_for_s >= step.deadline_s:
-        why = step.waits_for(fleet) or "it took too long"
+        why = step.failed_for(fleet) or "it took too long"
         return Failure(step, host, f"{step.worker} did not {step.describe()} within {step.deadline_s:.0f} s: {why}")
     return None
 

@@ -124,20 +124,33 @@ class Drain(Rung):
         if self._blind(fleet):
             return "its node is gone, so nobody can see whether pods run on it"
         pods = self._pods(fleet)
-        for pod in pods:
-            if workload := ends_with(fleet, pod, self.options):
-                return f"{pod} ends with {workload}"
-            if why := objection(pod, self._ours) or rivals(fleet, pod, self._ours):
-                return why
-            for budget in budgets_to_pay(fleet, pod):
-                if budget.allowed <= 0:
-                    return f"{pod} waits for budget {budget}"
-        return f"{len(pods)} pod{'s' * (len(pods) != 1)} to go{_slowest(pods)}" if pods else ""
+        held = (why for pod in pods if (why := self._held(fleet, pod)))
+        return next(held, f"{len(pods)} pod{'s' * (len(pods) != 1)} to go{_slowest(pods)}" if pods else "")
+
+    def failed_for(self, fleet: Fleet) -> str:
+        """With the owner of who is in the way: that can be changed."""
+        pods = self._pods(fleet)
+        pod = next((pod for pod in pods if self._held(fleet, pod)), max(pods, key=_overdue_s, default=None))
+        whose = f"; {pod} belongs to {pod.owner}" if pod and pod.owner else ""
+        return f"{self.waits_for(fleet)}{whose}"
+
+    def _held(self, fleet: Fleet, pod: Pod) -> str:
+        """What this pod waits for before it may end."""
+        if workload := ends_with(fleet, pod, self.options):
+            return f"{pod} ends with {workload}"
+        if why := objection(pod, self._ours) or rivals(fleet, pod, self._ours):
+            return why
+        spent = (budget for budget in budgets_to_pay(fleet, pod) if budget.allowed <= 0)
+        return next((f"{pod} waits for budget {budget}" for budget in spent), "")
+
+
+def _overdue_s(pod: Pod) -> int:
+    return pod.overdue_s
 
 
 def _slowest(pods: tuple[Pod, ...]) -> str:
     """Whoever should have ended long ago, if anybody."""
-    late = max(pods, key=lambda pod: pod.overdue_s)
+    late = max(pods, key=_overdue_s)
     return f": {late} should have ended {late.overdue_s} s ago" if late.overdue_s else ""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.requests import PowerOffVm, PowerOnVm, Request
 from vgpuctl.planning.steps.rung import Rung
@@ -86,6 +87,7 @@ class WaitBack(Rung):
             lease_renewed=f"{node.lease_renewed}+",
             heartbeat=f"{node.heartbeat}+",
             alive_s=LOOKED_S,
+            pods=tuple(replace(pod, ready=True) if _is_device_plugin(pod) else pod for pod in node.pods),
         )
         return fleet.with_worker(self.worker, node=back)
 
@@ -120,4 +122,14 @@ def _not_usable(node: Node, *, gpu: bool) -> str:
         return "its node is not Ready"
     if bad := sorted(_BAD_TAINTS.intersection(node.taints)):
         return f"its node is tainted {bad[0]}"
-    return "its node offers no nvidia.com/gpu yet" if gpu and node.gpus <= 0 else ""
+    if gpu and node.gpus <= 0:
+        return "its node offers no nvidia.com/gpu yet"
+    silent = (pod for pod in node.pods if gpu and _is_device_plugin(pod) and not pod.ready)
+    return next((f"its device plugin {pod} is not Ready" for pod in silent), "")
+
+
+def _is_device_plugin(pod: Pod) -> bool:
+    """By what NVIDIA's manifest, chart and operator call its DaemonSet. A node may still tell of GPUs that were counted
+    before it slept; only the plugin knows them now."""
+    kind, _, name = (pod.owner or "").partition("/")
+    return kind == "DaemonSet" and "nvidia-device-plugin" in name and not pod.finished

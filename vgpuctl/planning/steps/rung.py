@@ -33,6 +33,10 @@ class Rung:
     def waits_for(self, fleet: Fleet) -> str:
         return ""
 
+    def failed_for(self, fleet: Fleet) -> str:
+        """Why it is not done although its time is over, for whoever must do something about it."""
+        return self.waits_for(fleet)
+
     def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
         """What is asked besides once a step has been due for so long; most steps know nothing more to ask."""
         return ()
