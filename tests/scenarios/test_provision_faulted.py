@@ -19,7 +19,7 @@ CALLS = ("ShutdownGuest", "ReconfigVM_Task", "PowerOnVM_Task")
 
 #: Lease, four times (cordon, shut down, attach, mark, start, uncordon), the evictions, release.
 SAMPLE = (7, 17)
-POINTS = range(1, 36)
+POINTS = range(1, 46)
 SURELY_BEFORE_THE_END = 26
 WENT_BACK = 4
 
