@@ -47,12 +47,22 @@ def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[str, fro
     """Down before any drain, up after the last who comes back."""
     downs = tuple(step for step in _downs(fleet, wish) if not step.done_in(fleet))
     ups = tuple(step for step in _ups(wish) if not step.done_in(fleet))
-    for step in steps:
-        if isinstance(step, Drain):
-            needs[step.name] |= {down.name for down in downs}
-    back = frozenset(step.name for step in steps if isinstance(step, Uncordon))
+    if downs:
+        _before_any_drain(frozenset(down.name for down in downs), steps, needs)
+    back = frozenset(step.name for step in steps if isinstance(step, Uncordon)) if ups else frozenset()
     needs |= {down.name: frozenset() for down in downs} | {up.name: back for up in ups}
     return (*downs, *steps, *ups)
+
+
+def _before_any_drain(names: frozenset[str], steps: Iterable[Step], needs: dict[str, frozenset[str]]) -> None:
+    """What many drains need is one set, and stays one: of 10,000 drains each needs 10,000 cordons."""
+    joined: dict[int, frozenset[str]] = {}
+    for step in steps:
+        if isinstance(step, Drain):
+            needed = needs[step.name]
+            if id(needed) not in joined:
+                joined[id(needed)] = needed | names
+            needs[step.name] = joined[id(needed)]
 
 
 def _downs(fleet: Fleet, wish: Wish) -> Iterator[ScaleDown]:
