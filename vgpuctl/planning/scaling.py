@@ -56,13 +56,13 @@ def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[str, fro
 
 def _before_any_drain(names: frozenset[str], steps: Iterable[Step], needs: dict[str, frozenset[str]]) -> None:
     """What many drains need is one set, and stays one: of 10,000 drains each needs 10,000 cordons."""
-    joined: dict[int, frozenset[str]] = {}
+    joined: dict[frozenset[str], frozenset[str]] = {}
     for step in steps:
         if isinstance(step, Drain):
             needed = needs[step.name]
-            if id(needed) not in joined:
-                joined[id(needed)] = needed | names
-            needs[step.name] = joined[id(needed)]
+            if needed not in joined:
+                joined[needed] = needed | names
+            needs[step.name] = joined[needed]
 
 
 def _downs(fleet: Fleet, wish: Wish) -> Iterator[ScaleDown]:
