@@ -60,6 +60,14 @@ def test_every_rule_counts_and_the_first_that_meets_acts() -> None:
     assert [each.concerned for each in faults] == [2, 2]
 
 
+def test_a_server_that_is_down_counts_no_calls() -> None:
+    calls = Calls()
+    calls.count("vcenter", "SuspendVM_Task", "worker-1")
+    down = calls.faults.add(Rule(server="vcenter", effect=Effect(how=How.DOWN, seconds=2)))
+    assert calls.count("vcenter", "SuspendVM_Task", "worker-2") == down.rule.effect
+    assert calls.as_dict() == {"vcenter": {"SuspendVM_Task": 1}}
+
+
 def test_a_person_acts_and_the_call_goes_on() -> None:
     calls, did = Calls(), []
     calls.person = did.append

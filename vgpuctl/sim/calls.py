@@ -15,9 +15,14 @@ class Calls:
         self.person: Callable[[str], None] = _nobody
 
     def count(self, server: str, method: str, *names: str) -> Effect | None:
-        """One call on an object of these names; the answer says what is to go wrong with it."""
-        self._counts.setdefault(server, Counter())[method] += 1
+        """One call on an object of these names; the answer says what is to go wrong with it.
+
+        What a server never saw, for it was down, is no call: the words of a connection left over reach nobody.
+        """
         effect = self.faults.meet(server, method, names)
+        if effect and effect.how is How.DOWN:
+            return effect
+        self._counts.setdefault(server, Counter())[method] += 1
         if effect and effect.how is How.PERSON:
             self.person(effect.what)
             return None
