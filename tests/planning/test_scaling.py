@@ -19,7 +19,7 @@ from vgpuctl.model.plan import Plan
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.requests import Evict, ScaleWorkload
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.model.wish import Wish
+from vgpuctl.model.wish import Wish, WorkerWish, WorkloadWish
 from vgpuctl.model.workloads import Choice, Workload
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
@@ -71,6 +71,33 @@ def day(fleet: Fleet) -> Wish:
 
 def done(fleet: Fleet, wish: Wish) -> Fleet:
     return plan(fleet, wish).applied_to(fleet)
+
+
+def on_hosts(count: int) -> Fleet:
+    """On each host one day worker, with a pod of the gateway."""
+    found = workload("gateway", count)
+    workers = (
+        worker(f"worker-{n}", host=f"esx-{n}", node=node(f"worker-{n}", pods=(gateway_pod(n),))) for n in range(count)
+    )
+    return fleet_of(*workers, workloads={found.key: found})
+
+
+def all_asleep(fleet: Fleet) -> Wish:
+    workers = {name: WorkerWish(awake=False) for name in fleet.workers}
+    workloads = {GATEWAY: WorkloadWish(asleep=True)}
+    return Wish(name="night", timetable="test", catalogue=CATALOGUE, workers=workers, workloads=workloads)
+
+
+def names_kept(todo: Plan) -> int:
+    """How many names the needs of a plan hold, those that are one set in memory counted once."""
+    return sum(len(needed) for needed in {id(needed): needed for needed in todo.needs.values()}.values())
+
+
+def test_a_plan_grows_as_its_fleet_does() -> None:
+    """All drains need all cordons and all workloads at zero: were each to hold its own set, it would be the square."""
+    few, many = (plan(some, all_asleep(some)) for some in (on_hosts(10), on_hosts(40)))
+    assert all(f"ScaleDown/{GATEWAY}" in few.needs[f"Drain/worker-{n}"] for n in range(10))
+    assert names_kept(many) <= 4 * names_kept(few)
 
 
 def test_it_goes_to_zero_before_any_drain_and_its_size_is_recorded_in_the_same_patch() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from vgpuctl.model.change import changed
 
 PREFIX = "vgpuctl.io/"
 STATE_LABEL = PREFIX + "state"
@@ -47,7 +49,7 @@ _FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep.
 
@@ -68,7 +70,7 @@ class Record:
     marks: tuple[str, ...] = ()
 
     def asleep(self, *, since: str, lease: str | None, heartbeat: str | None) -> Record:
-        return replace(self, state=ASLEEP, since=since, lease=lease, heartbeat=heartbeat)
+        return changed(self, state=ASLEEP, since=since, lease=lease, heartbeat=heartbeat)
 
 
 def read_record(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Record | None:

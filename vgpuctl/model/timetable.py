@@ -41,6 +41,8 @@ class DrainOptions:
 
     def of(self, namespace: str) -> DrainOptions:
         """For the pods of one namespace: a name written out decides against globs, and both against the rest."""
+        if not self.namespaces:
+            return self
         if namespace in self.namespaces:
             return self.namespaces[namespace]
         globs = (glob for glob in self.namespaces if is_glob(glob))

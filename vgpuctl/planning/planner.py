@@ -89,7 +89,8 @@ def _pruned(fleet: Fleet, wish: Wish, needs: dict[str, frozenset[str]]) -> dict[
 
 def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str]) -> Part:
     needs: dict[str, frozenset[str]] = {}
-    ladders = {name: ladder(fleet, wish, fleet.worker(name)) for name in names}
+    former = awake_before(fleet, wish, host)
+    ladders = {name: ladder(fleet, wish, fleet.worker(name), former) for name in names}
     for rungs in ladders.values():
         _climb(rungs, needs)
     for waker, stops in releases(fleet, host, ladders).items():
@@ -117,27 +118,30 @@ def _by_host(fleet: Fleet, wish: Wish) -> dict[str, list[str]]:
 def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
     below: frozenset[str] = frozenset()
     for step in rungs:
-        needs[step.name] = below
-        below = frozenset({step.name})
+        name = step.name
+        needs[name] = below
+        below = frozenset((name,))
 
 
-def ladder(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
-    """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do."""
+def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> list[Step]:
+    """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do.
+    `former`: who was awake on its host when the wish was made."""
     missing: list[Step] = []
-    alone, applied = fleet.alone(worker), 0
-    for step in _rungs(fleet, wish, worker):
-        for earlier in missing[applied:]:
-            alone, applied = earlier.applied_to(alone), applied + 1
+    alone, last = fleet.alone(worker), None
+    for step in _rungs(fleet, wish, worker, former):
+        if last:
+            alone, last = last.applied_to(alone), None
         if not step.done_in(alone):
             missing.append(step)
+            last = step
     return missing
 
 
-def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
+def _rungs(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> Iterator[Step]:
     name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
-        yield Cordon(name, wish.name, _former(fleet, wish, worker), mine.before if mine.change else None)
+        yield Cordon(name, wish.name, former, mine.before if mine.change else None)
         yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
         yield WaitDetached(name)
         yield Shield(name)
@@ -148,21 +152,22 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Step]:
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:
-        yield MarkAsleep(name, wish.name, _former(fleet, wish, worker), mine.sleep)
+        yield MarkAsleep(name, wish.name, former, mine.sleep)
+    labels = _labels(fleet, wish, worker, mine) if mine.awake or mine.label else ()
     if mine.awake:
         if mine.cold and worker.power is Power.SUSPENDED:
             yield Discard(name)
         yield PowerOn(name, resume=worker.power is Power.SUSPENDED and not mine.cold)
         yield WaitBack(name)
-        yield Uncordon(name, _labels(fleet, wish, worker, mine))
+        yield Uncordon(name, labels)
         yield Unshield(name)
     if mine.label:
-        yield Label(name, _labels(fleet, wish, worker, mine))
+        yield Label(name, labels)
 
 
-def _former(fleet: Fleet, wish: Wish, worker: Worker) -> tuple[str, ...]:
-    """Who was awake on this worker's host when the wish was made."""
-    return tuple(sorted(w.name for w in fleet.on_host(worker.host) if w.name in wish.awake_before))
+def awake_before(fleet: Fleet, wish: Wish, host: str) -> tuple[str, ...]:
+    """Who was awake on this host when the wish was made."""
+    return tuple(sorted(worker.name for worker in fleet.on_host(host) if worker.name in wish.awake_before))
 
 
 def _labels(fleet: Fleet, wish: Wish, worker: Worker, mine: WorkerWish) -> tuple[tuple[str, str | None], ...]:

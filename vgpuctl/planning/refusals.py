@@ -12,7 +12,7 @@ from vgpuctl.planning.admission import against_admission
 from vgpuctl.planning.budgets import dead_ends
 from vgpuctl.planning.drain import leaving_pods, objection, rivals
 from vgpuctl.planning.fitness import unfit
-from vgpuctl.planning.planner import climb, ladder
+from vgpuctl.planning.planner import awake_before, climb, ladder
 from vgpuctl.planning.releases import stops
 from vgpuctl.planning.room import against_room, against_types
 from vgpuctl.planning.scaling import against_deciders
@@ -90,7 +90,7 @@ def _rungs_of_suspects(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
         or _bios(worker)
         or (host and (host.maintenance or not host.connected or host.not_suspendable))
     )
-    return ladder(fleet, wish, worker) if suspect else []
+    return ladder(fleet, wish, worker, awake_before(fleet, wish, worker.host)) if suspect else []
 
 
 def _bios(worker: Worker) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
@@ -21,27 +22,46 @@ def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict
         return {}
     stops = {step.worker: step.name for step in every if isinstance(step, Suspend | ShutDown)}
     seating = likely(fleet.hosts[host], sitters(fleet, fleet.hosts[host], leaving=stops))
-    leavers: list[set[str]] = [set() for _ in seating.loads]
+    on_card: list[set[str]] = [set() for _ in seating.loads]
     for name in stops.keys() & seating.cards_of.keys():
         for card in seating.cards_of[name]:
-            leavers[card].add(stops[name])
+            on_card[card].add(name)
+    leavers = [_leavers(fleet, stops, frozenset(names)) for names in on_card]
     return dict(_cards_for(fleet, ladders, starts, seating.loads, leavers))
 
 
+class Leavers(NamedTuple):
+    """Who leaves one card: the steps that make them stop, their names, and how many of them have begun."""
+
+    stops: frozenset[str]
+    names: frozenset[str]
+    begun: int
+
+    def cost(self, waker: Worker) -> tuple[bool, int, int]:
+        """What it costs a start to wait for them, least where it leaves that card itself: how many of them are of
+        another wave, since only they or only it have begun; how many there are."""
+        others = len(self.names) - self.begun if begun(waker) else self.begun
+        return waker.name not in self.names, others, len(self.names)
+
+
+def _leavers(fleet: Fleet, stops: Mapping[str, str], names: frozenset[str]) -> Leavers:
+    return Leavers(frozenset(stops[name] for name in names), names, sum(begun(fleet.worker(name)) for name in names))
+
+
 def _cards_for(
-    fleet: Fleet, ladders: Mapping[str, list[Step]], starts: list[str], loads: Loads, leavers: list[set[str]]
+    fleet: Fleet, ladders: Mapping[str, list[Step]], starts: list[str], loads: Loads, leavers: list[Leavers]
 ) -> Iterable[tuple[str, frozenset[str]]]:
     for name in starts:
-        needed: set[str] = set()
+        waker, needed = fleet.worker(name), set[str]()
         wanted = vgpus_at_start(fleet, ladders[name], name)
-        if fleet.worker(name).on and sorted(wanted) == sorted(fleet.worker(name).vgpus):
+        if waker.on and sorted(wanted) == sorted(waker.vgpus):
             # It comes back onto the very place that it leaves.
             wanted = ()
         for vgpu in wanted:
-            card, free = _card_for(loads, vgpu, [_dear(fleet, name, steps) for steps in leavers])
+            card, free = _card_for(loads, vgpu, [each.cost(waker) for each in leavers])
             if card is not None:
                 loads = seated(loads, card, vgpu)
-                needed |= set() if free else leavers[card]
+                needed |= set() if free else leavers[card].stops
         yield name, frozenset(step for step in needed if not step.endswith(f"/{name}"))
 
 
@@ -50,19 +70,12 @@ def begun(worker: Worker) -> bool:
     return worker.node is not None and worker.node.record is not None
 
 
-def _dear(fleet: Fleet, name: str, stops: Collection[str]) -> tuple[bool, int, int]:
-    """What it costs to wait for a card's leavers, least where it leaves that card itself: how many of them are of
-    another wave, since only they or only we have begun; how many there are."""
-    mine, leavers = begun(fleet.worker(name)), [stop.rpartition("/")[2] for stop in stops]
-    return name not in leavers, sum(begun(fleet.worker(other)) is not mine for other in leavers), len(leavers)
-
-
-def _card_for(loads: Loads, vgpu: str, dear: list[tuple[bool, int, int]]) -> tuple[int | None, bool]:
+def _card_for(loads: Loads, vgpu: str, costs: list[tuple[bool, int, int]]) -> tuple[int | None, bool]:
     """A card for it, and whether that has room already; the fullest of those, else the one that costs least."""
     if choices := may_choose(loads, vgpu):
         return max(choices, key=lambda i: len(loads[i].held)), True
     later = may_choose(tuple(load.later() for load in loads), vgpu)
-    return min(later, key=lambda i: (dear[i], -len(loads[i].held), i), default=None), False
+    return min(later, key=lambda i: (costs[i], -len(loads[i].held), i), default=None), False
 
 
 def vgpus_at_start(fleet: Fleet, rungs: Iterable[Step], name: str) -> Vgpus:

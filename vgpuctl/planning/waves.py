@@ -93,9 +93,13 @@ def in_order(found: list[Unit], ladders: Ladders) -> Iterator[Step]:
 
 def from_the_top(ladders: Iterable[list[Step]]) -> list[Step]:
     """First all cordons, then what leads up to the power-ons, then the rest."""
-    parts: tuple[list[Step], list[Step], list[Step]] = ([], [], [])
+    cordons: list[Step] = []
+    before: list[Step] = []
+    after: list[Step] = []
     for rungs in ladders:
-        start = next((i for i, step in enumerate(rungs) if isinstance(step, PowerOn)), len(rungs))
-        for number, step in enumerate(rungs):
-            parts[0 if isinstance(step, Cordon) else 1 if number < start else 2].append(step)
-    return [*parts[0], *parts[1], *parts[2]]
+        mine = before
+        for step in rungs:
+            if isinstance(step, PowerOn):
+                mine = after
+            (cordons if isinstance(step, Cordon) else mine).append(step)
+    return [*cordons, *before, *after]

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from vgpuctl.model.change import changed
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Disk, Pod
@@ -118,7 +119,7 @@ class Drain(Rung):
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         node = fleet.worker(self.worker).node or Node(name=self.worker)
-        return fleet.with_worker(self.worker, node=replace(node, pods=_staying(node, self.options)))
+        return fleet.with_worker(self.worker, node=changed(node, pods=_staying(node, self.options)))
 
     def waits_for(self, fleet: Fleet) -> str:
         if self._blind(fleet):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP
@@ -79,7 +80,7 @@ class WaitBack(Rung):
     def applied_to(self, fleet: Fleet) -> Fleet:
         worker = fleet.worker(self.worker)
         node = worker.node or Node(name=self.worker)
-        back = replace(
+        back = changed(
             node,
             ready=True,
             taints=tuple(taint for taint in node.taints if taint not in _BAD_TAINTS),

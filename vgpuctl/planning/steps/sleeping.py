@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
+from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.record import ASLEEP, MARKS, Record
 from vgpuctl.model.requests import PatchNode, Request
@@ -33,8 +34,8 @@ class MarkAsleep(Rung):
         )
         if self.sleep is not None:
             lacking = tuple(mark for mark in MARKS if mark not in node.marks and mark not in record.marks)
-            record = replace(record, until=self.sleep.until, why=self.sleep.why, marks=record.marks + lacking)
-        return replace(record, cordoned=ours).asleep(since=now, lease=node.lease_renewed, heartbeat=node.heartbeat)
+            record = changed(record, until=self.sleep.until, why=self.sleep.why, marks=record.marks + lacking)
+        return changed(record, cordoned=ours).asleep(since=now, lease=node.lease_renewed, heartbeat=node.heartbeat)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
