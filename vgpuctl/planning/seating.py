@@ -114,6 +114,9 @@ def _seatings(way: Seating, sitter: Sitter) -> Iterator[Seating]:
 
 def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int, ...]]]:
     """Each of the cards on which the books see a VM holds at least one of its vGPUs."""
+    if len(sitter.cards) == 1:
+        yield _all_on(loads, sitter, sitter.cards[0]), sitter.cards * len(sitter.vgpus)
+        return
     begun: dict[tuple[Loads, frozenset[int]], tuple[int, ...]] = {(loads, frozenset()): ()}
     for left in reversed(range(len(sitter.vgpus))):
         vgpu = sitter.vgpus[len(sitter.vgpus) - 1 - left]
@@ -126,6 +129,12 @@ def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int
         begun = dict(islice(after.items(), WAYS))
     for (now, _), cards in begun.items():
         yield now, cards
+
+
+def _all_on(loads: Loads, sitter: Sitter, index: int) -> Loads:
+    for vgpu in sitter.vgpus:
+        loads = _with(loads, index, vgpu, sitter.leaves)
+    return loads
 
 
 def _anywhere(loads: Loads, vgpu: str) -> list[int]:

@@ -29,10 +29,12 @@ class Label(Rung):
 
     def applied_to(self, fleet: Fleet) -> Fleet:
         node = fleet.worker(self.worker).node
-        if node is None:
-            return fleet
-        said = {**node.labels, **dict(self.labels)}
-        return fleet.with_node(self.worker, labels={key: value for key, value in said.items() if value is not None})
+        return fleet.with_node(self.worker, labels=_labelled(node, self.labels)) if node else fleet
+
+
+def _labelled(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[str, str]:
+    said = {**node.labels, **dict(labels)}
+    return {key: value for key, value in said.items() if value is not None}
 
 
 def wrong(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[str, str | None]:
@@ -66,6 +68,6 @@ class Uncordon(Rung):
         node = fleet.worker(self.worker).node
         if node is None:
             return fleet
-        ours = node.record is not None and node.record.cordoned
-        fleet = Label(self.worker, self.labels).applied_to(fleet)
-        return fleet.with_node(self.worker, record=None, unschedulable=node.unschedulable and not ours)
+        cordoned = node.unschedulable and not (node.record is not None and node.record.cordoned)
+        labels = _labelled(node, self.labels)
+        return fleet.with_node(self.worker, labels=labels, record=None, unschedulable=cordoned)
