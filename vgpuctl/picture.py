@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
 from vgpuctl.model.hosts import Card, Host, Told
-from vgpuctl.model.identity import NodeIndex, VmIdentity, match
+from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
@@ -44,8 +44,7 @@ class KubernetesSeen(Protocol):
     def unseen(self) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
+class _Parts(NamedTuple):
     """All that a worker is made of."""
 
     vm: Vm
@@ -93,6 +92,8 @@ class _Machines:
                 self._by_uuid.setdefault(machine.uuid, []).append(machine)
 
     def of(self, vm: Vm, seen: SeenNode | None) -> Machine | None:
+        if not self._by_name:
+            return None
         named = self._by_name.get(seen.node.machine) if seen else None
         alike = self._by_uuid.get(vm.uuid.lower(), [])
         return named or (alike[0] if len(alike) == 1 else None)
@@ -139,6 +140,9 @@ class Painter:
         self.catalogue, self._now = catalogue, now
         self.host_told: tuple[Told, ...] = ()
         self._by_label: dict[str, tuple[Choice, ...]] = {}
+        self._chosen: dict[str, tuple[object, tuple[Choice, ...]]] = {}
+        self._inside: tuple[object, dict[str, Inside]] = (None, {})
+        self._hosts: dict[str, tuple[object, Host]] = {}
         self._workers: dict[str, tuple[_Parts, Worker]] = {}
         self._nodes: dict[str, tuple[object, Node]] = {}
         self._alive = _Alive()
@@ -155,6 +159,22 @@ class Painter:
             if self._choices(vm, None)
             or any(self._choices(vm, seen[name]) for name in index.candidates(VmIdentity(vm.moid, vm.name, vm.uuid)))
         ]
+
+    def _choices_of(self, vm: Outline, node: SeenNode | None) -> tuple[Choice, ...]:
+        """As `_choices`, asked again only after one of the two has changed."""
+        asked = vm, node and node.node.labels
+        known = self._chosen.get(vm.moid)
+        if known is None or known[0] != asked:
+            known = self._chosen[vm.moid] = (asked, self._choices(vm, node))
+        return known[1]
+
+    def _match(self, vms: Mapping[str, Vm], nodes: Iterable[SeenNode]) -> dict[str, Inside]:
+        """Asked again only after a VM or a node came, went or became another."""
+        identities = [seen.identity for seen in nodes]
+        asked = [(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()], identities
+        if self._inside[0] != asked:
+            self._inside = asked, match((VmIdentity(*vm) for vm in asked[0]), NodeIndex(identities))
+        return self._inside[1]
 
     def _choices(self, vm: Outline, node: SeenNode | None) -> tuple[Choice, ...]:
         """One that its node's label chose stays a worker although that node be deleted while it sleeps."""
@@ -175,10 +195,7 @@ class Painter:
         vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
         nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
         renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
-        inside = match(
-            (VmIdentity(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()),
-            NodeIndex(seen.identity for seen in nodes.values()),
-        )
+        inside = self._match(vms, nodes.values())
         disks = kubernetes.disks() or {}
         owners = _Owners(kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now())
         machines = _Machines(kubernetes.machines())
@@ -186,17 +203,18 @@ class Painter:
         names: dict[str, str] = {}
         for moid, vm in vms.items():
             node = inside[moid].node or ""
-            if not (choices := self._choices(vm.outline, nodes.get(node))):
+            seen = nodes.get(node)
+            if not (choices := self._choices_of(vm.outline, seen)):
                 continue
             name = names[moid] = vm.outline.name
             parts = _Parts(
                 vm=vm,
                 choices=choices,
                 host=hosts[vm.outline.host].name if vm.outline.host in hosts else "",
-                seen=nodes.get(node),
-                machine=machines.of(vm, nodes.get(node)),
+                seen=seen,
+                machine=machines.of(vm, seen),
                 renewed=renewed.get(node),
-                alive_s=self._alive.seen(vm, nodes.get(node), renewed.get(node), owners.now),
+                alive_s=self._alive.seen(vm, seen, renewed.get(node), owners.now),
                 pods=tuple(owners.judged(pod) for pod in on_node.get(node, ())),
                 disks=tuple(disks.get(node, ())),
                 tasks=tasks.get(moid, ()),
@@ -207,7 +225,7 @@ class Painter:
         strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
         return Fleet(
-            hosts={host.name: _completed(host, names, told) for host in hosts.values()},
+            hosts={host.name: self._completed(host, names, told) for host in hosts.values()},
             workers=workers,
             budgets=tuple(kubernetes.budgets()),
             waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
@@ -219,6 +237,14 @@ class Painter:
             datastores=vcenter.datastores(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
+
+    def _completed(self, host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
+        """Asked again only after it changed, or the name of a VM on its cards did."""
+        asked = host, told, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
+        known = self._hosts.get(host.name)
+        if known is None or known[0] != asked:
+            known = self._hosts[host.name] = (asked, _completed(host, names, told))
+        return known[1]
 
     def _told(self, vms: Iterable[Vm]) -> tuple[Told, ...]:
         if not self.host_told:

@@ -107,8 +107,13 @@ def _said(node: Any) -> tuple[bool, str]:
 
 
 def by_day(folder: Path, hosts: int, cards: int) -> Lab:
-    """The night's workers have slept once already, so that they will be resumed; the gateway has no budget."""
+    """The night's workers have slept once already, so that they will be resumed; the gateway has no budget.
+
+    The Lease lasts as long as it does for users: tests have one that they need not wait for, but one of a second is
+    soon too old to act on.
+    """
     lab = Lab.up(folder, "--hosts", str(hosts), "--cards", str(cards))
+    lab.more_env = {"VGPUCTL_LEASE_SECONDS": "15"}
     pace(lab, *AT_ONCE)
     lab.daytime()
     for shift in ("night", "day"):
@@ -142,7 +147,7 @@ def switch(folder: Path, hosts: int, cards: int) -> tuple[float, float]:
 def script(folder: Path, govc: str) -> tuple[float, float]:
     lab = by_day(folder, 1, 1)
     given = {"LEAVING": "worker-1 worker-2 worker-3 worker-4", "COMING": "worker-5"}
-    lab.more_env = {"PATH": f"{BIN}:{Path(govc).parent}:{os.environ['PATH']}", **given}
+    lab.more_env |= {"PATH": f"{BIN}:{Path(govc).parent}:{os.environ['PATH']}", **given}
     try:
         return measured(lab, lambda: lab.program("sh", "-c", SCRIPT).ok())
     finally:

@@ -45,8 +45,8 @@ class Server:
             return self._call("list", lambda: {"items": list(self.maps.values())})
         return self._call("get", lambda: self._found(path))
 
-    def names(self, path: str, **query: str) -> Any:
-        return self._call("names", lambda: list(self.maps))
+    def metadata(self, path: str, **query: str) -> Any:
+        return self._call("metadata", lambda: [{"name": name} for name in self.maps])
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         def create() -> None:
@@ -106,7 +106,7 @@ def test_the_calls_are_constant_few() -> None:
     some.keep(night(outcome="running"))
     wait_until(lambda: "post" in server.calls)
     some.close(night())
-    assert server.calls == ["names", "post", "put"]
+    assert server.calls == ["metadata", "post", "put"]
 
 
 def test_it_writes_what_is_newest_and_never_holds_up_who_tells_it() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.contract.kubernetes_cluster import DAY, DAY_PROFILE, MERGE, NIGHT, NIGHT_PROFILE, PODS, Cluster
 from vgpuctl.sim.kube.objects import at, condition, is_true, name_of, uid_of
+from vgpuctl.sim.kube.queue import HEARD_AFTER_S
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_what_was_deleted_takes_along_what_it_owned(day: Cluster) -> None:
 def test_a_deployment_replaces_a_leaving_pod_at_once_and_follows_its_scale(day: Cluster) -> None:
     pod = day.pods("gateway")[0]
     day.ask("DELETE", f"/api/v1/namespaces/default/pods/{name_of(pod)}")
-    day.wait(0)
+    day.wait(2 * HEARD_AFTER_S)
     assert len(day.pods("gateway")) == 4
     assert len(day.pods("gateway", leaving=False)) == 3
     scale = "/apis/apps/v1/namespaces/default/deployments/gateway/scale"

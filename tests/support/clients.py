@@ -52,6 +52,9 @@ class Kubernetes:
     def get(self, path: str, **query: str) -> Object:
         return self._ask(Request(method="GET", path=path, query=query))
 
+    def metadata(self, path: str, **query: str) -> list[Object]:
+        return [item["metadata"] for item in self.get(path, **query)["items"]]
+
     def post(self, path: str, body: Object) -> Object:
         return self.call("POST", path, body)
 

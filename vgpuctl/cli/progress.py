@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from types import TracebackType
 from typing import Protocol
@@ -57,30 +58,31 @@ class Lines(Silence):
         return self
 
     def progress(self, progress: Progress) -> None:
+        """Of a large switch hundreds may be done at once: they are written together."""
+        now = clock(datetime.now().astimezone())
+        fresh = {key: text for key, text in self._events(progress) if key not in self._told}
+        self._told.update(fresh)
+        self._write(f"{now} {text}" for text in fresh.values())
+
+    def _events(self, progress: Progress) -> Iterator[tuple[str, str]]:
         for host, why in progress.decision.memory.going_back.items():
-            self._once(f"back {host}", f"{host} goes back: {why}")
+            yield f"back {host}", f"{host} goes back: {why}"
         for name, took in progress.done.items():
             kind, _, worker = name.partition("/")
-            if kind in STEP_WORDS:
-                self._once(
-                    name, f"{worker} {STEP_WORDS[kind][1]}{f' ({seconds(took)})' if took >= WORTH_TELLING_S else ''}"
-                )
+            if kind in STEP_WORDS and name not in self._told:
+                yield name, f"{worker} {STEP_WORDS[kind][1]}{f' ({seconds(took)})' if took >= WORTH_TELLING_S else ''}"
         for name, why in progress.decision.waits.items():
             if "budget" in why or "cannot be heard" in why or "asks to wait" in why:
                 kind, _, worker = name.partition("/")
-                self._once(f"{name} {why}", f"{worker} {STEP_WORDS.get(kind, (kind.lower(),))[0]}: {why}")
+                yield f"{name} {why}", f"{worker} {STEP_WORDS.get(kind, (kind.lower(),))[0]}: {why}"
 
     def say(self, text: str) -> None:
-        self._line(text)
+        self._write([f"{clock(datetime.now().astimezone())} {text}"])
 
-    def _once(self, key: str, text: str) -> None:
-        if key not in self._told:
-            self._told.add(key)
-            self._line(text)
-
-    def _line(self, text: str) -> None:
-        self._out.print(f"{clock(datetime.now().astimezone())} {text}")
-        self._out.file.flush()
+    def _write(self, lines: Iterable[str]) -> None:
+        if text := "\n".join(lines):
+            self._out.print(text)
+            self._out.file.flush()
 
 
 class LiveScreen:

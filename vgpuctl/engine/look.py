@@ -38,11 +38,29 @@ class Moment:
     utc: str
 
 
+class Words:
+    """What each step waits for. It depends on its worker, on budgets and on workloads, and is asked for again only when
+    one of them has changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[object, str]] = {}
+
+    def of(self, step: Step, fleet: Fleet) -> str:
+        asked = step, fleet.find(step.worker), fleet.budgets, fleet.workloads
+        known = self._known.get(step.name)
+        if known is None or known[0] != asked:
+            known = self._known[step.name] = (asked, step.waits_for(fleet))
+        return known[1]
+
+
 class Look:
     """Collects what one look sends; budgets are spent as it goes, so that two pods never share one allowance."""
 
-    def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment) -> None:
+    def __init__(
+        self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment, words: Words | None = None
+    ) -> None:
         self.wishes, self.fleet, self.moment = wishes, fleet, moment
+        self._words = words or Words()
         self._memory, self._attempts = memory, dict(memory.attempts)
         self._out = memory.out()
         self.sends: list[Send] = []
@@ -72,10 +90,10 @@ class Look:
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
         why_not = self._why_not(step)
-        self.waits[step.name] = why_not or step.waits_for(self.fleet)
+        self.waits[step.name] = why_not or self._words.of(step, self.fleet)
         if why_not:
             return
-        due_for_s = self.moment.now_s - self.memory.due_since.get(step.name, self.moment.now_s)
+        due_for_s = self.moment.now_s - self._memory.due_since.get(step.name, self.moment.now_s)
         for request in step.overdue(self.fleet, due_for_s) or step.requests(self.fleet, self.moment.utc):
             self._consider(step, request)
 

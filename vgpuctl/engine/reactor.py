@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from vgpuctl.engine.look import Look, Moment, Send, task_of
+from vgpuctl.engine.look import Look, Moment, Send, Words, task_of
 from vgpuctl.engine.memory import EVERYWHERE, Attempt, Memory
 from vgpuctl.engine.turns import queued
 from vgpuctl.model.conduct import OnResumeFailed
@@ -24,12 +24,14 @@ LAG_S = 60.0
 class Goal:
     """A wish, and the wish to go back to where it fails; None: where it fails, it stops.
 
-    `memos` spare looks the planning of hosts where nothing changed; they change no decision.
+    `memos` spare looks the planning of hosts where nothing changed, `words` what steps wait for; they change no
+    decision.
     """
 
     wish: Wish
     former: Wish | None = None
     memos: tuple[Memo, Memo] = field(default_factory=lambda: (Memo(), Memo()), compare=False, repr=False)
+    words: Words = field(default_factory=Words, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     ]
     if failures:
         return decide(goal, fleet, _after(failures, goal, fleet, memory, todo), moment)
-    look = Look(wishes, fleet, memory, moment)
+    look = Look(wishes, fleet, memory, moment, goal.words)
     if not memory.stopping:
         for step in due:
             look.consider(step)

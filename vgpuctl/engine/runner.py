@@ -18,7 +18,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
 
 LOOK_S = 0.5
-REQUESTS_AT_ONCE = 32
+REQUESTS_AT_ONCE = 16
 #: The longest rest after a look: one that took longer may itself have been held up by requests.
 REST_S = 0.05
 
@@ -108,7 +108,7 @@ class Runner:
 
         Where much changes at once, requests and their answers get as much of the time as looks do, up to a moment.
         """
-        rested_s = self._world.clock.monotonic() + min(looked_s, REST_S)
+        rested_s = self._world.clock.monotonic() + min(2 * looked_s, REST_S)
         try:
             event = self._events.get(timeout=LOOK_S)
             while True:

@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any
 
 from vgpuctl.engine.ports import Answer
-from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.model.errors import ChangedMeanwhileError, SeveralBudgetsError
 from vgpuctl.model.machine import shield_annotations
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchMachine, PatchNode, ScaleWorkload
 from vgpuctl.model.workloads import scaled_annotations, scaled_labels
 
@@ -85,7 +85,7 @@ def delete(client: Client, request: DeletePod) -> Answer:
 
 def confirm(client: Client, request: Confirm) -> None:
     """No pod may be on the node that was not expected to stay; without an answer, no suspend."""
-    listed = client.get("/api/v1/pods", fieldSelector=f"spec.nodeName={request.node}")
-    late = [pod for raw in listed.get("items") or () if (pod := views.pod(raw)).uid not in request.expected]
+    there = client.metadata("/api/v1/pods", fieldSelector=f"spec.nodeName={request.node}")
+    late = [Pod.called(each["namespace"], each["name"]) for each in there if each["uid"] not in request.expected]
     if late:
         raise ChangedMeanwhileError(f"{late[0]} has come to {request.node} in the meantime")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from vgpuctl.kube.access import KubernetesSettings, configuration
 from vgpuctl.model.errors import (
@@ -23,11 +24,12 @@ ANSWER_WITHIN_S = 30
 LONGEST_WAIT_S = 60.0
 CONNECTIONS = 40
 JSON = "application/json"
+AGENT = "vgpuctl"
 #: The server's own words, where it gives no reason of a kind that could be told from others.
 _TWO_BUDGETS, _TOO_MANY_GO = "more than one PodDisruptionBudget", "DisruptedPods map too big"
 MERGE_PATCH = "application/merge-patch+json"
 #: A list without what is in the objects, from servers that can; from others, all of it.
-NAMES_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
+METADATA_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 Object = dict[str, Any]
 
@@ -45,16 +47,17 @@ class Client:
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self.settings = settings
-        self._api = _api_client(settings)
-        self.server = str(self._api.configuration.host)
+        self._configuration = _configuration(settings)
+        self._pool = _pool(self._configuration)
+        self.server = str(self._configuration.host)
 
     def get(self, path: str, **query: str) -> Object:
         return self._json("GET", path, query=query)
 
-    def names(self, path: str, **query: str) -> list[str]:
-        """Of a list, the objects' names."""
-        found = self._json("GET", path, query=query, accept=NAMES_ONLY)
-        return [str(each["metadata"]["name"]) for each in found.get("items") or ()]
+    def metadata(self, path: str, **query: str) -> list[Object]:
+        """Of a list, who its objects are."""
+        found = self._json("GET", path, query=query, accept=METADATA_ONLY)
+        return [item["metadata"] for item in found.get("items") or ()]
 
     def post(self, path: str, body: Object) -> Object:
         return self._json("POST", path, body=body)
@@ -95,22 +98,20 @@ class Client:
         accept: str = JSON,
         timeout_s: int = ANSWER_WITHIN_S,
     ) -> Any:
-        headers = {"Accept": accept} | ({"Content-Type": content_type} if body is not None else {})
-        request = self._api.param_serialize(
-            method,
-            path,
-            query_params=list((query or {}).items()),
-            header_params=headers,
-            body=body,
-            auth_settings=["BearerToken"],
-        )
-        return self._answer(request, timeout_s)
+        headers = {"Accept": accept, "User-Agent": AGENT}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        if auth := self._configuration.auth_settings().get("BearerToken"):
+            headers[auth["key"]] = auth["value"]
+        url = f"{self.server}{path}{'?' + urlencode(query) if query else ''}"
+        sent = None if body is None else json.dumps(body).encode()
+        return self._answer(method, url, body=sent, headers=headers, timeout=timeout_s)
 
-    def _answer(self, request: Any, timeout_s: int) -> Any:
+    def _answer(self, method: str, url: str, **options: Any) -> Any:
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         try:
-            response = self._api.call_api(*request, _request_timeout=timeout_s).response
+            response = self._pool.urlopen(method, url, preload_content=False, **options)
         except (HTTPError, OSError) as error:
             raise _no_answer(self.server, error) from error
         if response.status >= 300:
@@ -119,8 +120,7 @@ class Client:
         return response
 
 
-def _api_client(settings: KubernetesSettings) -> Any:
-    from kubernetes.client.api_client import ApiClient  # noqa: PLC0415
+def _configuration(settings: KubernetesSettings) -> Any:
     from urllib3 import disable_warnings  # noqa: PLC0415
     from urllib3.exceptions import InsecureRequestWarning  # noqa: PLC0415
 
@@ -130,7 +130,14 @@ def _api_client(settings: KubernetesSettings) -> Any:
     if not found.verify_ssl:
         # The kubeconfig says so by name: one warning a request would say no more.
         disable_warnings(InsecureRequestWarning)
-    return ApiClient(found)
+    return found
+
+
+def _pool(found: Any) -> Any:
+    """The official client's own connections, with its TLS and proxies; what else it does for a request is dear."""
+    from kubernetes.client.rest import RESTClientObject  # noqa: PLC0415
+
+    return RESTClientObject(found).pool_manager
 
 
 def _no_answer(server: str, error: Exception) -> VgpuctlError:

@@ -111,8 +111,8 @@ class Journal:
 
     def _create(self, entry: Entry) -> None:
         """Under the next number that is free; what another writer took, or an answer that was lost, is seen."""
-        names = self._client.names(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}")
-        known = sorted(number for name in names if (number := _number(name)))
+        found = self._client.metadata(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}")
+        known = sorted(number for each in found if (number := _number(str(each["name"]))))
         first = self._tried or (known[-1] + 1 if known else 1)
         self._number = next((n for n in range(first, first + KEPT) if self._take(entry, n)), 0)
         self._prune(known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from vgpuctl.model.fleet import Fleet
@@ -33,7 +34,7 @@ class Step(Protocol):
     def describe(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """Steps in an order in which they may be done, and for each the names of the steps it needs first."""
 
@@ -46,7 +47,7 @@ class Plan:
     def __bool__(self) -> bool:
         return bool(self.steps)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(step.name for step in self.steps)
 

@@ -70,7 +70,11 @@ class Pod:
     needs: Needs | None = None
 
     def __str__(self) -> str:
-        return self.name if self.namespace == "default" else f"{self.namespace}/{self.name}"
+        return self.called(self.namespace, self.name)
+
+    @staticmethod
+    def called(namespace: str, name: str) -> str:
+        return name if namespace == "default" else f"{namespace}/{name}"
 
     @property
     def finished(self) -> bool:

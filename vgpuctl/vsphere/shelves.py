@@ -31,6 +31,7 @@ class Shelves:
         self._hosts: dict[str, Host] = {}
         self._admissions: dict[str, Admission | None] = {}
         self._tasks: dict[str, tuple[str, Task]] = {}
+        self._tasks_of: dict[str, tuple[Task, ...]] | None = None
 
     def take(self, update: Any) -> None:
         """One object's news."""
@@ -49,6 +50,7 @@ class Shelves:
         """A change of a VM or task concerns its own view; one of folders and clusters may concern every path."""
         if kind in {"Task", "Datastore"}:
             self._tasks.pop(moid, None)
+            self._tasks_of = None
             return
         self._vms.pop(moid, None)
         self._hosts.pop(moid, None)
@@ -134,6 +136,11 @@ class Shelves:
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         """The tasks of each VM."""
+        if self._tasks_of is None:
+            self._tasks_of = self._found_tasks()
+        return self._tasks_of
+
+    def _found_tasks(self) -> dict[str, tuple[Task, ...]]:
         for moid, raw in self._of("Task").items():
             if moid not in self._tasks and raw.get("info.entity") is not None and "info.key" in raw:
                 self._tasks[moid] = (raw["info.entity"]._moId, views.task(raw))

@@ -104,7 +104,7 @@ class Drain(Rung):
     @property
     def _ours(self) -> DrainOptions:
         """Of a workload that somebody has scaled up again the pods are asked for like any other."""
-        return replace(self.options, scaled=())
+        return replace(self.options, scaled=()) if self.options.scaled else self.options
 
     def _eviction(self, fleet: Fleet, pod: Pod) -> Evict:
         grace_s = self.options.of(pod.namespace).grace_period_s

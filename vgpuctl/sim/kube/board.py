@@ -88,6 +88,9 @@ class Board:
     def __contains__(self, name: str) -> bool:
         return name in self._open
 
+    def __len__(self) -> int:
+        return len(self._open)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._open)
 

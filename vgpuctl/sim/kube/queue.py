@@ -7,18 +7,22 @@ from collections.abc import Callable
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.kube.store import Key
 
+#: How long after a change those look who are programs of their own: the scheduler, and the controllers of workloads.
+HEARD_AFTER_S = 0.01
+
 
 class Queue:
-    """Coalesces: a key that is named ten times in one instant is worked on once."""
+    """Coalesces: a key that is named ten times until somebody looks is worked on once."""
 
-    def __init__(self, clock: Clock, work: Callable[[Key], None]) -> None:
+    def __init__(self, clock: Clock, work: Callable[[Key], None], after_s: float = 0.0) -> None:
         self._clock = clock
         self._work = work
+        self._after_s = after_s
         self._waiting: dict[Key, None] = {}
 
     def add(self, key: Key) -> None:
         if not self._waiting:
-            self._clock.after(0, self._run)
+            self._clock.after(self._after_s, self._run)
         self._waiting[key] = None
 
     def _run(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from vgpuctl.sim.kube.board import Board
+from vgpuctl.sim.kube.board import Board, Room
 from vgpuctl.sim.kube.ground import Ground, Teller
 from vgpuctl.sim.kube.objects import (
     Object,
@@ -16,7 +17,7 @@ from vgpuctl.sim.kube.objects import (
     namespace_of,
     set_condition,
 )
-from vgpuctl.sim.kube.queue import Queue
+from vgpuctl.sim.kube.queue import HEARD_AFTER_S, Queue
 from vgpuctl.sim.kube.store import Change, Key, key_of
 from vgpuctl.sim.kube.wishes import CROWDED, FULL, Choice, Wish, choice, kind_of
 
@@ -26,19 +27,59 @@ RETELL_S = 5.0
 
 
 @dataclass(slots=True)
+class Objections:
+    """What speaks against each node, and how many nodes each of these words concerns: counted as they change, for a
+    large cluster has many nodes and few words."""
+
+    _of: dict[str, list[str]] = field(default_factory=dict)
+    _counts: Counter[str] = field(default_factory=Counter)
+    _full: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def judge(self, board: Board, against: Callable[[Room], list[str]], names: list[str]) -> None:
+        for name in names:
+            self._forget(name)
+            self._note(name, against(board[name]))
+        if len(self._of) > len(board):
+            for name in [name for name in self._of if name not in board]:
+                self._forget(name)
+
+    def _note(self, name: str, reasons: list[str]) -> None:
+        self._of[name] = reasons
+        self._counts.update(reasons)
+        self._full += _is_full(reasons)
+
+    def _forget(self, name: str) -> None:
+        reasons = self._of.pop(name, [])
+        self._counts.subtract(reasons)
+        self._full -= _is_full(reasons)
+
+    def told(self) -> str:
+        if not self._of:
+            return "no nodes available to schedule pods"
+        total = len(self._of)
+        texts = sorted(f"{count} {reason}" for reason, count in self._counts.items() if count)
+        helpless = [f"{self._full} No preemption victims found for incoming pod"] if self._full else []
+        helpless += [f"{total - self._full} Preemption is not helpful for scheduling"] if total > self._full else []
+        said = f"0/{total} nodes are available: "
+        return f"{said}{', '.join(texts)}. preemption: {said}{', '.join(helpless)}."
+
+
+def _is_full(reasons: list[str]) -> bool:
+    return bool(reasons) and reasons[0].startswith((FULL, CROWDED))
+
+
+@dataclass(slots=True)
 class Line:
     """Those who wait with the same wish. `against`: what speaks against each node; empty until one was refused."""
 
     wish: Wish
     pods: dict[Key, None] = field(default_factory=dict)
-    against: dict[str, list[str]] = field(default_factory=dict)
+    against: Objections = field(default_factory=Objections)
     told: str = ""
     told_s: float = 0.0
-
-    def judge(self, board: Board, names: list[str]) -> None:
-        for name in [name for name in self.against if name not in board]:
-            del self.against[name]
-        self.against |= {name: self.wish.against(board[name]) for name in names}
 
 
 class Scheduler:
@@ -50,7 +91,7 @@ class Scheduler:
         self._lines: dict[str, Line] = {}
         self._waiting: dict[Key, str] = {}
         self._untried: set[Key] = set()
-        self._queue = Queue(ground.clock, lambda _: self._try_all())
+        self._queue = Queue(ground.clock, lambda _: self._try_all(), HEARD_AFTER_S)
         ground.store.subscribe(["pods"], self._pod_changed)
         ground.store.subscribe(["nodes"], lambda _: self._wake())
 
@@ -103,7 +144,8 @@ class Scheduler:
             self._bind(key, node)
             bound += 1
         if line.pods:
-            line.judge(self.board, stirred if line.against and not bound else list(self.board))
+            names = stirred if line.against and not bound else list(self.board)
+            line.against.judge(self.board, line.wish.against, names)
             self._tell(line)
 
     def _bind(self, key: Key, node: str) -> None:
@@ -119,7 +161,7 @@ class Scheduler:
 
     def _tell(self, line: Line) -> None:
         """New pods are told at once why they wait, the others not too often."""
-        why, now_s = _explained(line.against), self._ground.clock.now_s
+        why, now_s = line.against.told(), self._ground.clock.now_s
         retell = why != line.told and (not line.told or now_s >= line.told_s + RETELL_S)
         for key in tuple(line.pods):
             if retell or key in self._untried:
@@ -131,7 +173,7 @@ class Scheduler:
             self._ground.clock.after(line.told_s + RETELL_S - now_s, lambda: self._retell(line))
 
     def _retell(self, line: Line) -> None:
-        if line.pods and _explained(line.against) != line.told:
+        if line.pods and line.against.told() != line.told:
             self._tell(line)
 
     def _refuse(self, key: Key, why: str) -> None:
@@ -141,16 +183,3 @@ class Scheduler:
             return
         self._ground.store.edit("pods", *key, lambda item: set_condition(item, now, said))
         self._ground.tell(pod, _TELLER, "FailedScheduling", why, warning=True)
-
-
-def _explained(against: dict[str, list[str]]) -> str:
-    if not against:
-        return "no nodes available to schedule pods"
-    total = len(against)
-    reasons = Counter(reason for reasons in against.values() for reason in reasons)
-    texts = sorted(f"{count} {reason}" for reason, count in reasons.items())
-    full = sum(reasons[0].startswith((FULL, CROWDED)) for reasons in against.values() if reasons)
-    helpless = [f"{full} No preemption victims found for incoming pod"] if full else []
-    helpless += [f"{total - full} Preemption is not helpful for scheduling"] if total > full else []
-    said = f"0/{total} nodes are available: "
-    return f"{said}{', '.join(texts)}. preemption: {said}{', '.join(helpless)}."

@@ -18,7 +18,7 @@ from vgpuctl.sim.kube.objects import (
     owner_reference,
     uid_of,
 )
-from vgpuctl.sim.kube.queue import Queue
+from vgpuctl.sim.kube.queue import HEARD_AFTER_S, Queue
 from vgpuctl.sim.kube.store import OWNER, Change, Key, key_of
 
 _SAFE = "bcdfghjklmnpqrstvwxz2456789"
@@ -35,7 +35,7 @@ class Workloads(ABC):
         self._ground = ground
         self._store = ground.store
         self._teller = Teller(f"{self.kind.lower()}-controller")
-        self._queue = Queue(ground.clock, self._look_at)
+        self._queue = Queue(ground.clock, self._look_at, HEARD_AFTER_S)
         ground.store.subscribe([self.plural], lambda change: self._queue.add(key_of(change.object)))
         ground.store.subscribe([self.owned], self._owned_changed)
 

@@ -15,6 +15,21 @@ TASK = PropertyTable()
 _OF_HOSTS = {Operation.ENTER_MAINTENANCE, Operation.EXIT_MAINTENANCE}
 
 
+@TASK("info.key")
+def _key(_: Any, task: Task) -> str:
+    return task.moid
+
+
+@TASK("info.descriptionId")
+def _description(_: Any, task: Task) -> str:
+    return task.operation.description_id
+
+
+@TASK("info.entity")
+def _subject(_: Any, task: Task) -> Any:
+    return _entity(task)
+
+
 @TASK("info.state")
 def _state(_: Any, task: Task) -> str:
     return task.state.value

@@ -135,6 +135,16 @@ def _environment_browser(_: Any, vm: Vm) -> Any:
     return refs.ENVIRONMENT_BROWSER
 
 
+@VM("config.files.vmPathName", "summary.config.vmPathName")
+def _path(_: Any, vm: Vm) -> str:
+    return f"[{STORE_NAME}] {vm.name}/{vm.name}.vmx"
+
+
+@VM("config.firmware")
+def _firmware(_: Any, vm: Vm) -> str:
+    return "efi"
+
+
 @VM("config.extraConfig")
 def _extra_config(_: Any, vm: Vm) -> list[Any]:
     return [vim.option.OptionValue(key=key, value=value) for key, value in sorted(vm.extra_config.items())]
@@ -155,8 +165,8 @@ def _config(context: Any, vm: Vm) -> Any:
         guestId=GUEST_ID,
         alternateGuestName="",
         annotation=vm.annotation,
-        firmware="efi",
-        files=vim.vm.FileInfo(vmPathName=_path(vm)),
+        firmware=_firmware(context, vm),
+        files=vim.vm.FileInfo(vmPathName=_path(context, vm)),
         flags=vim.vm.FlagInfo(),
         defaultPowerOps=vim.vm.DefaultPowerOpInfo(powerOffType="soft", suspendType="hard", resetType="soft"),
         tools=vim.vm.ToolsConfigInfo(toolsVersion=12389, syncTimeWithHost=False),
@@ -226,7 +236,7 @@ def _summary(context: Any, vm: Vm) -> Any:
         config=vim.vm.Summary.ConfigSummary(
             name=vm.name,
             template=False,
-            vmPathName=_path(vm),
+            vmPathName=_path(context, vm),
             memorySizeMB=vm.memory_mib,
             memoryReservation=vm.memory_mib if vm.memory_locked else 0,
             numCpu=vm.cpus,
@@ -252,7 +262,3 @@ def _allocation(reserved: int) -> Any:
     return vim.ResourceAllocationInfo(
         reservation=reserved, expandableReservation=False, limit=-1, shares=vim.SharesInfo(shares=1000, level="normal")
     )
-
-
-def _path(vm: Vm) -> str:
-    return f"[{STORE_NAME}] {vm.name}/{vm.name}.vmx"
