@@ -94,15 +94,22 @@ def test_a_card_that_is_not_shared_is_no_card() -> None:
     assert {each.kind for each in found(some) if each.severity is Severity.ERROR} == {"not-shared"}
 
 
-def test_an_unknown_type_is_told_with_the_nearest() -> None:
-    odd = Profile("odd", ("grid_v100-16qq",), "p.yaml:4")
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("grid_v100-16qq", "grid_v100-16q"), ("grid_a100-10c", "nvidia_a100-10c"), ("v100-8q", "grid_v100-8q")],
+)
+def test_an_unknown_type_is_told_with_the_nearest_of_its_card(asked: str, meant: str) -> None:
+    """Whose types begin with `grid_` on some hosts and with `nvidia_` on others."""
+    odd = Profile("odd", (asked,), "p.yaml:4")
+    some = good()
+    offers = (*some.hosts["esx-1"].offers, "nvidia_a100-10c", "nvidia_a100-20c", "grid_v100-10c")
     (one,) = [
         each
-        for each in found(good(), catalogue=Catalogue({**CATALOGUE.profiles, "odd": odd}, CHOICES))
+        for each in found(host(some, offers=offers), catalogue=Catalogue({**CATALOGUE.profiles, "odd": odd}, CHOICES))
         if each.kind == "unknown-type"
     ]
     assert (one.where, one.about) == ("p.yaml:4", "profile odd")
-    assert "did you mean grid_v100-16q?" in one.what
+    assert f"did you mean {meant}?" in one.what
 
 
 def test_a_card_of_another_board_is_told_with_hosts_that_have_one() -> None:

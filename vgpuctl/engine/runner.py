@@ -19,7 +19,7 @@ from vgpuctl.model.plan import Plan, Step
 
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 16
-#: The longest rest after a look: one that took longer may itself have been held up by requests.
+#: The longest rest after a look: one that took long may itself have been held up by requests.
 REST_S = 0.05
 
 
@@ -106,7 +106,7 @@ class Runner:
     def _wait(self, looked_s: float) -> None:
         """Until something changed, or for a moment; everything that has happened by then is taken in at once.
 
-        Where much changes at once, requests and their answers get as much of the time as looks do, up to a moment.
+        Where much changes at once, requests and their answers get twice the time that looks do, up to a moment.
         """
         rested_s = self._world.clock.monotonic() + min(2 * looked_s, REST_S)
         try:

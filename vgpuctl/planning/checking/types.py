@@ -45,10 +45,16 @@ def _offered(compared: Compared) -> list[str]:
     return sorted({vgpu for host in compared.fleet.hosts.values() for vgpu in host.offers})
 
 
+def _card_in(vgpu: str) -> str:
+    """What its name says of the card. What stands before that is `grid_` on some hosts and `nvidia_` on others."""
+    stem = vgpu.rpartition("-")[0]
+    return stem.partition("_")[2] or stem
+
+
 def _unknown(compared: Compared, vgpu: str) -> Iterator[Finding]:
     offered = _offered(compared)
-    family = vgpu.rpartition("-")[0]
-    like = [each for each in offered if family and each.startswith(family)] or offered
+    card = _card_in(vgpu)
+    like = [each for each in offered if card and _card_in(each) == card] or offered
     more = " …" if len(like) > SHOWN else ""
     for profile in compared.catalogue.profiles.values():
         if vgpu in profile.vgpus:
@@ -57,7 +63,7 @@ def _unknown(compared: Compared, vgpu: str) -> Iterator[Finding]:
                 kind="unknown-type",
                 where=profile.where,
                 about=f"profile {profile.name}",
-                what=f"no host offers {vgpu}{nearest(vgpu, offered)}",
+                what=f"no host offers {vgpu}{nearest(vgpu, like)}",
                 hint=f"Offered are: {' '.join(like[:SHOWN])}{more}",
             )
 

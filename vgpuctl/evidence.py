@@ -1,0 +1,86 @@
+"""What must be held against something else before it is evidence: a pod against its owner, a VM against the Machines, a
+Lease against our own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from vgpuctl.kube.views import SeenNode
+from vgpuctl.model.fleet import Power
+from vgpuctl.model.machine import Machine
+from vgpuctl.model.pods import Pod
+from vgpuctl.model.record import ASLEEP
+from vgpuctl.vsphere.views import Vm
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """What a pod alone does not tell: is its DaemonSet gone, does its Job count evictions, is its end overdue?"""
+
+    daemon_sets: frozenset[str] | None
+    counting_jobs: frozenset[str]
+    now: datetime
+
+    def judged(self, pod: Pod) -> Pod:
+        kind, _, name = (pod.owner or "").partition("/")
+        owner = f"{pod.namespace}/{name}"
+        if kind == "DaemonSet" and self.daemon_sets is not None and owner not in self.daemon_sets:
+            pod = replace(pod, orphaned=True)
+        if kind == "Job" and owner in self.counting_jobs:
+            pod = replace(pod, counted=True)
+        overdue_s = int((self.now - datetime.fromisoformat(pod.ends_by)).total_seconds()) if pod.ends_by else 0
+        return replace(pod, overdue_s=overdue_s) if overdue_s > 0 else pod
+
+
+class Machines:
+    """By the name that a node says, else by the VM's uuid: a node may be deleted while its VM sleeps, or may just have
+    registered anew."""
+
+    def __init__(self, machines: Iterable[Machine]) -> None:
+        self._by_name: dict[str, Machine] = {}
+        self._by_uuid: dict[str, list[Machine]] = {}
+        for machine in machines:
+            self._by_name[machine.called] = machine
+            if machine.uuid:
+                self._by_uuid.setdefault(machine.uuid, []).append(machine)
+
+    def of(self, vm: Vm, seen: SeenNode | None) -> Machine | None:
+        if not self._by_name:
+            return None
+        named = self._by_name.get(seen.node.machine) if seen else None
+        alike = self._by_uuid.get(vm.uuid.lower(), [])
+        return named or (alike[0] if len(alike) == 1 else None)
+
+
+class SignOfLife(NamedTuple):
+    """`slept_with`: the Lease that was recorded before the sleep. `first`: when another one was seen first."""
+
+    slept_with: str | None
+    first: datetime
+    renewed: str | None
+    alive_s: float
+
+
+class Alive:
+    """For how long the kubelets of those that slept have been seen to renew their Leases since. By our own clock: that
+    of a guest leaps when it is set right after a sleep."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, SignOfLife] = {}
+
+    def seen(self, vm: Vm, seen: SeenNode | None, renewed: str | None, now: datetime) -> float:
+        """It grows with each renewal, and stands still between them."""
+        record = seen.node.record if seen and vm.power is Power.ON else None
+        if record is None or record.state != ASLEEP or renewed == record.lease:
+            self._known.pop(vm.outline.moid, None)
+            return 0.0
+        known = self._known.get(vm.outline.moid)
+        if known is None or known.slept_with != record.lease:
+            known = SignOfLife(record.lease, now, renewed, 0.0)
+        elif known.renewed != renewed:
+            known = known._replace(renewed=renewed, alive_s=(now - known.first).total_seconds())
+        self._known[vm.outline.moid] = known
+        return known.alive_s
