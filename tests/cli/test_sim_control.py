@@ -34,7 +34,8 @@ def test_durations_hold_from_now_on(toy: Lab) -> None:
     assert told["tasks_per_host"] == 3
     ran = toy.vgpuctl("sim", "set", "durations", "sleep=1s")
     assert ran.code == 1
-    assert "suspend_s" in ran.err
+    assert "no duration is called sleep; there are: guest-boot, guest-shutdown," in ran.err
+    assert "'many' is no number" in toy.vgpuctl("sim", "set", "durations", "tasks-per-host=many").err
 
 
 def test_a_person_does_what_people_do(toy: Lab) -> None:

@@ -69,6 +69,7 @@ def durations(
       vgpuctl sim set durations store=500
     """
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
+    from vgpuctl.sim.words import duration_called  # noqa: PLC0415
 
     asked = dict(_duration(change) for change in changes or ())
     with sim_explained():
@@ -77,7 +78,7 @@ def durations(
         print_json(found)
         return
     for name, value in found.items():
-        shown = name.removesuffix("_s").removesuffix("_mib_per").replace("_", "-")
+        shown = duration_called(name)
         unit = _UNITS.get(name, " s")
         console().print(f"{shown:<16}{'-' if value is None else f'{value:g}{unit}'}")
 
@@ -155,7 +156,14 @@ def _duration(change: str) -> tuple[str, Any]:
     if not sign:
         raise typer.BadParameter(f"{change!r} is no NAME=TIME, such as suspend=30s")
     if name == "store":
-        return "store_mib_per_s", float(value.removesuffix("MiB/s")) or None
+        return "store_mib_per_s", _number(value.removesuffix("MiB/s")) or None
     if name == "tasks-per-host":
-        return "tasks_per_host", float(value)
+        return "tasks_per_host", _number(value)
     return f"{name.replace('-', '_')}_s", seconds(value)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number") from None

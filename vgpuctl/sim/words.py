@@ -10,3 +10,8 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """`; did you mean …?` where one is near."""
     close = difflib.get_close_matches(word, list(words), n=1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def duration_called(field: str) -> str:
+    """A duration's name as people write it: `pod-end` for `pod_end_s`, `store` for `store_mib_per_s`."""
+    return field.removesuffix("_s").removesuffix("_mib_per").replace("_", "-")

@@ -10,7 +10,7 @@ from vgpuctl.sim.control.rules import NotUnderstood, document, rule_of
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import How, Standing
 from vgpuctl.sim.people import NotDone
-from vgpuctl.sim.words import nearest
+from vgpuctl.sim.words import duration_called, nearest
 from vgpuctl.sim.world import World
 
 Document = dict[str, Any]
@@ -81,10 +81,11 @@ class Desk:
         """They hold for whatever begins from now on."""
         known = self.durations({})
         if unknown := sorted(asked.keys() - known.keys()):
-            raise NotUnderstood(f"no duration is named {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+            names, there = (sorted(map(duration_called, some)) for some in (unknown, known))
+            raise NotUnderstood(f"no duration is called {', '.join(names)}; there are: {', '.join(there)}")
         for name, value in asked.items():
             if value is not None and not 0 <= float(value) <= LONGEST_LEAP_S:
-                raise NotUnderstood(f"{name} cannot be {value}")
+                raise NotUnderstood(f"{duration_called(name)} cannot be {value}")
         for name, value in asked.items():
             setattr(self._world.durations, name, None if value is None else float(value))
         return self.durations({})
