@@ -40,4 +40,5 @@ def test_the_names_alone_are_asked_for(cluster: Cluster) -> None:
     """A real server leaves out what is in the objects; ours sends all, and says so by the kind of its list."""
     journal(cluster).close(night())
     client = Client(KubernetesSettings(kubeconfig=str(cluster.kubeconfig)))
-    assert client.names(cluster.path("configmaps"), labelSelector="vgpuctl.io/kind=history") == ["vgpuctl-history-1"]
+    found = client.metadata(cluster.path("configmaps"), labelSelector="vgpuctl.io/kind=history")
+    assert [each["name"] for each in found] == ["vgpuctl-history-1"]

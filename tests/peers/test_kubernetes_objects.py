@@ -199,7 +199,8 @@ def test_a_version_that_is_to_come_is_waited_for_in_vain(cluster: Cluster, maps:
 def test_the_status_is_written_by_its_own_door(cluster: Cluster) -> None:
     path = cluster.path("deployments", group="apps")
     cluster.create(path, deployment("still", 0, nodeSelector={"none": "none"}))
-    assert cluster.patch(f"{path}/still", {"status": {"replicas": 7}})["status"].get("replicas", 0) == 0
+    patched = cluster.patch(f"{path}/still", {"status": {"replicas": 7}})
+    assert (patched.get("status") or {}).get("replicas", 0) == 0
     changed = cluster.patch(f"{path}/still/status", {"spec": {"replicas": 3}, "status": {"observedGeneration": 1}})
     assert changed["spec"]["replicas"] == 0
 
