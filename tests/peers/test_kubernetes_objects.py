@@ -196,11 +196,35 @@ def test_a_version_that_is_to_come_is_waited_for_in_vain(cluster: Cluster, maps:
     cluster.http("GET", f"{maps}?resourceVersion=999999999").refused(504, "Timeout")
 
 
+UNTOLD: dict[str, tuple[str, str, Object, Object]] = {
+    "Deployment": ("apps", "deployments", {}, {}),
+    "ReplicaSet": ("apps", "replicasets", {}, {"replicas": 0}),
+    "StatefulSet": ("apps", "statefulsets", {"serviceName": "none"}, {"replicas": 0, "availableReplicas": 0}),
+    "DaemonSet": (
+        "apps",
+        "daemonsets",
+        {},
+        {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0},
+    ),
+    "Job": ("batch", "jobs", {"suspend": True, "selector": None}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", UNTOLD)
+def test_a_new_workload_shows_what_no_controller_has_told_yet(cluster: Cluster, kind: str) -> None:
+    group, plural, more, status = UNTOLD[kind]
+    asked = deployment("fresh", 0, nodeSelector={"none": "none"}, restartPolicy="Never" if kind == "Job" else "Always")
+    asked |= {"kind": kind, "apiVersion": f"{group}/v1"}
+    asked["spec"] |= more
+    if kind in ("DaemonSet", "Job"):
+        del asked["spec"]["replicas"]
+    assert cluster.create(cluster.path(plural, group=group), asked)["status"] == status
+
+
 def test_the_status_is_written_by_its_own_door(cluster: Cluster) -> None:
     path = cluster.path("deployments", group="apps")
     cluster.create(path, deployment("still", 0, nodeSelector={"none": "none"}))
-    patched = cluster.patch(f"{path}/still", {"status": {"replicas": 7}})
-    assert (patched.get("status") or {}).get("replicas", 0) == 0
+    assert cluster.patch(f"{path}/still", {"status": {"replicas": 7}})["status"].get("replicas", 0) == 0
     changed = cluster.patch(f"{path}/still/status", {"spec": {"replicas": 3}, "status": {"observedGeneration": 1}})
     assert changed["spec"]["replicas"] == 0
 

@@ -5,6 +5,14 @@ from __future__ import annotations
 from vgpuctl.sim.kube.objects import Object
 
 TOLERATION_S = 300
+#: What a real server shows of workloads that no controller has looked at yet: counts that it never leaves out.
+_UNTOLD: dict[str, tuple[str, ...]] = {
+    "deployments": (),
+    "jobs": (),
+    "replicasets": ("replicas",),
+    "statefulsets": ("replicas", "availableReplicas"),
+    "daemonsets": ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
+}
 _WITHOUT_SPEC = ("namespaces", "events", "configmaps")
 _NODE_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -13,6 +21,8 @@ def fill_in(plural: str, item: Object) -> None:
     """Safe to repeat: what is there already stays."""
     if plural not in _WITHOUT_SPEC:
         item["spec"] = item.get("spec") or {}
+    if plural in _UNTOLD:
+        item.setdefault("status", dict.fromkeys(_UNTOLD[plural], 0))
     if plural == "pods":
         _pod(item)
     elif plural == "deployments":
