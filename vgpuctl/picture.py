@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from vgpuctl.evidence import Alive, Machines, Owners
 from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
 from vgpuctl.model.hosts import Card, Host, Told
 from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
+from vgpuctl.model.kept import Kept
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
@@ -71,11 +74,11 @@ class Painter:
         self.catalogue, self._now = catalogue, now
         self.host_told: tuple[Told, ...] = ()
         self._by_label: dict[str, tuple[Choice, ...]] = {}
-        self._chosen: dict[str, tuple[object, tuple[Choice, ...]]] = {}
-        self._inside: tuple[object, dict[str, Inside]] = (None, {})
-        self._hosts: dict[str, tuple[object, Host]] = {}
-        self._workers: dict[str, tuple[_Parts, Worker]] = {}
-        self._nodes: dict[str, tuple[object, Node]] = {}
+        self._chosen: Kept[tuple[Choice, ...]] = Kept()
+        self._inside: Kept[dict[str, Inside]] = Kept()
+        self._hosts: Kept[Host] = Kept()
+        self._workers: Kept[Worker] = Kept()
+        self._nodes: Kept[Node] = Kept()
         self._alive = Alive()
 
     def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
@@ -93,19 +96,15 @@ class Painter:
 
     def _choices_of(self, vm: Outline, node: SeenNode | None) -> tuple[Choice, ...]:
         """As `_choices`, asked again only after one of the two has changed."""
-        asked = vm, node and node.node.labels
-        known = self._chosen.get(vm.moid)
-        if known is None or known[0] != asked:
-            known = self._chosen[vm.moid] = (asked, self._choices(vm, node))
-        return known[1]
+        return self._chosen.of(vm.moid, (vm, node and node.node.labels), lambda: self._choices(vm, node))
 
     def _match(self, vms: Mapping[str, Vm], nodes: Iterable[SeenNode]) -> dict[str, Inside]:
         """Asked again only after a VM or a node came, went or became another."""
         identities = [seen.identity for seen in nodes]
-        asked = [(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()], identities
-        if self._inside[0] != asked:
-            self._inside = asked, match((VmIdentity(*vm) for vm in asked[0]), NodeIndex(identities))
-        return self._inside[1]
+        named = [(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()]
+        return self._inside.of(
+            "all", (named, identities), lambda: match((VmIdentity(*vm) for vm in named), NodeIndex(identities))
+        )
 
     def _choices(self, vm: Outline, node: SeenNode | None) -> tuple[Choice, ...]:
         """One that its node's label chose stays a worker although that node be deleted while it sleeps."""
@@ -151,7 +150,7 @@ class Painter:
                 tasks=tasks.get(moid, ()),
                 doubts=tuple(_doubts(choices, inside[moid].doubt, twice=name in workers)),
             )
-            workers[name] = self._worker(moid, parts)
+            workers[name] = self._workers.of(moid, parts, partial(_painted, parts))
         told = self._told(vms.values())
         strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
@@ -172,10 +171,7 @@ class Painter:
     def _completed(self, host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
         """Asked again only after it changed, or the name of a VM on its cards did."""
         asked = host, told, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
-        known = self._hosts.get(host.name)
-        if known is None or known[0] != asked:
-            known = self._hosts[host.name] = (asked, _completed(host, names, told))
-        return known[1]
+        return self._hosts.of(host.name, asked, lambda: _completed(host, names, told))
 
     def _told(self, vms: Iterable[Vm]) -> tuple[Told, ...]:
         if not self.host_told:
@@ -189,17 +185,8 @@ class Painter:
         """The nodes that are no worker's, with their pods: they may be places for those that leave."""
         inside = {worker.node.name for worker in workers.values() if worker.node}
         for name in nodes.keys() - inside:
-            parts = nodes[name].node, pods.get(name, ())
-            known = self._nodes.get(name)
-            if known is None or known[0] != parts:
-                known = self._nodes[name] = (parts, replace(parts[0], pods=parts[1]))
-            yield known[1]
-
-    def _worker(self, moid: str, parts: _Parts) -> Worker:
-        known = self._workers.get(moid)
-        if known is None or known[0] != parts:
-            known = self._workers[moid] = (parts, _painted(parts))
-        return known[1]
+            node, here = nodes[name].node, pods.get(name, ())
+            yield self._nodes.of(name, (node, here), partial(changed, node, pods=here))
 
 
 def _painted(parts: _Parts) -> Worker:
@@ -230,7 +217,7 @@ def _painted(parts: _Parts) -> Worker:
 def _node(parts: _Parts) -> Node | None:
     if parts.seen is None:
         return None
-    return replace(
+    return changed(
         parts.seen.node, lease_renewed=parts.renewed, alive_s=parts.alive_s, pods=parts.pods, disks=parts.disks
     )
 

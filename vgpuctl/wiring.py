@@ -21,6 +21,7 @@ from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.model.change import changed
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
@@ -206,12 +207,12 @@ class Connection:
     def fleet(self) -> Fleet:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
         if self._stale() and self._last is not None:
-            return replace(self._last, stale=self._stale())
-        seen = replace(self._painter.paint(self._vcenter, self._kubernetes), departures=self._on_their_way)
+            return changed(self._last, stale=self._stale())
+        seen = changed(self._painter.paint(self._vcenter, self._kubernetes), departures=self._on_their_way)
         stale = self._stale()
         if not stale:
             self._last = seen
-        return replace(self._last or seen, stale=stale)
+        return changed(self._last or seen, stale=stale)
 
     def quotas(self, *, follow: bool) -> list[Quota] | None:
         """No part of the fleet, for no decision stands on them; None where they cannot be seen."""

@@ -59,10 +59,9 @@ class Lines(Silence):
 
     def progress(self, progress: Progress) -> None:
         """Of a large switch hundreds may be done at once: they are written together."""
-        now = clock(datetime.now().astimezone())
         fresh = {key: text for key, text in self._events(progress) if key not in self._told}
         self._told.update(fresh)
-        self._write(f"{now} {text}" for text in fresh.values())
+        self._write(fresh.values())
 
     def _events(self, progress: Progress) -> Iterator[tuple[str, str]]:
         for host, why in progress.decision.memory.going_back.items():
@@ -77,11 +76,12 @@ class Lines(Silence):
                 yield f"{name} {why}", f"{worker} {STEP_WORDS.get(kind, (kind.lower(),))[0]}: {why}"
 
     def say(self, text: str) -> None:
-        self._write([f"{clock(datetime.now().astimezone())} {text}"])
+        self._write([text])
 
-    def _write(self, lines: Iterable[str]) -> None:
-        if text := "\n".join(lines):
-            self._out.print(text)
+    def _write(self, texts: Iterable[str]) -> None:
+        now = clock(datetime.now().astimezone())
+        if lines := "\n".join(f"{now} {text}" for text in texts):
+            self._out.print(lines)
             self._out.file.flush()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.model.fleet import Fleet, Task, Worker
+from vgpuctl.model.kept import Kept
 from vgpuctl.model.plan import Step
 from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import ASLEEP
@@ -43,14 +44,11 @@ class Words:
     one of them has changed."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[object, str]] = {}
+        self._kept: Kept[str] = Kept()
 
     def of(self, step: Step, fleet: Fleet) -> str:
         asked = step, fleet.find(step.worker), fleet.budgets, fleet.workloads
-        known = self._known.get(step.name)
-        if known is None or known[0] != asked:
-            known = self._known[step.name] = (asked, step.waits_for(fleet))
-        return known[1]
+        return self._kept.of(step.name, asked, lambda: step.waits_for(fleet))
 
 
 class Look:

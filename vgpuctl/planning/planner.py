@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
+from vgpuctl.model.kept import Kept
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.drain import within_s
@@ -45,14 +46,11 @@ class Memo:
 
     def __init__(self) -> None:
         self._wish: Wish | None = None
-        self._parts: dict[str, tuple[object, Part]] = {}
+        self._parts: Kept[Part] = Kept()
 
     def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
         made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
-        known = self._parts.get(host)
-        if known is None or known[0] != made_of:
-            known = self._parts[host] = (made_of, climb(fleet, wish, host, names))
-        return known[1]
+        return self._parts.of(host, made_of, lambda: climb(fleet, wish, host, names))
 
     def begin(self, wish: Wish) -> None:
         if self._wish != wish:

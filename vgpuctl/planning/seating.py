@@ -113,7 +113,7 @@ def _seatings(way: Seating, sitter: Sitter) -> Iterator[Seating]:
 
 
 def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int, ...]]]:
-    """Each of the cards on which the books see a VM holds at least one of its vGPUs."""
+    """Each of the cards on which the books see a VM holds at least one of its vGPUs; one card leaves no choice."""
     if len(sitter.cards) == 1:
         yield _all_on(loads, sitter, sitter.cards[0]), sitter.cards * len(sitter.vgpus)
         return
