@@ -1,7 +1,8 @@
 """How planning bears a large estate: `python -m tests.bench.planning` prints times and how they grow.
 
 From data, in one process: hosts with four cards, on which twelve workers run by day and four by night. Seconds of one
-core, the best of a few rounds. It asserts nothing, for seconds depend on the machine.
+core, the best of a few rounds, with garbage looked for as seldom as in the program. It asserts nothing, for seconds
+depend on the machine.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import cycle
 from typing import Any
 
 from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, worker
+from vgpuctl.cli import look_for_garbage_seldom
 from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Goal, decide
@@ -83,6 +85,7 @@ def laws(some: Fleet, wish: Wish) -> Any:
 
 
 def main() -> None:
+    look_for_garbage_seldom()
     found = [measured(size) for size in SIZES]
     print(f"{'':34}" + "".join(f"{size:>12}" for size in SIZES) + f"{'exponent':>12}")
     for what in found[0]:

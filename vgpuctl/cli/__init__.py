@@ -14,13 +14,13 @@ def main() -> None:
     if sys.argv[1:2] == ["--version"]:
         print(f"vgpuctl {__version__}")
         return
-    _look_for_garbage_seldom()
+    look_for_garbage_seldom()
     from vgpuctl.cli.app import run  # noqa: PLC0415
 
     run()
 
 
-def _look_for_garbage_seldom() -> None:
+def look_for_garbage_seldom() -> None:
     """Loaded code is none: searching it, as it grows and once more at the end, is a fifth of a short command's time."""
     gc.set_threshold(100_000)
     atexit.register(gc.freeze)

@@ -116,6 +116,10 @@ class Worker:
     def on(self) -> bool:
         return self.power is Power.ON
 
+    def with_node(self, **changes: Any) -> Worker:
+        """Itself where it has none."""
+        return self if self.node is None else changed(self, node=changed(self.node, **changes))
+
     @property
     def busy_with(self) -> Task | None:
         return next((task for task in self.tasks if task.running), None)
@@ -222,17 +226,16 @@ class Fleet:
         return self.strangers[vm].vgpus if vm in self.strangers else ()
 
     def with_worker(self, name: str, **changes: Any) -> Fleet:
-        if name in self.strays:
-            return changed(self, strays={**self.strays, name: changed(self.strays[name], **changes)})
-        return changed(self, workers={**self.workers, name: changed(self.workers[name], **changes)})
-
-    def alone(self, worker: Worker) -> Fleet:
-        """The same picture with this worker only."""
-        return changed(self, workers={worker.name: worker})
+        return self.with_this(changed(self.worker(name), **changes))
 
     def with_node(self, name: str, **changes: Any) -> Fleet:
-        node = self.worker(name).node
-        return self if node is None else self.with_worker(name, node=changed(node, **changes))
+        return self.with_this(self.worker(name).with_node(**changes))
+
+    def with_this(self, worker: Worker) -> Fleet:
+        """Instead of what was known of it."""
+        if worker.name in self.strays:
+            return changed(self, strays={**self.strays, worker.name: worker})
+        return changed(self, workers={**self.workers, worker.name: worker})
 
     def with_workload(self, key: str, **changes: Any) -> Fleet:
         return changed(self, workloads={**self.workloads, key: replace(self.workloads[key], **changes)})

@@ -31,6 +31,7 @@ from vgpuctl.planning.steps import (
     WaitDetached,
     equipped,
 )
+from vgpuctl.planning.steps.rung import Rung
 from vgpuctl.planning.waves import in_order, in_waves, units
 
 
@@ -125,17 +126,17 @@ def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) ->
     """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do.
     `former`: who was awake on its host when the wish was made."""
     missing: list[Step] = []
-    alone, last = fleet.alone(worker), None
+    then, last = worker, None
     for step in _rungs(fleet, wish, worker, former):
         if last:
-            alone, last = last.applied_to(alone), None
-        if not step.done_in(alone):
+            then, last = last.after(then), None
+        if not step.done_by(then):
             missing.append(step)
             last = step
     return missing
 
 
-def _rungs(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> Iterator[Step]:
+def _rungs(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> Iterator[Rung]:
     name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Mmio, Worker
 from vgpuctl.model.requests import AttachVgpus, Request
 from vgpuctl.planning.mmio import mmio_needed
@@ -21,19 +22,19 @@ class Attach(Rung):
     def describe(self) -> str:
         return f"attach {' '.join(self.vgpus)}" if self.vgpus else "remove vGPUs"
 
-    def done_in(self, fleet: Fleet) -> bool:
-        return equipped(fleet.worker(self.worker), self.vgpus)
+    def done_by(self, worker: Worker) -> bool:
+        return equipped(worker, self.vgpus)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         wider = 0 if addressable(worker.mmio, self.vgpus) else mmio_needed(self.vgpus)
         return (AttachVgpus(worker=worker.name, vm=worker.vm, vgpus=self.vgpus, mmio_gib=wider),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        known = fleet.worker(self.worker).mmio
+    def after(self, worker: Worker) -> Worker:
+        known = worker.mmio
         if known is not None and not addressable(known, self.vgpus):
             known = Mmio(efi=known.efi, use_64bit=True, size_gib=mmio_needed(self.vgpus))
-        return fleet.with_worker(self.worker, vgpus=self.vgpus, memory_locked=True, mmio=known)
+        return changed(worker, vgpus=self.vgpus, memory_locked=True, mmio=known)
 
 
 def equipped(worker: Worker, vgpus: tuple[str, ...]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vgpuctl.model.fleet import Fleet, Node
+from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.requests import PatchNode, Request
 from vgpuctl.planning.steps.rung import Rung, node_of
 
@@ -19,17 +19,17 @@ class Label(Rung):
     def describe(self) -> str:
         return ", ".join(f"label {key}={value}" if value else f"remove label {key}" for key, value in self.labels)
 
-    def done_in(self, fleet: Fleet) -> bool:
-        node = fleet.worker(self.worker).node
+    def done_by(self, worker: Worker) -> bool:
+        node = worker.node
         return node is None or not wrong(node, self.labels)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
         return (PatchNode(node=node.name, labels=wrong(node, self.labels)),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        node = fleet.worker(self.worker).node
-        return fleet.with_node(self.worker, labels=_labelled(node, self.labels)) if node else fleet
+    def after(self, worker: Worker) -> Worker:
+        node = worker.node
+        return worker.with_node(labels=_labelled(node, self.labels)) if node else worker
 
 
 def _labelled(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[str, str]:
@@ -51,9 +51,8 @@ class Uncordon(Rung):
     #: It may have to wait for a guest that was asked to shut down and cannot be asked not to.
     deadline_s: ClassVar[float] = 720.0
 
-    def done_in(self, fleet: Fleet) -> bool:
-        node = fleet.worker(self.worker).node
-        return node is None or node.record is None
+    def done_by(self, worker: Worker) -> bool:
+        return worker.node is None or worker.node.record is None
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
@@ -64,10 +63,10 @@ class Uncordon(Rung):
         )
         return (patch,)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        node = fleet.worker(self.worker).node
+    def after(self, worker: Worker) -> Worker:
+        node = worker.node
         if node is None:
-            return fleet
+            return worker
         cordoned = node.unschedulable and not (node.record is not None and node.record.cordoned)
         labels = _labelled(node, self.labels)
-        return fleet.with_node(self.worker, labels=labels, record=None, unschedulable=cordoned)
+        return worker.with_node(labels=labels, record=None, unschedulable=cordoned)

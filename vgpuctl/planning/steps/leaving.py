@@ -22,7 +22,7 @@ from vgpuctl.planning.drain import (
     pods_to_move,
     rivals,
 )
-from vgpuctl.planning.steps.rung import Rung, node_of
+from vgpuctl.planning.steps.rung import Rung, node_of, the_node
 
 #: How long pods that were deleted by force may take to go.
 FORCED_WITHIN_S = 600.0
@@ -37,8 +37,8 @@ class Cordon(Rung):
     vgpus_before: tuple[str, ...] | None = None
     verb: ClassVar[str] = "cordon"
 
-    def done_in(self, fleet: Fleet) -> bool:
-        node = fleet.worker(self.worker).node
+    def done_by(self, worker: Worker) -> bool:
+        node = worker.node
         if node is None:
             return True
         return node.unschedulable and node.record is not None and node.record.wish == self.wish
@@ -60,9 +60,8 @@ class Cordon(Rung):
         patch = PatchNode.recording(node.name, self._record(node, now), unschedulable=True, version=node.version)
         return (patch,)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        record = self._record(node_of(fleet, self.worker), "")
-        return fleet.with_node(self.worker, unschedulable=True, record=record)
+    def after(self, worker: Worker) -> Worker:
+        return worker.with_node(unschedulable=True, record=self._record(the_node(worker), ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +85,8 @@ class Drain(Rung):
     def _pods(self, fleet: Fleet) -> tuple[Pod, ...]:
         return pods_to_move(fleet.worker(self.worker), self.options)
 
-    def _blind(self, fleet: Fleet) -> bool:
-        """Its node was deleted and it runs: whether pods do, too, nobody can see."""
-        worker = fleet.worker(self.worker)
-        return worker.on and worker.node is None
-
-    def done_in(self, fleet: Fleet) -> bool:
-        return not self._pods(fleet) and not self._blind(fleet)
+    def done_by(self, worker: Worker) -> bool:
+        return not _blind(worker) and not pods_to_move(worker, self.options)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         going = (pod for pod in self._pods(fleet) if not pod.terminating and not self._ends_by_itself(fleet, pod))
@@ -117,12 +111,12 @@ class Drain(Rung):
         evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
         return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        node = fleet.worker(self.worker).node or Node(name=self.worker)
-        return fleet.with_worker(self.worker, node=changed(node, pods=_staying(node, self.options)))
+    def after(self, worker: Worker) -> Worker:
+        node = worker.node or Node(name=self.worker)
+        return changed(worker, node=changed(node, pods=_staying(node, self.options)))
 
     def waits_for(self, fleet: Fleet) -> str:
-        if self._blind(fleet):
+        if _blind(fleet.worker(self.worker)):
             return "its node is gone, so nobody can see whether pods run on it"
         pods = self._pods(fleet)
         held = (why for pod in pods if (why := self._held(fleet, pod)))
@@ -145,6 +139,11 @@ class Drain(Rung):
         return next((f"{pod} waits for budget {budget}" for budget in spent), "")
 
 
+def _blind(worker: Worker) -> bool:
+    """Its node was deleted and it runs: whether pods do, too, nobody can see."""
+    return worker.on and worker.node is None
+
+
 def _overdue_s(pod: Pod) -> int:
     return pod.overdue_s
 
@@ -164,29 +163,25 @@ class WaitDetached(Rung):
     #: Kubernetes itself detaches by force after six minutes.
     deadline_s: ClassVar[float] = 600.0
 
-    def _left(self, fleet: Fleet) -> tuple[Disk, ...]:
-        """Those that no pod of the node claims; of pods that stay the volumes stay, too."""
-        worker = fleet.worker(self.worker)
-        if not worker.on or worker.node is None:
-            return ()
-        claimed = {claim for pod in worker.node.pods for claim in pod.claims}
-        return tuple(disk for disk in worker.node.disks if disk.claim not in claimed)
+    def done_by(self, worker: Worker) -> bool:
+        return not _left_behind(worker)
 
-    def done_in(self, fleet: Fleet) -> bool:
-        return not self._left(fleet)
-
-    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        return ()
-
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        left = self._left(fleet)
-        disks = node_of(fleet, self.worker).disks
-        return fleet.with_node(self.worker, disks=tuple(disk for disk in disks if disk not in left))
+    def after(self, worker: Worker) -> Worker:
+        left = _left_behind(worker)
+        return worker.with_node(disks=tuple(disk for disk in the_node(worker).disks if disk not in left))
 
     def waits_for(self, fleet: Fleet) -> str:
-        left = self._left(fleet)
+        left = _left_behind(fleet.worker(self.worker))
         more = f" and {len(left) - 1} more" if left[1:] else ""
         return f"volume {left[0].claim or left[0].volume}{more} still attached" if left else ""
+
+
+def _left_behind(worker: Worker) -> tuple[Disk, ...]:
+    """Those that no pod of the node claims; of pods that stay the volumes stay, too."""
+    if not worker.on or worker.node is None or not worker.node.disks:
+        return ()
+    claimed = {claim for pod in worker.node.pods for claim in pod.claims}
+    return tuple(disk for disk in worker.node.disks if disk.claim not in claimed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +192,15 @@ class Suspend(Rung):
     verb: ClassVar[str] = "suspend"
     deadline_s: ClassVar[float] = 1800.0
 
-    def done_in(self, fleet: Fleet) -> bool:
-        return not fleet.worker(self.worker).on
+    def done_by(self, worker: Worker) -> bool:
+        return not worker.on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         return (SuspendVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_worker(self.worker, power=Power.SUSPENDED)
+    def after(self, worker: Worker) -> Worker:
+        return changed(worker, power=Power.SUSPENDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +224,8 @@ class ShutDown(Rung):
     def waits_for(self, fleet: Fleet) -> str:
         return "its guest shuts down"
 
-    def done_in(self, fleet: Fleet) -> bool:
-        return not fleet.worker(self.worker).on
+    def done_by(self, worker: Worker) -> bool:
+        return not worker.on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
@@ -246,8 +241,8 @@ class ShutDown(Rung):
         worker = fleet.worker(self.worker)
         return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_worker(self.worker, power=Power.OFF, shutting_down=False)
+    def after(self, worker: Worker) -> Worker:
+        return changed(worker, power=Power.OFF, shutting_down=False)
 
 
 def _confirm(worker: Worker, drain: DrainOptions) -> Confirm | None:

@@ -32,15 +32,15 @@ class Discard(Rung):
 
     verb: ClassVar[str] = "discard the suspended state"
 
-    def done_in(self, fleet: Fleet) -> bool:
-        return fleet.worker(self.worker).power is not Power.SUSPENDED
+    def done_by(self, worker: Worker) -> bool:
+        return worker.power is not Power.SUSPENDED
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         return (PowerOffVm(worker=worker.name, vm=worker.vm),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_worker(self.worker, power=Power.OFF)
+    def after(self, worker: Worker) -> Worker:
+        return changed(worker, power=Power.OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,15 @@ class PowerOn(Rung):
     def describe(self) -> str:
         return "resume" if self.resume else "power on"
 
-    def done_in(self, fleet: Fleet) -> bool:
-        return fleet.worker(self.worker).on
+    def done_by(self, worker: Worker) -> bool:
+        return worker.on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         return (PowerOnVm(worker=worker.name, vm=worker.vm),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        return fleet.with_worker(self.worker, power=Power.ON)
+    def after(self, worker: Worker) -> Worker:
+        return changed(worker, power=Power.ON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,10 @@ class WaitBack(Rung):
     verb: ClassVar[str] = "ready"
     deadline_s: ClassVar[float] = 900.0
 
-    def done_in(self, fleet: Fleet) -> bool:
-        return not missing_signs(fleet.worker(self.worker))
+    def done_by(self, worker: Worker) -> bool:
+        return not missing_signs(worker)
 
-    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        return ()
-
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        worker = fleet.worker(self.worker)
+    def after(self, worker: Worker) -> Worker:
         node = worker.node or Node(name=self.worker)
         back = changed(
             node,
@@ -90,7 +86,7 @@ class WaitBack(Rung):
             alive_s=LOOKED_S,
             pods=tuple(replace(pod, ready=True) if _is_device_plugin(pod) else pod for pod in node.pods),
         )
-        return fleet.with_worker(self.worker, node=back)
+        return changed(worker, node=back)
 
     def waits_for(self, fleet: Fleet) -> str:
         return missing_signs(fleet.worker(self.worker))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vgpuctl.model.fleet import Fleet, Node
+from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.requests import Request
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class Base:
     """What all steps share: the worker (or workload, by its key) they are about, and a name that is the same in every
     plan."""
 
@@ -30,6 +30,10 @@ class Rung:
     def describe(self) -> str:
         return self.verb
 
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        """None where nothing is asked of anybody, and the step waits for what others do by themselves."""
+        return ()
+
     def waits_for(self, fleet: Fleet) -> str:
         return ""
 
@@ -42,8 +46,28 @@ class Rung:
         return ()
 
 
+@dataclass(frozen=True, slots=True)
+class Rung(Base):
+    """A step of a worker's ladder: whether it is done, and what comes of it, is seen in that worker alone."""
+
+    def done_by(self, worker: Worker) -> bool:
+        raise NotImplementedError
+
+    def after(self, worker: Worker) -> Worker:
+        raise NotImplementedError
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return self.done_by(fleet.worker(self.worker))
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_this(self.after(fleet.worker(self.worker)))
+
+
 def node_of(fleet: Fleet, worker: str) -> Node:
-    node = fleet.worker(worker).node
-    if node is None:
-        raise LookupError(f"{worker} has no node")
-    return node
+    return the_node(fleet.worker(worker))
+
+
+def the_node(worker: Worker) -> Node:
+    if worker.node is None:
+        raise LookupError(f"{worker.name} has no node")
+    return worker.node

@@ -8,11 +8,11 @@ from typing import ClassVar
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Request, ScaleWorkload
 from vgpuctl.model.workloads import Scaled
-from vgpuctl.planning.steps.rung import Rung
+from vgpuctl.planning.steps.rung import Base
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleDown(Rung):
+class ScaleDown(Base):
     """Scale a workload to zero, and record its size in the same patch. Whoever scales it up again has the last word."""
 
     shift: str
@@ -35,7 +35,7 @@ class ScaleDown(Rung):
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleUp(Rung):
+class ScaleUp(Base):
     """Give a workload its size back, unless somebody else has given it one, and take our mark off."""
 
     timetable: str

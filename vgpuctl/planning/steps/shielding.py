@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.change import changed
+from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.requests import PatchMachine, Request
 from vgpuctl.planning.steps.rung import Rung
@@ -18,18 +19,17 @@ class Shield(Rung):
 
     verb: ClassVar[str] = "shield its Machine"
 
-    def done_in(self, fleet: Fleet) -> bool:
-        machine = fleet.worker(self.worker).machine
-        return machine is None or machine.shielded
+    def done_by(self, worker: Worker) -> bool:
+        return worker.machine is None or worker.machine.shielded
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         return (PatchMachine(worker=self.worker, machine=machine_of(fleet, self.worker), shield=True),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        machine = fleet.worker(self.worker).machine
+    def after(self, worker: Worker) -> Worker:
+        machine = worker.machine
         if machine is None or machine.shielded:
-            return fleet
-        return fleet.with_worker(self.worker, machine=replace(machine, shielded=True, ours=True))
+            return worker
+        return changed(worker, machine=replace(machine, shielded=True, ours=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,17 @@ class Unshield(Rung):
     deadline_s: ClassVar[float] = 300.0
     optional: ClassVar[bool] = True
 
-    def done_in(self, fleet: Fleet) -> bool:
-        machine = fleet.worker(self.worker).machine
-        return machine is None or not machine.ours
+    def done_by(self, worker: Worker) -> bool:
+        return worker.machine is None or not worker.machine.ours
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         return (PatchMachine(worker=self.worker, machine=machine_of(fleet, self.worker), shield=False),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        machine = fleet.worker(self.worker).machine
+    def after(self, worker: Worker) -> Worker:
+        machine = worker.machine
         if machine is None or not machine.ours:
-            return fleet
-        return fleet.with_worker(self.worker, machine=replace(machine, shielded=False, ours=False))
+            return worker
+        return changed(worker, machine=replace(machine, shielded=False, ours=False))
 
 
 def machine_of(fleet: Fleet, worker: str) -> Machine:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vgpuctl.model.change import changed
-from vgpuctl.model.fleet import Fleet, Node
+from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.record import ASLEEP, MARKS, Record
 from vgpuctl.model.requests import PatchNode, Request
 from vgpuctl.model.wish import Sleep
@@ -23,8 +23,7 @@ class MarkAsleep(Rung):
     sleep: Sleep | None = None
     verb: ClassVar[str] = "mark asleep"
 
-    def done_in(self, fleet: Fleet) -> bool:
-        worker = fleet.worker(self.worker)
+    def done_by(self, worker: Worker) -> bool:
         return worker.on or worker.node is None or (worker.node.unschedulable and _marked(worker.node))
 
     def _record(self, node: Node, now: str) -> Record:
@@ -42,11 +41,11 @@ class MarkAsleep(Rung):
         record = self._record(node, now)
         return (PatchNode.recording(node.name, record, node.record, unschedulable=True, version=node.version),)
 
-    def applied_to(self, fleet: Fleet) -> Fleet:
-        node = fleet.worker(self.worker).node
+    def after(self, worker: Worker) -> Worker:
+        node = worker.node
         if node is None:
-            return fleet
-        return fleet.with_node(self.worker, unschedulable=True, record=self._record(node, ""))
+            return worker
+        return worker.with_node(unschedulable=True, record=self._record(node, ""))
 
 
 def _marked(node: Node) -> bool:
