@@ -11,6 +11,7 @@ from pyVmomi import vim, vmodl
 
 from tests.peers.processes import until
 from tests.peers.vcenters import PC, QUARTER, Client, Vcenter, attach, through_view
+from vgpuctl.vsphere.news import take
 
 POWER = {vim.VirtualMachine: ["name", "runtime.powerState"]}
 
@@ -206,3 +207,23 @@ def test_four_suspends_at_once_under_an_open_wait(client: Client, follow: Callab
         started = [getattr(vm, step)() for vm in vms]
         until_seen(wanted)
         client.ok(*started)
+
+
+def test_what_is_told_in_parts_comes_together_as_what_is_there(client: Client) -> None:
+    """Ours tells only what changed inside of a device list, vcsim all of it."""
+    paths = {vim.VirtualMachine: ["runtime.powerState", "config.hardware.device"]}
+    collector = client.collector.CreatePropertyCollector()
+    vm, version, known = client.vm("worker-1"), "", dict[str, Any]()
+    collector.CreateFilter(through_view(client.view(vim.VirtualMachine), paths), partialUpdates=True)
+    for change in (lambda: None, vm.PowerOn, vm.PowerOff, lambda: vm.ReconfigVM_Task(attach(QUARTER)), vm.PowerOn):
+        if task := change():
+            client.ok(task)
+        while update := collector.WaitForUpdatesEx(version, PC.WaitOptions(maxWaitSeconds=0)):
+            version = update.version
+            news = (one for part in update.filterSet for one in part.objectSet if one.obj == vm)
+            assert all(take(known, each) for one in news for each in one.changeSet)
+        assert str(known["runtime.powerState"]) == client.power(vm)
+        assert [str(each) for each in known["config.hardware.device"]] == [
+            str(each) for each in client.read(vm, "config.hardware.device")
+        ]
+    collector.DestroyPropertyCollector()

@@ -7,7 +7,7 @@ from typing import Any
 from vgpuctl.model.admission import Admission
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
-from vgpuctl.vsphere import views
+from vgpuctl.vsphere import news, views
 from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.asking import CLUSTER_SETTINGS
 from vgpuctl.vsphere.views import Outline, Vm, moid_of
@@ -19,11 +19,12 @@ _OF_THE_OUTLINE = {"name", "parent", "runtime.host", "config.uuid"}
 class Shelves:
     """Raw properties by kind and id. A view is made once and kept until its object changes: same object, same view.
 
-    `moved`: since it was last set to False, something changed that tells which VMs matter.
+    `moved`: since it was last set to False, something changed that tells which VMs matter. `unclear`: something was
+    told that finds no place in what is known.
     """
 
     def __init__(self) -> None:
-        self.moved = True
+        self.moved, self.unclear = True, False
         self._raw: dict[str, dict[str, dict[str, Any]]] = {}
         self._references: dict[str, Any] = {}
         self._outlines: dict[str, Outline] = {}
@@ -41,7 +42,9 @@ class Shelves:
             objects.pop(moid, None)
             self._references.pop(moid, None)
         else:
-            objects.setdefault(moid, {}).update({change.name: change.val for change in update.changeSet or ()})
+            raw = objects.setdefault(moid, {})
+            if not all(news.take(raw, change) for change in update.changeSet or ()):
+                self.unclear = True
             if kind == "VirtualMachine":
                 self._references[moid] = update.obj
         self._forget(kind, moid, {change.name for change in update.changeSet or ()})

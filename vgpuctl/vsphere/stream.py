@@ -96,7 +96,7 @@ class VcenterStream:
             full, near = self._mattering()
             ours, others = ([self._shelves.reference(moid) for moid in sorted(ids)] for ids in (full, near))
         if ours:
-            self._collector.CreateFilter(asking.details(ours, self._depth), False)
+            self._collector.CreateFilter(asking.details(ours, self._depth), partialUpdates=True)
         if others:
             self._collector.CreateFilter(asking.neighbours(others), False)
         self._followed |= full
@@ -143,3 +143,5 @@ class VcenterStream:
             with self._lock:
                 for change in (change for part in update.filterSet for change in part.objectSet):
                     self._shelves.take(change)
+                if self._shelves.unclear:
+                    self._shelves.unclear, self._version, truncated = False, "", True

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from vgpuctl.sim.vcenter import faults, rights
 from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.kept import Key
 from vgpuctl.sim.vcenter.metadata import UnknownPath, check_path, wire_name
+from vgpuctl.sim.vcenter.nested import Change, nested
 from vgpuctl.sim.vcenter.selection import Selection, UnknownSelection
 from vgpuctl.sim.vcenter.serialiser import Xml, element, reference, serialise, text
 from vgpuctl.sim.vcenter.sessions import Session
@@ -109,8 +111,11 @@ class Scope:
 
 @dataclass
 class Filter:
+    """`partial`: of a change inside a property only what changed is told."""
+
     ref: Any
     scope: Scope
+    partial: bool = False
     _known: dict[str, tuple[Any, Values]] = field(default_factory=dict)
     _touched: dict[str, None] = field(default_factory=dict)
     _dirty: dict[str, None] = field(default_factory=dict)
@@ -154,9 +159,10 @@ class Filter:
         if found:
             thing, values = found
             self._known[moid] = (thing.ref, values)
-            kind, changed = ("modify", _difference(known[1], values)) if known else ("enter", values)
-            if changed or not known:
-                yield _object_update(kind, thing.ref, changed)
+            if not known:
+                yield _object_update("enter", thing.ref, values)
+            elif changed := _difference(known[1], values):
+                yield _object_update("modify", thing.ref, changed, known[1] if self.partial else {})
         elif known:
             yield _object_update("leave", known[0], {})
 
@@ -166,9 +172,17 @@ def _difference(before: Values, after: Values) -> Changed:
     return {**changed, **dict.fromkeys(before.keys() - after.keys())}
 
 
-def _object_update(kind: str, ref: Any, values: Changed) -> Xml:
-    changes = [f"<changeSet>{_named(path)}<op>assign</op>{xml or ''}</changeSet>" for path, xml in _there(values)]
+def _object_update(kind: str, ref: Any, values: Changed, before: Changed = MappingProxyType({})) -> Xml:
+    """Told as it nests where it was there `before`."""
+    told = (change for path, xml in _there(values) for change in _changes(path, before.get(path), xml))
+    changes = [f"<changeSet>{_named(path)}<op>{op}</op>{xml}</changeSet>" for path, op, xml in told]
     return element("objectSet", text("kind", kind), reference("obj", ref), *changes, *_missing(values))
+
+
+def _changes(path: str, before: Xml | None, after: Xml | None) -> Iterable[Change]:
+    if before is None or after is None or isinstance(before, Missing):
+        return (Change(path, "assign", after or Xml()),)
+    return nested(path, before, after)
 
 
 def object_content(name: str, thing: Thing, values: Values) -> Xml:

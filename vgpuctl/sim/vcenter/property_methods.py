@@ -41,7 +41,7 @@ def create_filter(call: Call, spec: Any, partial_updates: bool) -> Any:
     collector = _collector(call)
     ref = vmodl.query.PropertyCollector.Filter(call.member.fresh_moid("PropertyFilter"))
     scope = Scope(call.center, call.member, call.version, spec)
-    collector.add(Filter(ref, scope))
+    collector.add(Filter(ref, scope, partial_updates))
     return call.member.add(Thing(ref, FILTER, spec), on_end=lambda: collector.remove(ref._moId))
 
 
