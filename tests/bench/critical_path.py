@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +49,23 @@ done
 """
 
 
-@dataclass
 class Witness:
-    """Notes when it is told of each write: to whom, and whether it was an uncordon."""
+    """Hears when nodes and what is ours are written to. It reads what it heard only afterwards: processors are few, and
+    a switch is not to wait for who looks on."""
 
-    client: Client
-    writes: list[tuple[float, bool]] = field(default_factory=list)
-    _nodes: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._heard: dict[str, list[tuple[float, bytes]]] = {}
+        self._nodes: dict[str, tuple[bool, str]] = {}
 
     @classmethod
     def of(cls, lab: Lab) -> Witness:
         witness = cls(Client(KubernetesSettings(kubeconfig=lab.env["KUBECONFIG"])))
         for path in (NODES, *OURS):
-            listed = witness.client.get(path)
+            listed = witness._client.get(path)
             if path == NODES:
                 witness._nodes = {node["metadata"]["name"]: _said(node) for node in listed["items"]}
+            witness._heard[path] = []
             version = listed["metadata"]["resourceVersion"]
             threading.Thread(target=witness._listen, args=(path, version), daemon=True).start()
         return witness
@@ -72,32 +73,34 @@ class Witness:
     def _listen(self, path: str, version: str) -> None:
         """Until the servers are ended."""
         with suppress(HTTPError):
-            for event in _events(self.client.watch(path, version, 240)):
-                self._take(path, event, time.perf_counter())
+            for chunk in self._client.watch(path, version, 240).stream(amt=None):
+                self._heard[path].append((time.perf_counter(), chunk))
 
-    def _take(self, path: str, seen: Any, now_s: float) -> None:
-        """What a kubelet posts about its node is no write of ours."""
-        if path != NODES:
-            self.writes.append((now_s, False))
-            return
-        before, now = self._nodes.get(seen["metadata"]["name"], (False, "")), _said(seen)
-        self._nodes[seen["metadata"]["name"]] = now
-        if before != now:
-            self.writes.append((now_s, before[0] and not now[0]))
+    def _writes(self) -> Iterator[tuple[float, bool]]:
+        """When each was heard of, and whether it was an uncordon. What a kubelet posts about its node is not ours."""
+        for path in OURS:
+            yield from ((when, False) for when, _ in _events(self._heard[path]))
+        for when, node in _events(self._heard[NODES]):
+            name, now = node["metadata"]["name"], _said(node)
+            before = self._nodes.get(name, (False, ""))
+            self._nodes[name] = now
+            if before != now:
+                yield when, before[0] and not now[0]
 
     @property
     def took_s(self) -> float:
         """From the first write to the last uncordon."""
-        writes = sorted(self.writes)
-        return max(when for when, uncordon in writes if uncordon) - writes[0][0]
+        writes = list(self._writes())
+        return max(when for when, uncordon in writes if uncordon) - min(when for when, _ in writes)
 
 
-def _events(response: Any) -> Iterator[Any]:
+def _events(heard: list[tuple[float, bytes]]) -> Iterator[tuple[float, Any]]:
+    """Objects, with the time at which each had been heard to its end."""
     rest = b""
-    for chunk in response.stream(amt=None):
+    for when, chunk in heard:
         *lines, rest = (rest + chunk).split(b"\n")
         events = (json.loads(line) for line in lines if line)
-        yield from (event["object"] for event in events if event["type"] != "BOOKMARK")
+        yield from ((when, event["object"]) for event in events if event["type"] != "BOOKMARK")
 
 
 def _said(node: Any) -> tuple[bool, str]:

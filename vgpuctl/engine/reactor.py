@@ -66,8 +66,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     todo = _plan(goal, fleet, memory, wishes).without(memory.left)
     due = todo.ready()
     waiting = queued(fleet, goal.wish.conduct, due, memory.attempts)
-    # Those who wake are waited for; the marks on those who sleep by then, and may be many, are not.
-    due = sorted((step for step in due if step.name not in waiting), key=lambda step: not isinstance(step, PowerOn))
+    due = [step for step in due if step.name not in waiting]
     memory = memory.due((step.name for step in due), moment.now_s)
     attempts = memory.by_step()
     failures = [

@@ -6,6 +6,7 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Protocol
 
 from vgpuctl.engine.ends import ends
@@ -16,11 +17,14 @@ from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
+from vgpuctl.planning.steps.rung import Rung
 
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 16
 #: The longest rest after a look: one that took long may itself have been held up by requests.
 REST_S = 0.05
+#: The longest rest while requests stand in line: what another look would send would stand behind them.
+LINE_S = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,8 @@ class Runner:
         self._first = Plan()
         self._done: dict[str, float] = {}
         self._begun: dict[str, tuple[Step, float]] = {}
+        self._line: queue.PriorityQueue[tuple[int, int, Send]] = queue.PriorityQueue()
+        self._numbers = count()
         self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="request")
 
     def interrupt(self) -> None:
@@ -75,7 +81,8 @@ class Runner:
             if decision.finished:
                 return self._report(moment.now_s, decision)
             for send in decision.sends:
-                self._pool.submit(self._send, send)
+                self._line.put((send.turn, next(self._numbers), send))
+                self._pool.submit(self._send_first)
             self._wait(self._world.clock.monotonic() - looks_s)
 
     def _fleet(self) -> Fleet:
@@ -108,18 +115,25 @@ class Runner:
 
         Where much changes at once, requests and their answers get twice the time that looks do, up to a moment.
         """
-        rested_s = self._world.clock.monotonic() + min(2 * looked_s, REST_S)
+        begins_s = self._world.clock.monotonic()
         try:
             event = self._events.get(timeout=LOOK_S)
             while True:
+                now_s = self._world.clock.monotonic()
                 if event is not None:
-                    self._memory = event(self._memory, self._world.clock.monotonic())
-                event = self._events.get(timeout=max(0.0, rested_s - self._world.clock.monotonic()))
+                    self._memory = event(self._memory, now_s)
+                rest_s = LINE_S if self._crowded() else min(2 * looked_s, REST_S)
+                event = self._events.get(timeout=max(0.0, begins_s + rest_s - now_s))
         except queue.Empty:
             return
 
-    def _send(self, send: Send) -> None:
+    def _crowded(self) -> bool:
+        """Would what another look sends stand in line? Behind marks on sleepers nothing does."""
+        return any(turn <= Rung.turn for turn, _, _ in self._line.queue[:1])
+
+    def _send_first(self) -> None:
         """In a thread of the pool: fence, send, and put the answer where the loop takes it in."""
+        _, _, send = self._line.get()
         try:
             if not self._world.lease.held():
                 raise PassingError("The acting Lease could not be renewed in time.")

@@ -48,8 +48,8 @@ class Client:
     def __init__(self, settings: KubernetesSettings) -> None:
         self.settings = settings
         self._configuration = _configuration(settings)
-        self._pool = _pool(self._configuration)
         self.server = str(self._configuration.host)
+        self._pool, self._before_paths = _pool(self._configuration)
 
     def get(self, path: str, **query: str) -> Object:
         return self._json("GET", path, query=query)
@@ -65,11 +65,12 @@ class Client:
     def put(self, path: str, body: Object) -> Object:
         return self._json("PUT", path, body=body)
 
-    def patch(self, path: str, body: Object) -> Object:
-        return self._json("PATCH", path, body=body, content_type=MERGE_PATCH)
+    def patch(self, path: str, body: Object) -> None:
+        """What became of the object is seen in its stream."""
+        self._read("PATCH", path, body=body, content_type=MERGE_PATCH)
 
-    def delete(self, path: str, body: Object | None = None) -> Object:
-        return self._json("DELETE", path, body=body)
+    def delete(self, path: str, body: Object | None = None) -> None:
+        self._read("DELETE", path, body=body)
 
     def watch(self, path: str, version: str, wait_s: int) -> Any:
         """An open stream of change events; the caller reads its lines and closes it."""
@@ -82,9 +83,20 @@ class Client:
         return self._call("GET", path, query=query, timeout_s=wait_s + ANSWER_WITHIN_S)
 
     def _json(self, method: str, path: str, **options: Any) -> Object:
+        found: Object = json.loads(self._read(method, path, **options))
+        return found
+
+    def _read(self, method: str, path: str, **options: Any) -> bytes:
+        """The whole answer; one that breaks off is none."""
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
         response = self._call(method, path, **options)
-        found: Object = json.loads(response.read())
-        response.release_conn()
+        try:
+            found: bytes = response.read()
+        except (HTTPError, OSError) as error:
+            raise _no_answer(self.server, error) from error
+        finally:
+            response.release_conn()
         return found
 
     def _call(
@@ -103,7 +115,7 @@ class Client:
             headers["Content-Type"] = content_type
         if auth := self._configuration.auth_settings().get("BearerToken"):
             headers[auth["key"]] = auth["value"]
-        url = f"{self.server}{path}{'?' + urlencode(query) if query else ''}"
+        url = f"{self._before_paths}{path}{'?' + urlencode(query) if query else ''}"
         sent = None if body is None else json.dumps(body).encode()
         return self._answer(method, url, body=sent, headers=headers, timeout=timeout_s)
 
@@ -133,11 +145,16 @@ def _configuration(settings: KubernetesSettings) -> Any:
     return found
 
 
-def _pool(found: Any) -> Any:
-    """The official client's own connections, with its TLS and proxies; what else it does for a request is dear."""
+def _pool(found: Any) -> tuple[Any, str]:
+    """The official client's own connections, with its TLS and proxies, and what its paths begin with. What else it does
+    for a request is dear, and so is finding the one pool of a server again for each; only a proxy may need that."""
     from kubernetes.client.rest import RESTClientObject  # noqa: PLC0415
+    from urllib3.util import parse_url  # noqa: PLC0415
 
-    return RESTClientObject(found).pool_manager
+    manager, server = RESTClientObject(found).pool_manager, str(found.host)
+    if manager.proxy:
+        return manager, server
+    return manager.connection_from_url(server), (parse_url(server).path or "").rstrip("/")
 
 
 def _no_answer(server: str, error: Exception) -> VgpuctlError:
