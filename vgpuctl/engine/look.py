@@ -25,11 +25,11 @@ BUDGET_LAG_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """A request to send now, under the key by which its answer is remembered; a lower `turn` goes first."""
+    """A request to send now, under the key by which its answer is remembered. `patient`: nobody waits for it."""
 
     key: str
     request: Request
-    turn: int
+    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,7 @@ class Look:
             return
         tries = self._attempts[key].tries + 1 if key in self._attempts else 1
         self._attempts[key] = Attempt(sent_s=self.moment.now_s, tries=tries, spends=self._spends(request))
-        self.sends.append(Send(key=key, request=request, turn=step.turn))
+        self.sends.append(Send(key=key, request=request, patient=step.patient))
 
     def _may_send(self, key: str, step: Step) -> bool:
         """Never while the same request is out, nor before its effect was looked for."""

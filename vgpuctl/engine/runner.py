@@ -6,7 +6,6 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Protocol
 
 from vgpuctl.engine.ends import ends
@@ -17,10 +16,10 @@ from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
-from vgpuctl.planning.steps.rung import Rung
 
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 16
+PATIENT_AT_ONCE = 2
 #: The longest rest after a look: one that took long may itself have been held up by requests.
 REST_S = 0.05
 #: The longest rest while requests stand in line: what another look would send would stand behind them.
@@ -54,9 +53,9 @@ class Runner:
         self._first = Plan()
         self._done: dict[str, float] = {}
         self._begun: dict[str, tuple[Step, float]] = {}
-        self._line: queue.PriorityQueue[tuple[int, int, Send]] = queue.PriorityQueue()
-        self._numbers = count()
+        self._line: queue.SimpleQueue[Send] = queue.SimpleQueue()
         self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="request")
+        self._aside = ThreadPoolExecutor(PATIENT_AT_ONCE, thread_name_prefix="patient")
 
     def interrupt(self) -> None:
         """Start nothing more; end when what is in flight has ended. May be called from a signal handler."""
@@ -68,7 +67,8 @@ class Runner:
             return self._until_finished()
         finally:
             stop_listening()
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            for pool in (self._pool, self._aside):
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def _until_finished(self) -> Report:
         while True:
@@ -81,8 +81,7 @@ class Runner:
             if decision.finished:
                 return self._report(moment.now_s, decision)
             for send in decision.sends:
-                self._line.put((send.turn, next(self._numbers), send))
-                self._pool.submit(self._send_first)
+                self._hand_over(send)
             self._wait(self._world.clock.monotonic() - looks_s)
 
     def _fleet(self) -> Fleet:
@@ -122,18 +121,20 @@ class Runner:
                 now_s = self._world.clock.monotonic()
                 if event is not None:
                     self._memory = event(self._memory, now_s)
-                rest_s = LINE_S if self._crowded() else min(2 * looked_s, REST_S)
+                rest_s = min(2 * looked_s, REST_S) if self._line.empty() else LINE_S
                 event = self._events.get(timeout=max(0.0, begins_s + rest_s - now_s))
         except queue.Empty:
             return
 
-    def _crowded(self) -> bool:
-        """Would what another look sends stand in line? Behind marks on sleepers nothing does."""
-        return any(turn <= Rung.turn for turn, _, _ in self._line.queue[:1])
+    def _hand_over(self, send: Send) -> None:
+        if send.patient:
+            self._aside.submit(self._send, send)
+        else:
+            self._line.put(send)
+            self._pool.submit(lambda: self._send(self._line.get()))
 
-    def _send_first(self) -> None:
+    def _send(self, send: Send) -> None:
         """In a thread of the pool: fence, send, and put the answer where the loop takes it in."""
-        _, _, send = self._line.get()
         try:
             if not self._world.lease.held():
                 raise PassingError("The acting Lease could not be renewed in time.")

@@ -49,8 +49,6 @@ class PowerOn(Rung):
 
     resume: bool = True
     deadline_s: ClassVar[float] = 900.0
-    #: Its card stands empty until it is there.
-    turn: ClassVar[int] = 0
 
     def describe(self) -> str:
         return "resume" if self.resume else "power on"

@@ -21,8 +21,8 @@ class Base:
     effect_s: ClassVar[float] = 20.0
     #: A switch does not turn back for want of it: it is left for the next plan.
     optional: ClassVar[bool] = False
-    #: Where many requests stand in line, those of a lower number go first.
-    turn: ClassVar[int] = 1
+    #: Nobody waits for it: its requests go beside those of others, a few at a time.
+    patient: ClassVar[bool] = False
     verb: ClassVar[str] = ""
 
     @property

@@ -22,8 +22,8 @@ class MarkAsleep(Rung):
     awake_before: tuple[str, ...] = ()
     sleep: Sleep | None = None
     verb: ClassVar[str] = "mark asleep"
-    #: Nobody waits for it, and those who sleep may be many by then.
-    turn: ClassVar[int] = 2
+    #: Those who sleep may be many by the time at which others must wake.
+    patient: ClassVar[bool] = True
 
     def done_by(self, worker: Worker) -> bool:
         return worker.on or worker.node is None or (worker.node.unschedulable and _marked(worker.node))
