@@ -93,8 +93,13 @@ class Look:
         if why_not:
             return
         due_for_s = self.moment.now_s - self._memory.due_since.get(step.name, self.moment.now_s)
-        for request in step.overdue(self.fleet, due_for_s) or step.requests(self.fleet, self.moment.utc):
+        for request in step.overdue(self.fleet, due_for_s) or self._requests(step):
             self._consider(step, request)
+
+    def _requests(self, step: Step) -> tuple[Request, ...]:
+        """None while the one that most steps have is out: it need not be made again to be left unsent."""
+        only = self._attempts.get(f"{step.name}/")
+        return () if only and only.answered_s is None else step.requests(self.fleet, self.moment.utc)
 
     def _why_not(self, step: Step) -> str:
         worker = self.fleet.find(step.worker)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.requests import Request
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Base:
     """What all steps share: the worker (or workload, by its key) they are about, and a name that is the same in every
     plan."""
@@ -25,7 +26,7 @@ class Base:
     patient: ClassVar[bool] = False
     verb: ClassVar[str] = ""
 
-    @property
+    @cached_property
     def name(self) -> str:
         return f"{type(self).__name__}/{self.worker}"
 
