@@ -38,6 +38,23 @@ def test_everything_that_does_not_fit_is_told_with_its_line_and_the_way_out(make
     assert lab.writes() == {}
 
 
+def test_hosts_and_vms_that_are_not_ready_for_vgpus_are_told(make_lab: Make) -> None:
+    lab = make_lab("--instant", "--scenario", "not-ready-for-vgpus")
+    ran = lab.vgpuctl("profiles", "check", "-o", "json")
+    found = {(each["severity"], each["kind"], *each["workers"]) for each in json.loads(ran.out)["findings"]}
+    assert ran.code == 3
+    assert found == {
+        ("error", "memory-not-reserved", "worker-1"),
+        ("warning", "no-efi", "worker-2"),
+        ("warning", "unshared-card"),
+    }
+    refused = lab.vgpuctl("switch", "day", "--dry-run")
+    assert refused.code == 3
+    assert "worker-1 cannot wake: its memory is not fully reserved" in refused.err + refused.out
+    lab.vgpuctl("provision", "--yes").ok()
+    lab.vgpuctl("profiles", "check").ok()
+
+
 def test_the_page_tells_each_field_of_the_document() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "profiles-check.md").read_text()
     told = set(re.findall(r"^\| `([\w.\[\]]+)` \|", page.partition("## The document")[2], re.MULTILINE))

@@ -27,7 +27,7 @@ class Played:
         self.world = World(self.inventory, self.durations)
         for group in self.inventory.groups:
             for worker in group.workers:
-                added = tuple(enumerate(group.vgpus))
+                added = () if self.vm(worker).vgpus else tuple(enumerate(group.vgpus))
                 self.world.estate.reconfigure(self.vm(worker), Changes(added=added, memory_locked=True))
         self.wait()
 
@@ -73,6 +73,12 @@ def test_the_night_takes_a_card_whose_day_workers_sleep(name: str) -> None:
     assert played.start(night) == ["InsufficientGraphicsResourcesFault"]
     assert set(played.suspend(*day)) == {None}
     assert played.start(night) == [None]
+
+
+def test_a_card_that_is_not_shared_direct_takes_no_vgpu() -> None:
+    played = Played("not-ready-for-vgpus")
+    assert played.start("worker-1", "worker-2") == [None, None]
+    assert played.start("worker-3") == ["InsufficientGraphicsResourcesFault"]
 
 
 def test_unlucky_nights() -> None:

@@ -42,12 +42,15 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class CardSpec:
-    """One physical GPU. `aliases`: further names of vGPU types, each with the type that it is."""
+    """One physical GPU. `aliases`: further names of vGPU types, each with the type that it is. `shared`: set to ESXi's
+    own graphics instead of sharedDirect, so that it holds no vGPU.
+    """
 
     pci_id: str
     model: CardModel
     mode: CardMode = CardMode.SAME_SIZE
     aliases: tuple[tuple[str, str], ...] = ()
+    shared: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in self.model.offers:
@@ -68,6 +71,8 @@ class CardSpec:
 
     @property
     def offers(self) -> dict[str, Offer]:
+        if self.shared:
+            return {}
         known = self.model.offers[self.mode]
         return known | {name: known[vgpu] for name, vgpu in self.aliases} if self.aliases else known
 
@@ -107,8 +112,9 @@ class Ha:
 class VmSpec:
     """A VM. Most have a Kubernetes node of the same name.
 
-    `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest runs VMware Tools. `question`: what
-    it asks at each power-on, waiting for an answer. `managed_by`: the extension that owns it, as `config.managedBy`.
+    `bios`: it does not boot by EFI. `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest runs
+    VMware Tools. `question`: what it asks at each power-on, waiting for an answer. `managed_by`: the extension that
+    owns it, as `config.managedBy`.
 
     `drs`: an override for it alone, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
     """
@@ -120,6 +126,7 @@ class VmSpec:
     powered_on: bool = False
     vgpus: tuple[str, ...] = ()
     memory_locked: bool = False
+    bios: bool = False
     sriov: bool = False
     tools: bool = True
     question: str = ""

@@ -26,6 +26,7 @@ from vgpuctl.sim.scenarios.reading import Found, Reading
 from vgpuctl.sim.words import nearest
 
 POLICIES = ("performance", "consolidation")
+GRAPHICS = ("sharedDirect", "shared")
 MODES = {"same-size": CardMode.SAME_SIZE, "mixed-size": CardMode.MIXED_SIZE, "mig": CardMode.MIG}
 KEYS = (
     "version",
@@ -49,6 +50,7 @@ VM_KEYS = (
     "power",
     "vgpus",
     "reserved",
+    "firmware",
     "sriov",
     "tools",
     "question",
@@ -137,7 +139,7 @@ class _Scenario:
             return ()
         plain = [{"model": card} if isinstance(card, str) else card for card in value]
         cards: list[CardSpec] = []
-        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode", "also"))):
+        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode", "also", "graphics"))):
             name = self._r.text(item, "model", card_key)
             mode = MODES[self._r.choice(item, "mode", card_key, MODES, "same-size")]
             model = MODELS.get(name)
@@ -146,7 +148,9 @@ class _Scenario:
             elif not model.offers.get(mode):
                 self._r.wrong(f"{card_key}.mode", f"{name} has no such mode")
             else:
-                cards.append(CardSpec(pci_id(index), model, mode, self._aliases(item, card_key, model.offers[mode])))
+                aliases = self._aliases(item, card_key, model.offers[mode])
+                graphics = self._r.choice(item, "graphics", card_key, GRAPHICS, GRAPHICS[0])
+                cards.append(CardSpec(pci_id(index), model, mode, aliases, shared=graphics != GRAPHICS[0]))
         return tuple(cards)
 
     def _aliases(self, item: Found, key: str, offers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
@@ -171,7 +175,8 @@ class _Scenario:
                 cpus=self._r.number(item, "cpus", key, 8, most=768),
                 powered_on=self._r.choice(item, "power", key, ("on", "off"), "off") == "on",
                 vgpus=self._r.texts(vgpus, f"{key}.vgpus") if vgpus else (),
-                memory_locked=bool(vgpus) or self._r.yes(item, "reserved", key),
+                memory_locked=self._r.yes(item, "reserved", key, bool(vgpus)),
+                bios=self._r.choice(item, "firmware", key, ("efi", "bios"), "efi") == "bios",
                 sriov=self._r.yes(item, "sriov", key),
                 tools=self._r.yes(item, "tools", key, True),
                 question=self._r.text(item, "question", key),

@@ -88,7 +88,7 @@ def _graphics_config(_: Any, host: Host) -> Any:
         hostDefaultGraphicsType="sharedDirect",
         sharedPassthruAssignmentPolicy=host.policy,
         deviceType=[
-            kind(deviceId=card.spec.pci_id, graphicsType="sharedDirect", vgpuMode=_configured_mode(card))
+            kind(deviceId=card.spec.pci_id, graphicsType=_graphics_type(card), vgpuMode=_configured_mode(card))
             for card in host.cards
         ],
     )
@@ -181,11 +181,15 @@ def _graphics(card: Card) -> Any:
         deviceName=card.spec.device_name,
         vendorName="NVIDIA Corporation",
         pciId=card.spec.pci_id,
-        graphicsType="sharedDirect",
+        graphicsType=_graphics_type(card),
         vgpuMode=_MODE[card.spec.mode],
         memorySizeInKB=card.spec.frame_mib * 1024,
         vm=[vim.VirtualMachine(moid) for moid in card.vm_moids()],
     )
+
+
+def _graphics_type(card: Card) -> str:
+    return "shared" if card.spec.shared else "sharedDirect"
 
 
 def _configured_mode(card: Card) -> str | None:

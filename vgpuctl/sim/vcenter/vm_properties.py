@@ -142,7 +142,7 @@ def _path(_: Any, vm: Vm) -> str:
 
 @VM("config.firmware")
 def _firmware(_: Any, vm: Vm) -> str:
-    return "efi"
+    return "bios" if vm.spec.bios else "efi"
 
 
 @VM("config.extraConfig")
