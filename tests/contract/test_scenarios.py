@@ -77,7 +77,7 @@ def test_the_night_takes_a_card_whose_day_workers_sleep(name: str) -> None:
 
 def test_a_card_that_is_not_shared_direct_takes_no_vgpu() -> None:
     played = Played("not-ready-for-vgpus")
-    assert played.start("worker-1", "worker-2") == [None, None]
+    assert played.start("worker-1") == [None]
     assert played.start("worker-3") == ["InsufficientGraphicsResourcesFault"]
 
 
