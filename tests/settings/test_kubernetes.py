@@ -76,7 +76,7 @@ def test_a_context_that_is_not_there_suggests_the_nearest(tmp_path: Path) -> Non
 
 
 def test_no_kubeconfig_at_all_names_every_way(tmp_path: Path) -> None:
-    with pytest.raises(UnreachableError, match="There is no kubeconfig") as told:
+    with pytest.raises(UsageError, match="There is no kubeconfig") as told:
         configuration(kubernetes(tmp_path))
     for way in ("--kubeconfig", "KUBECONFIG", "VGPUCTL_KUBECONFIG", "settings file"):
         assert way in str(told.value.hint)

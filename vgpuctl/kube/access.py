@@ -41,15 +41,16 @@ def configuration(settings: KubernetesSettings) -> Any:
     found.host = ""
     hint = "Is this a pod with a service account?" if settings.account else "kubectl config view shows what is in it."
     where = str(settings.account.folder) if settings.account else settings.kubeconfig
+    wrong = UnreachableError if settings.account else UsageError
     try:
         _load(settings, found)
     except (ConfigException, OSError) as error:
         why = str(error).partition("/{")[0].rstrip(".")
-        raise UnreachableError(f"{where} cannot be used: {why}.", hint=hint) from None
+        raise wrong(f"{where} cannot be used: {why}.", hint=hint) from None
     except (YAMLError, TypeError, ValueError, KeyError, AttributeError) as error:
-        raise UnreachableError(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
+        raise wrong(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
     if not found.host:
-        raise UnreachableError(f"{where} names no server for the cluster of its context.", hint=hint)
+        raise wrong(f"{where} names no server for the cluster of its context.", hint=hint)
     return found
 
 
@@ -79,7 +80,7 @@ def _must_exist(kubeconfig: str) -> None:
     """Of a list, one file must be there, as for kubectl."""
     paths = [Path(path).expanduser() for path in kubeconfig.split(os.pathsep) if path]
     if not any(path.exists() for path in paths):
-        raise UnreachableError(
+        raise UsageError(
             f"There is no kubeconfig {', '.join(map(str, paths))}.",
             hint="Give --kubeconfig FILE, set KUBECONFIG or VGPUCTL_KUBECONFIG, or write kubeconfig: into the settings "
             "file. To try it without a cluster: vgpuctl sim up",
