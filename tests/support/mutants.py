@@ -88,7 +88,7 @@ def a_switch_without_turns(patch: Patch) -> None:
 
 
 def a_stop_that_waits_for_no_volume(patch: Patch) -> None:
-    patch.setattr(WaitDetached, "done_in", lambda _step, _fleet: True)
+    patch.setattr(WaitDetached, "done_by", lambda _step, _worker: True)
 
 
 def a_drain_that_asks_again_and_again(patch: Patch) -> None:
