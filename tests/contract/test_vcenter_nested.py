@@ -126,6 +126,13 @@ def test_how_deep_a_server_goes_inside_is_its_own_affair() -> None:
     ]
 
 
+def test_the_first_element_of_an_array_that_was_empty() -> None:
+    raw: dict[str, Any] = {}
+    option = vim.option.OptionValue(key="a.b", value="1")
+    assert news.take(raw, told('config.extraConfig["a.b"]', "add", option))
+    assert raw == {"config.extraConfig": [option]}
+
+
 def test_a_whole_that_is_gone_takes_its_parts_along() -> None:
     raw: dict[str, Any] = {"config.managedBy": vim.ext.ManagedByInfo(extensionKey="one", type="two")}
     assert news.take(raw, told("config.managedBy.type", val="three"))

@@ -20,7 +20,10 @@ def take(raw: dict[str, Any], change: Any) -> bool:
     """Into what is known of an object, by the paths that were asked for; False where it finds no place there, so that
     the object must be asked for as a whole."""
     name = str(change.name)
-    whole = name if name in raw else next((path for path in raw if name.startswith((f"{path}.", f"{path}["))), name)
+    whole = name if name in raw else next((path for path in raw if name.startswith((f"{path}.", f"{path}["))), None)
+    if whole is None:
+        # An array may have been empty, and so not been told of.
+        whole = name.partition("[")[0]
     try:
         raw[whole] = _after(raw.get(whole), _steps(name.removeprefix(whole)), change)
     except (AttributeError, LookupError, TypeError):
