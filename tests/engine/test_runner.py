@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, worker
+from tests.support.fleets import CATALOGUE, WHOLE, day_and_night, fleet, node, timetable, worker
 from vgpuctl.engine.ports import Answer, Report, World
 from vgpuctl.engine.reactor import Goal
-from vgpuctl.engine.runner import Progress, Runner
+from vgpuctl.engine.runner import REQUESTS_AT_ONCE, Progress, Runner
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import BusyError
-from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.journal import DONE, INTERRUPTED, NOT_BEGUN, Entry, HostReport
 from vgpuctl.model.notice import Notice
-from vgpuctl.model.requests import Request
+from vgpuctl.model.record import ASLEEP, Record
+from vgpuctl.model.requests import PatchNode, PowerOnVm, Request
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.wishes import Provisioning, provision_wish
+from vgpuctl.planning.wishes import Provisioning, provision_wish, switch_wish
 
 
 @dataclass
@@ -117,6 +119,32 @@ def test_looks_that_take_long_leave_as_much_time_to_requests_and_their_answers()
     ports = Ports(day_and_night()[0], held_at=[], look_s=0.2)
     run(ports)
     assert ports.answered[:2] == [0, 5], "the second look hears all five answers together"
+
+
+class SlowMarks(Ports):
+    """Answers no mark on a sleeper before somebody has been asked to wake."""
+
+    def __init__(self, some: Fleet) -> None:
+        super().__init__(some, held_at=[])
+        self.woken, self.in_vain = threading.Event(), False
+
+    def send(self, request: Request) -> Answer:
+        if isinstance(request, PowerOnVm):
+            self.woken.set()
+        elif not self.woken.wait(timeout=20):
+            self.in_vain = True
+        return super().send(request)
+
+
+def test_marks_on_sleepers_do_not_stand_before_who_must_wake() -> None:
+    day = tuple(f"day-{n}" for n in range(2 * REQUESTS_AT_ONCE))
+    asleep = Record(wish="day", state=ASLEEP, since="", cordoned=True, lease="L1", heartbeat="H1")
+    waker = worker("night-1", WHOLE, power=Power.SUSPENDED, node=node("night-1", unschedulable=True, record=asleep))
+    some = fleet(*(worker(name, power=Power.SUSPENDED) for name in day), waker)
+    ports = SlowMarks(some)
+    run(ports, switch_wish(some, CATALOGUE, timetable(day=day, night=("night-1",)), "night"))
+    assert not ports.in_vain
+    assert any(isinstance(request, PatchNode) for request in ports.sent)
 
 
 def test_who_interrupts_it_is_told_of_each_host_where_it_stands() -> None:
