@@ -127,6 +127,7 @@ class Runner:
             return
 
     def _hand_over(self, send: Send) -> None:
+        """To the pool by way of a line that can be looked at, or beside it: patient requests hold nobody up."""
         if send.patient:
             self._aside.submit(self._send, send)
         else:

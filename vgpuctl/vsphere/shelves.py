@@ -43,7 +43,9 @@ class Shelves:
             self._references.pop(moid, None)
         else:
             raw = objects.setdefault(moid, {})
-            if not all(news.take(raw, change) for change in update.changeSet or ()):
+            if update.kind == "enter":
+                raw.update({change.name: change.val for change in update.changeSet or ()})
+            elif not all(news.take(raw, change) for change in update.changeSet or ()):
                 self.unclear = True
             if kind == "VirtualMachine":
                 self._references[moid] = update.obj
