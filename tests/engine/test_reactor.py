@@ -113,7 +113,7 @@ def test_a_refusal_that_passes_is_tried_again() -> None:
 def test_a_server_that_asks_to_wait_is_not_asked_the_same_before() -> None:
     world = night()
     refused = Attempt(sent_s=0.0, answered_s=0.0, error="too many requests", passing=True, after_s=20.0)
-    memory = Memory(attempts={"Cordon/worker-1/": refused})
+    memory = Memory(attempts={"Cordon/worker-1": {"": refused}})
 
     def at(now_s: float) -> Decision:
         return decide(world.goal, world.fleet, memory, Moment(now_s=now_s, utc="now"))

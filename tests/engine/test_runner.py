@@ -80,7 +80,7 @@ class Ports:
     def progress(self, progress: Progress) -> None:
         """Ends the run after the third look."""
         self.said.append(set(progress.decision.waits.values()))
-        attempts = progress.decision.memory.attempts.values()
+        attempts = progress.decision.memory.all_attempts()
         self.answered.append(sum(attempt.answered_s is not None for attempt in attempts))
         if len(self.said) >= 3:
             self.runner.interrupt()

@@ -233,7 +233,7 @@ def moment(now_s: float = 0.0) -> Moment:
 
 
 def refused(name: str) -> Memory:
-    return Memory(attempts={f"{name}/": Attempt(sent_s=0.0, answered_s=0.0, error="forbidden")})
+    return Memory(attempts={name: {"": Attempt(sent_s=0.0, answered_s=0.0, error="forbidden")}})
 
 
 def test_where_it_cannot_be_scaled_down_every_host_goes_back() -> None:

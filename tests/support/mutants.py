@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,6 @@ from vgpuctl.kube import actions
 from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.record import Record
 from vgpuctl.model.requests import Evict, PatchNode, Request
-from vgpuctl.model.wish import Wish
 from vgpuctl.planning import drain, planner
 from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, leaving, returning
 
@@ -25,8 +23,8 @@ Patch = pytest.MonkeyPatch
 def a_planner_that_acquires_before_it_releases(patch: Patch) -> None:
     sound = planner.climb
 
-    def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str]) -> planner.Part:
-        part = sound(fleet, wish, host, names)
+    def climb(*made_of: Any) -> planner.Part:
+        part = sound(*made_of)
         needs = dict(part.needs)
         for start in [step for rungs in part.ladders.values() for step in rungs if isinstance(step, PowerOn)]:
             stops = {name for name in needs[start.name] if name.startswith(("Suspend/", "ShutDown/"))}
@@ -92,7 +90,8 @@ def a_stop_that_waits_for_no_volume(patch: Patch) -> None:
 
 
 def a_drain_that_asks_again_and_again(patch: Patch) -> None:
-    patch.setattr(Look, "_may_send", lambda *_: True)
+    patch.setattr(Look, "_may_send_again", lambda *_: True)
+    patch.setattr(Look, "_let_rest", lambda *_: None)
     patch.setattr(
         Drain, "requests", lambda step, fleet, _: tuple(step._eviction(fleet, pod) for pod in step._pods(fleet))
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.engine.memory import NONE, Attempt, Memory
+from vgpuctl.engine.rests import Asked, Rest, Rests
 from vgpuctl.model.fleet import Fleet, Task, Worker
-from vgpuctl.model.kept import Kept
 from vgpuctl.model.plan import Step
 from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import ASLEEP
@@ -40,46 +41,38 @@ class Moment:
     utc: str
 
 
-class Words:
-    """What each step waits for. It depends on its worker, on budgets and on workloads, and is asked for again only when
-    one of them has changed."""
-
-    def __init__(self) -> None:
-        self._kept: Kept[str] = Kept()
-
-    def of(self, step: Step, fleet: Fleet) -> str:
-        asked = step, fleet.find(step.worker), fleet.budgets, fleet.workloads
-        return self._kept.of(step.name, asked, lambda: step.waits_for(fleet))
-
-
 class Look:
     """Collects what one look sends; budgets are spent as it goes, so that two pods never share one allowance."""
 
-    def __init__(
-        self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment, words: Words | None = None
-    ) -> None:
+    def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment, rests: Rests) -> None:
         self.wishes, self.fleet, self.moment = wishes, fleet, moment
-        self._words = words or Words()
-        self._memory, self._attempts = memory, dict(memory.attempts)
-        self._out = memory.out()
+        self._memory, self._attempts, self._rests = memory, dict(memory.attempts), rests
         self.sends: list[Send] = []
         self.waits: dict[str, str] = {}
-        self.left = {_budget_key(budget): budget.allowed - self._unseen(budget) for budget in fleet.budgets}
 
     @property
     def memory(self) -> Memory:
         """The former memory, and what was sent since."""
         return replace(self._memory, attempts=self._attempts)
 
-    def _unseen(self, budget: Budget) -> int:
-        """Evictions that this budget cannot show yet: without an answer, or answered and it looks as before."""
-        key, now_s = _budget_key(budget), self.moment.now_s
-        sent = (attempt for attempt in self._attempts.values() if key in attempt.spends and not attempt.error)
-        return sum(
-            attempt.answered_s is None
-            or (attempt.spends[key] == budget.version and now_s - attempt.answered_s < BUDGET_LAG_S)
-            for attempt in sent
-        )
+    @cached_property
+    def _out(self) -> dict[str, set[str]]:
+        return self._memory.out()
+
+    @cached_property
+    def _left(self) -> dict[tuple[str, str], int]:
+        """What each budget allows, less the evictions that it cannot show yet."""
+        left = {_budget_key(budget): budget.allowed for budget in self.fleet.budgets}
+        versions = {_budget_key(budget): budget.version for budget in self.fleet.budgets}
+        for attempt in self._memory.all_attempts():
+            for key, version in attempt.spends.items() if not attempt.error else ():
+                if key in left and self._unseen(attempt, as_then=version == versions[key]):
+                    left[key] -= 1
+        return left
+
+    def _unseen(self, attempt: Attempt, *, as_then: bool) -> bool:
+        """An eviction without an answer, or one that was answered while the budget looks `as_then`."""
+        return attempt.answered_s is None or (as_then and self.moment.now_s - attempt.answered_s < BUDGET_LAG_S)
 
     def _spends(self, request: Request) -> dict[tuple[str, str], str]:
         if not isinstance(request, Evict):
@@ -88,32 +81,64 @@ class Look:
 
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
-        why_not = self._why_not(step)
-        self.waits[step.name] = why_not or self._words.of(step, self.fleet)
+        worker = self.fleet.find(step.worker)
+        if busy := self._busy(worker):
+            self.waits[step.name] = busy
+            self._let_rest(step, worker)
+            return
+        why_not = self._why_not(step, worker)
+        self.waits[step.name] = why_not or step.waits_for(self.fleet)
         if why_not:
             return
-        due_for_s = self.moment.now_s - self._memory.due_since.get(step.name, self.moment.now_s)
-        for request in step.overdue(self.fleet, due_for_s) or self._requests(step):
+        requests = self._requests(step)
+        for request in requests:
             self._consider(step, request)
+        if all(self._is_settled(step, request) for request in requests):
+            self._let_rest(step, worker)
+
+    def _due_since(self, step: Step) -> float:
+        return self._memory.due_since.get(step.name, self.moment.now_s)
 
     def _requests(self, step: Step) -> tuple[Request, ...]:
         """None while the one that most steps have is out: it need not be made again to be left unsent."""
-        only = self._attempts.get(f"{step.name}/")
+        if self.moment.now_s - self._due_since(step) >= step.overdue_after_s and (late := step.overdue(self.fleet)):
+            return late
+        only = self._attempts.get(step.name, NONE).get("")
         return () if only and only.answered_s is None else step.requests(self.fleet, self.moment.utc)
 
-    def _why_not(self, step: Step) -> str:
-        worker = self.fleet.find(step.worker)
+    def _is_settled(self, step: Step, request: Request) -> bool:
+        """Has it been sent, or is it held by a budget that allows nothing?"""
+        if _part(request) in self._attempts.get(step.name, NONE):
+            return True
+        return isinstance(request, Evict) and any(b.allowed <= 0 for b in budgets_to_pay(self.fleet, request.pod))
+
+    def _let_rest(self, step: Step, worker: Worker | None) -> None:
+        """Until time makes a difference: an effect does not show, or the step takes too long. What was refused will be
+        tried again soon."""
+        attempts = self._attempts.get(step.name, NONE)
+        if self.fleet.stale or any(failed(attempt, worker) for attempt in attempts.values()):
+            return
+        since_s, now_s = self._due_since(step), self.moment.now_s
+        effects = (each.answered_s + step.effect_s for each in attempts.values() if each.answered_s is not None)
+        times = (since_s + step.deadline_s, since_s + step.overdue_after_s, *effects)
+        until_s = min((time_s for time_s in times if time_s > now_s), default=now_s)
+        self._rests.keep(Rest(Asked(step, worker, attempts), until_s, self.waits[step.name]))
+
+    def _busy(self, worker: Worker | None) -> str:
+        """Why nothing is to be asked for this worker, whatever the step."""
         if self.fleet.stale:
             return f"{' and '.join(self.fleet.stale)} cannot be heard"
-        if worker is not None and worker.doubts:
+        if worker is None:
+            return ""
+        if worker.doubts:
             return worker.doubts[0]
-        if worker is not None and worker.busy_with is not None:
-            return f"vCenter is at work on it ({worker.busy_with.kind})"
+        return f"vCenter is at work on it ({worker.busy_with.kind})" if worker.busy_with else ""
+
+    def _why_not(self, step: Step, worker: Worker | None) -> str:
         if self._asked_otherwise(step):
             return "an earlier request is still out"
-        return self._why_not_yet(step, worker) if worker is not None else ""
-
-    def _why_not_yet(self, step: Step, worker: Worker) -> str:
+        if worker is None:
+            return ""
         if isinstance(step, Uncordon) and self._goes_down(worker):
             return "it is about to stop"
         if isinstance(step, PowerOn):
@@ -136,7 +161,7 @@ class Look:
 
     def _asked(self, worker: Worker, kind: type[ShutDown | Suspend]) -> bool:
         """Was that asked for, with no effect seen yet, neither a task nor its end?"""
-        asked = self._attempts.get(f"{kind.__name__}/{worker.name}/")
+        asked = self._attempts.get(f"{kind.__name__}/{worker.name}", NONE).get("")
         if asked is None or (asked.error and not asked.passing) or task_of(asked, worker) is not None:
             return False
         since_s = asked.sent_s if asked.answered_s is None else asked.answered_s
@@ -154,47 +179,46 @@ class Look:
     def _start_is_out(self, worker: Worker) -> bool:
         if worker.busy_with is not None:
             return worker.busy_with.kind == "powerOn"
-        attempt = self._attempts.get(f"PowerOn/{worker.name}/")
+        attempt = self._attempts.get(f"PowerOn/{worker.name}", NONE).get("")
         return attempt is not None and not failed(attempt, worker)
 
     def _consider(self, step: Step, request: Request) -> None:
-        key = f"{step.name}/{_part(request)}"
-        if not self._may_send(key, step):
-            self.waits[step.name] = self._asked_to_wait(key) or self.waits[step.name]
+        part, attempts = _part(request), self._attempts.get(step.name, NONE)
+        before = attempts.get(part)
+        if before is not None and not self._may_send_again(before, step):
+            self.waits[step.name] = _asked_to_wait(before) or self.waits[step.name]
             return
         if not self._budget_allows(request):
             return
         if why := broken_by(request, self.fleet):
             self.waits[step.name] = why
             return
-        tries = self._attempts[key].tries + 1 if key in self._attempts else 1
-        self._attempts[key] = Attempt(sent_s=self.moment.now_s, tries=tries, spends=self._spends(request))
-        self.sends.append(Send(key=key, request=request, patient=step.patient))
+        tries = before.tries + 1 if before else 1
+        now = Attempt(sent_s=self.moment.now_s, tries=tries, spends=self._spends(request))
+        self._attempts[step.name] = {**attempts, part: now}
+        self.sends.append(Send(key=f"{step.name}/{part}", request=request, patient=step.patient))
 
-    def _may_send(self, key: str, step: Step) -> bool:
+    def _may_send_again(self, attempt: Attempt, step: Step) -> bool:
         """Never while the same request is out, nor before its effect was looked for."""
-        attempt = self._attempts.get(key)
-        if attempt is None:
-            return True
         if attempt.answered_s is None:
             return False
         again = failed(attempt, self.fleet.find(step.worker))
         pause = max(min(0.25 * 2 ** min(attempt.tries, 5), 5.0), attempt.after_s) if again else step.effect_s
         return self.moment.now_s - attempt.answered_s >= pause
 
-    def _asked_to_wait(self, key: str) -> str:
-        attempt = self._attempts[key]
-        return f"Kubernetes asks to wait {attempt.after_s:.0f} s" if attempt.error and attempt.after_s else ""
-
     def _budget_allows(self, request: Request) -> bool:
         if not isinstance(request, Evict):
             return True
         keys = [_budget_key(budget) for budget in budgets_to_pay(self.fleet, request.pod)]
-        if any(self.left[key] <= 0 for key in keys):
+        if any(self._left[key] <= 0 for key in keys):
             return False
         for key in keys:
-            self.left[key] -= 1
+            self._left[key] -= 1
         return True
+
+
+def _asked_to_wait(attempt: Attempt) -> str:
+    return f"Kubernetes asks to wait {attempt.after_s:.0f} s" if attempt.error and attempt.after_s else ""
 
 
 def task_of(attempt: Attempt, worker: Worker | None) -> Task | None:

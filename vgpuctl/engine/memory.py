@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+
+from vgpuctl.model.plan import Step
 
 #: In place of a host, of what concerns all of them: the workloads.
 EVERYWHERE = ""
@@ -28,11 +30,19 @@ class Attempt:
     spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
+#: The requests of one step by what tells them apart.
+Attempts = Mapping[str, Attempt]
+NONE: Attempts = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Frozen as everything that decisions are made on: a new one after every look."""
+    """Frozen as everything that decisions are made on: a new one after every look.
 
-    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    `attempts`: by the names of their steps. Those of a step stay the same object until one of them changes.
+    """
+
+    attempts: Mapping[str, Attempts] = field(default_factory=dict)
     due_since: Mapping[str, float] = field(default_factory=dict)
     going_back: Mapping[str, str] = field(default_factory=dict)
     gave_up: Mapping[str, str] = field(default_factory=dict)
@@ -42,10 +52,12 @@ class Memory:
     stopping: bool = False
 
     def answered(self, key: str, now: float, **outcome: object) -> Memory:
-        attempt = self.attempts.get(key)
-        if attempt is None:
+        step, _, part = key.rpartition("/")
+        known = self.attempts.get(step, NONE)
+        if part not in known:
             return self
-        return replace(self, attempts={**self.attempts, key: replace(attempt, answered_s=now, **outcome)})  # type: ignore[arg-type]
+        attempt: Attempt = replace(known[part], answered_s=now, **outcome)  # type: ignore[arg-type]
+        return replace(self, attempts={**self.attempts, step: {**known, part: attempt}})
 
     def due(self, names: Iterable[str], now: float) -> Memory:
         """The steps that are due now, and since when each has been."""
@@ -73,41 +85,46 @@ class Memory:
 
     def begun(self) -> set[str]:
         """The workers that something was asked for."""
-        return {_worker_of(key) for key in self.attempts}
+        return {_worker_of(step) for step in self.attempts}
 
     def _forget(self, workers: Iterable[str]) -> Memory:
         """All but what is out, and what may still take a worker down: guests and vCenter cannot be asked not to."""
         names = set(workers)
         kept = {
-            key: attempt
-            for key, attempt in self.attempts.items()
-            if attempt.answered_s is None
-            or _worker_of(key) not in names
-            or (key.startswith(("ShutDown/", "Suspend/")) and (attempt.passing or not attempt.error))
+            step: attempts if _worker_of(step) not in names else _not_to_forget(step, attempts)
+            for step, attempts in self.attempts.items()
         }
         due = {name: since for name, since in self.due_since.items() if _worker_of(name) not in names}
-        return replace(self, attempts=kept, due_since=due)
+        return replace(self, attempts={step: some for step, some in kept.items() if some}, due_since=due)
 
-    def by_step(self) -> dict[str, list[Attempt]]:
-        """The attempts of each step, by its name."""
-        found: dict[str, list[Attempt]] = {}
-        for key, attempt in self.attempts.items():
-            found.setdefault(key.rpartition("/")[0], []).append(attempt)
-        return found
+    def of(self, step: Step) -> Attempts:
+        return self.attempts.get(step.name, NONE)
+
+    def all_attempts(self) -> Iterator[Attempt]:
+        return (attempt for attempts in self.attempts.values() for attempt in attempts.values())
 
     def out(self) -> dict[str, set[str]]:
         """For each worker the steps of which a request is still without an answer."""
         found: dict[str, set[str]] = {}
-        for key, attempt in self.attempts.items():
-            if attempt.answered_s is None:
-                found.setdefault(_worker_of(key), set()).add(key.rpartition("/")[0])
+        for step, attempts in self.attempts.items():
+            if any(attempt.answered_s is None for attempt in attempts.values()):
+                found.setdefault(_worker_of(step), set()).add(step)
         return found
 
     @property
     def in_flight(self) -> bool:
-        return any(attempt.answered_s is None for attempt in self.attempts.values())
+        return any(attempt.answered_s is None for attempt in self.all_attempts())
 
 
-def _worker_of(key: str) -> str:
-    """Of a step's name, or of the key of one of its requests. Workloads are never asked for by one of these names."""
-    return key.split("/")[1]
+def _not_to_forget(step: str, attempts: Attempts) -> Attempts:
+    goes_down = step.startswith(("ShutDown/", "Suspend/"))
+    return {
+        part: attempt
+        for part, attempt in attempts.items()
+        if attempt.answered_s is None or (goes_down and (attempt.passing or not attempt.error))
+    }
+
+
+def _worker_of(step: str) -> str:
+    """By its name. Workloads are never asked for by one of these names."""
+    return step.split("/")[1]

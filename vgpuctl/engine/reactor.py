@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from vgpuctl.engine.look import Look, Moment, Send, Words, task_of
-from vgpuctl.engine.memory import EVERYWHERE, Attempt, Memory
+from vgpuctl.engine.look import Look, Moment, Send, task_of
+from vgpuctl.engine.memory import EVERYWHERE, Attempt, Attempts, Memory
+from vgpuctl.engine.rests import Asked, Rests
 from vgpuctl.engine.turns import queued
 from vgpuctl.model.conduct import OnResumeFailed
 from vgpuctl.model.fleet import Fleet, Worker
@@ -24,14 +25,14 @@ LAG_S = 60.0
 class Goal:
     """A wish, and the wish to go back to where it fails; None: where it fails, it stops.
 
-    `memos` spare looks the planning of hosts where nothing changed, `words` what steps wait for; they change no
-    decision.
+    `memos` spare looks the planning of hosts where nothing changed, `rests` steps of which nothing is to be decided;
+    they change no decision.
     """
 
     wish: Wish
     former: Wish | None = None
     memos: tuple[Memo, Memo] = field(default_factory=lambda: (Memo(), Memo()), compare=False, repr=False)
-    words: Words = field(default_factory=Words, compare=False, repr=False)
+    rests: Rests = field(default_factory=Rests, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +69,16 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     waiting = queued(fleet, goal.wish.conduct, due, memory.attempts)
     due = [step for step in due if step.name not in waiting]
     memory = memory.due((step.name for step in due), moment.now_s)
-    attempts = memory.by_step()
+    waiting |= _resting(goal.rests, fleet, due, memory, moment.now_s)
+    due = [step for step in due if step.name not in waiting]
     failures = [
         failure
         for step in due
-        if (failure := _failure(step, fleet, attempts.get(step.name, ()), moment.now_s - memory.due_since[step.name]))
+        if (failure := _failure(step, fleet, memory.of(step), moment.now_s - memory.due_since[step.name]))
     ]
     if failures:
         return decide(goal, fleet, _after(failures, goal, fleet, memory, todo), moment)
-    look = Look(wishes, fleet, memory, moment, goal.words)
+    look = Look(wishes, fleet, memory, moment, goal.rests)
     if not memory.stopping:
         for step in due:
             look.consider(step)
@@ -87,6 +89,15 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
         sends=tuple(look.sends),
         finished=_over(todo, fleet, wishes, memory) and not look.memory.in_flight,
     )
+
+
+def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: Memory, now_s: float) -> dict[str, str]:
+    """What each due step waits for of which nothing is to be decided at this look."""
+    if memory.stopping:
+        return {}
+    rests.begin(fleet)
+    asked = (Asked(step, fleet.find(step.worker), memory.of(step)) for step in due)
+    return {each.step.name: waits for each in asked if (waits := rests.waits(each, now_s)) is not None}
 
 
 def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: Memory) -> bool:
@@ -177,10 +188,10 @@ def _not_begun(todo: Plan, fleet: Fleet, memory: Memory) -> set[str]:
     return {worker.host for worker in left} - begun - memory.gave_up.keys() - memory.going_back.keys()
 
 
-def _failure(step: Step, fleet: Fleet, attempts: Iterable[Attempt], due_for_s: float) -> Failure | None:
+def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> Failure | None:
     """A due step that was refused for good, or whose time is over."""
     worker, host = fleet.find(step.worker), fleet.host_of(step.worker)
-    for attempt in attempts:
+    for attempt in attempts.values():
         if why := _refused(attempt, worker, due_for_s):
             boots = isinstance(step, PowerOn) and step.resume and _by_its_own_state(attempt, worker)
             return Failure(step, host, f"{step.worker} could not {step.describe()}: {why}", boots)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from vgpuctl.engine.memory import Attempt
+from vgpuctl.engine.memory import Attempts
 from vgpuctl.model.conduct import Conduct
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.planning.steps import Suspend
 
 
-def queued(fleet: Fleet, conduct: Conduct, due: Iterable[Step], attempts: Mapping[str, Attempt]) -> dict[str, str]:
+def queued(fleet: Fleet, conduct: Conduct, due: Iterable[Step], attempts: Mapping[str, Attempts]) -> dict[str, str]:
     """The steps that must wait, and for what. Who has begun keeps his turn; for the others it goes by the plan."""
     most = {"host": conduct.suspends_a_host, "datastore": conduct.suspends_a_datastore}
     if not any(most.values()):
@@ -32,12 +32,12 @@ def queued(fleet: Fleet, conduct: Conduct, due: Iterable[Step], attempts: Mappin
     return waiting
 
 
-def _writes(worker: Worker, attempts: Mapping[str, Attempt]) -> bool:
+def _writes(worker: Worker, attempts: Mapping[str, Attempts]) -> bool:
     """By our word or anybody's. One that was refused and will be tried again keeps its place."""
     if not worker.on:
         return False
     by_task = worker.busy_with is not None and worker.busy_with.kind == Suspend.verb
-    return by_task or f"{Suspend.__name__}/{worker.name}/" in attempts
+    return by_task or f"{Suspend.__name__}/{worker.name}" in attempts
 
 
 def _places(worker: Worker) -> tuple[tuple[str, str], ...]:

@@ -34,6 +34,9 @@ from vgpuctl.planning.steps import (
 from vgpuctl.planning.steps.rung import Rung
 from vgpuctl.planning.waves import in_order, in_waves, units
 
+#: What a node's labels should say.
+Said = tuple[tuple[str, str | None], ...]
+
 
 class Part(NamedTuple):
     """One host's ladders, and what each rung needs first."""
@@ -43,19 +46,22 @@ class Part(NamedTuple):
 
 
 class Memo:
-    """Each host's part of the last plan for a wish: good for as long as nothing that it was made of has changed."""
+    """Each host's part of the last plan for a wish, and each worker's ladder in it: good for as long as nothing that
+    they were made of has changed."""
 
     def __init__(self) -> None:
         self._wish: Wish | None = None
         self._parts: Kept[Part] = Kept()
+        self._ladders: Kept[list[Step]] = Kept()
 
     def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
         made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
-        return self._parts.of(host, made_of, lambda: climb(fleet, wish, host, names))
+        return self._parts.of(host, made_of, lambda: climb(fleet, wish, host, names, self._ladders))
 
     def begin(self, wish: Wish) -> None:
         if self._wish != wish:
             self._parts.clear()
+            self._ladders.clear()
         self._wish = wish
 
 
@@ -86,10 +92,11 @@ def _pruned(fleet: Fleet, wish: Wish, needs: dict[str, frozenset[str]]) -> dict[
     return found
 
 
-def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str]) -> Part:
+def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], known: Kept[list[Step]] | None = None) -> Part:
+    """`known`: the ladders of this wish so far."""
     needs: dict[str, frozenset[str]] = {}
     former = awake_before(fleet, wish, host)
-    ladders = {name: ladder(fleet, wish, fleet.worker(name), former) for name in names}
+    ladders = {name: ladder(fleet, wish, fleet.worker(name), former, known) for name in names}
     for rungs in ladders.values():
         _climb(rungs, needs)
     for waker, stops in releases(fleet, host, ladders).items():
@@ -122,12 +129,22 @@ def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
         below = frozenset((name,))
 
 
-def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> list[Step]:
+def ladder(
+    fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...], known: Kept[list[Step]] | None = None
+) -> list[Step]:
     """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do.
     `former`: who was awake on its host when the wish was made."""
+    mine, known = wish.workers[worker.name], known or Kept()
+    labels = _labels(fleet, wish, worker, mine) if mine.awake or mine.label else ()
+    return known.of(
+        worker.name, (worker, former, labels), lambda: _missing(_rungs(wish, worker, former, labels), worker)
+    )
+
+
+def _missing(rungs: Iterable[Rung], worker: Worker) -> list[Step]:
     missing: list[Step] = []
     then, last = worker, None
-    for step in _rungs(fleet, wish, worker, former):
+    for step in rungs:
         if last:
             then, last = last.after(then), None
         if not step.done_by(then):
@@ -136,7 +153,7 @@ def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) ->
     return missing
 
 
-def _rungs(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> Iterator[Rung]:
+def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: Said) -> Iterator[Rung]:
     name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
@@ -152,7 +169,6 @@ def _rungs(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) ->
         yield Attach(name, mine.vgpus)
     if mine.awake is not None:
         yield MarkAsleep(name, wish.name, former, mine.sleep)
-    labels = _labels(fleet, wish, worker, mine) if mine.awake or mine.label else ()
     if mine.awake:
         if mine.cold and worker.power is Power.SUSPENDED:
             yield Discard(name)
@@ -169,7 +185,7 @@ def awake_before(fleet: Fleet, wish: Wish, host: str) -> tuple[str, ...]:
     return tuple(sorted(worker.name for worker in fleet.on_host(host) if worker.name in wish.awake_before))
 
 
-def _labels(fleet: Fleet, wish: Wish, worker: Worker, mine: WorkerWish) -> tuple[tuple[str, str | None], ...]:
+def _labels(fleet: Fleet, wish: Wish, worker: Worker, mine: WorkerWish) -> Said:
     """Labels tell what the VM carries, or will carry once it has been changed."""
     carries = mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus
     return tuple(labels_of(fleet, wish.catalogue, worker, carries).items())

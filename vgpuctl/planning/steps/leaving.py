@@ -104,10 +104,12 @@ class Drain(Rung):
         grace_s = self.options.of(pod.namespace).grace_period_s
         return Evict(pod=pod, grace_period_s=grace_s, budgets=covering(fleet, pod))
 
-    def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
-        """By force, where the timetable says so: what budgets still hold is deleted, with its grace."""
-        if self.on_stuck is not OnStuck.FORCE or due_for_s < self.within_s:
-            return ()
+    @property
+    def overdue_after_s(self) -> float:  # type: ignore[override]
+        return self.within_s if self.on_stuck is OnStuck.FORCE else math.inf
+
+    def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
+        """By force: what budgets still hold is deleted, with its grace."""
         evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
         return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
@@ -235,9 +237,11 @@ class ShutDown(Rung):
         first = _confirm(worker, self.drain)
         return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=first, or_power_off=may_power_off),)
 
-    def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
-        if self.power_off_after_s is None or due_for_s < self.power_off_after_s:
-            return ()
+    @property
+    def overdue_after_s(self) -> float:  # type: ignore[override]
+        return math.inf if self.power_off_after_s is None else self.power_off_after_s
+
+    def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -20,6 +21,8 @@ class Base:
     deadline_s: ClassVar[float] = 120.0
     #: How long a request that was taken may show no effect before it may be sent again.
     effect_s: ClassVar[float] = 20.0
+    #: How long it may be due before something else is asked; most steps know nothing else.
+    overdue_after_s: ClassVar[float] = math.inf
     #: A switch does not turn back for want of it: it is left for the next plan.
     optional: ClassVar[bool] = False
     #: Nobody waits for it: its requests go beside those of others, a few at a time.
@@ -44,8 +47,8 @@ class Base:
         """Why it is not done although its time is over, for whoever must do something about it."""
         return self.waits_for(fleet)
 
-    def overdue(self, fleet: Fleet, due_for_s: float) -> tuple[Request, ...]:
-        """What is asked besides once a step has been due for so long; most steps know nothing more to ask."""
+    def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
+        """What is asked instead once it has been due for longer than that."""
         return ()
 
 

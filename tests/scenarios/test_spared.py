@@ -1,0 +1,32 @@
+"""What looks spare themselves, because nothing changed, changes no decision."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import rehearsal
+from tests.support.adventures import adventure
+from vgpuctl.engine.look import Moment
+from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.model.fleet import Fleet
+
+A_CHUNK = 6
+CHUNKS = [1, 2, *(pytest.param(number, marks=pytest.mark.long) for number in range(3, 20))]
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_each_look_decides_as_if_it_were_the_first(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def twice(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision:
+        nonlocal looks
+        looks += 1
+        spared = decide(goal, fleet, memory, moment)
+        assert spared == decide(Goal(wish=goal.wish, former=goal.former), fleet, memory, moment)
+        return spared
+
+    monkeypatch.setattr(rehearsal, "decide", twice)
+    for seed in range(A_CHUNK * (chunk - 1) + 1, A_CHUNK * chunk + 1):
+        adventure(seed)
+    assert looks > 100
