@@ -49,19 +49,21 @@ class KubernetesSeen(Protocol):
 
 
 class _Parts(NamedTuple):
-    """All that a worker is made of."""
+    """All that a worker is made of, as far as it is told. `late`: now, where a pod of its node should have ended."""
 
     vm: Vm
-    choices: tuple[Choice, ...]
     host: str
     seen: SeenNode | None
     machine: Machine | None
     renewed: str | None
-    alive_s: float
     pods: tuple[Pod, ...]
-    disks: tuple[Disk, ...]
-    tasks: tuple[Task, ...]
-    doubts: tuple[str, ...]
+    disks: list[Disk] | None
+    tasks: tuple[Task, ...] | None
+    doubt: str
+    twice: bool
+    daemon_sets: frozenset[str] | None
+    counting_jobs: frozenset[str]
+    late: datetime | None
 
 
 class Painter:
@@ -77,7 +79,7 @@ class Painter:
         self._chosen: Kept[tuple[Choice, ...]] = Kept()
         self._inside: Kept[dict[str, Inside]] = Kept()
         self._hosts: Kept[Host] = Kept()
-        self._workers: Kept[Worker] = Kept()
+        self._workers: Kept[Worker | None] = Kept()
         self._nodes: Kept[Node] = Kept()
         self._alive = Alive()
 
@@ -125,32 +127,36 @@ class Painter:
         vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
         nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
         renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
+        ending = {pod.node for pod in pods if pod.ends_by}
         inside = self._match(vms, nodes.values())
         disks = kubernetes.disks() or {}
-        owners = Owners(kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now())
+        daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
         machines = Machines(kubernetes.machines())
+        on_host = {moid: host.name for moid, host in hosts.items()}
         workers: dict[str, Worker] = {}
         names: dict[str, str] = {}
         for moid, vm in vms.items():
-            node = inside[moid].node or ""
+            here = inside[moid]
+            node = here.node or ""
             seen = nodes.get(node)
-            if not (choices := self._choices_of(vm.outline, seen)):
-                continue
-            name = names[moid] = vm.outline.name
             parts = _Parts(
-                vm=vm,
-                choices=choices,
-                host=hosts[vm.outline.host].name if vm.outline.host in hosts else "",
-                seen=seen,
-                machine=machines.of(vm, seen),
-                renewed=renewed.get(node),
-                alive_s=self._alive.seen(vm, seen, renewed.get(node), owners.now),
-                pods=tuple(owners.judged(pod) for pod in on_node.get(node, ())),
-                disks=tuple(disks.get(node, ())),
-                tasks=tasks.get(moid, ()),
-                doubts=tuple(_doubts(choices, inside[moid].doubt, twice=name in workers)),
+                vm,
+                on_host.get(vm.outline.host, ""),
+                seen,
+                machines.of(vm, seen),
+                renewed.get(node),
+                on_node.get(node, ()),
+                disks.get(node),
+                tasks.get(moid),
+                here.doubt,
+                vm.outline.name in workers,
+                daemon_sets,
+                counting_jobs,
+                now if node in ending else None,
             )
-            workers[name] = self._workers.of(moid, parts, partial(_painted, parts))
+            if worker := self._workers.of(moid, parts, partial(self._painted, parts, now)):
+                names[moid] = worker.name
+                workers[worker.name] = worker
         told = self._told(vms.values())
         strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
@@ -166,6 +172,35 @@ class Painter:
             unseen=kubernetes.unseen(),
             datastores=vcenter.datastores(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),
+        )
+
+    def _painted(self, parts: _Parts, now: datetime) -> Worker | None:
+        """None for a VM that is no worker. All that time changes is in its parts."""
+        vm = parts.vm
+        if not (choices := self._choices_of(vm.outline, parts.seen)):
+            return None
+        alive_s = self._alive.seen(vm, parts.seen, parts.renewed, now)
+        owners = Owners(parts.daemon_sets, parts.counting_jobs, now)
+        return Worker(
+            name=vm.outline.name,
+            vm=vm.outline.moid,
+            host=parts.host,
+            power=vm.power,
+            shutting_down=vm.shutting_down,
+            profile=choices[0].profile,
+            chosen_at=tuple(choice.where for choice in choices),
+            vgpus=vm.vgpus,
+            memory_mib=vm.memory_mib,
+            memory_locked=vm.memory_locked,
+            datastore=vm.datastore,
+            mmio=vm.mmio,
+            fixed_devices=vm.fixed_devices,
+            managed_by=vm.managed_by,
+            question=vm.question,
+            tasks=parts.tasks or (),
+            node=_node(parts, alive_s, owners),
+            machine=parts.machine,
+            doubts=tuple(_doubts(choices, parts.doubt, twice=parts.twice)),
         )
 
     def _completed(self, host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
@@ -189,37 +224,11 @@ class Painter:
             yield self._nodes.of(name, (node, here), partial(changed, node, pods=here))
 
 
-def _painted(parts: _Parts) -> Worker:
-    vm = parts.vm
-    return Worker(
-        name=vm.outline.name,
-        vm=vm.outline.moid,
-        host=parts.host,
-        power=vm.power,
-        shutting_down=vm.shutting_down,
-        profile=parts.choices[0].profile,
-        chosen_at=tuple(choice.where for choice in parts.choices),
-        vgpus=vm.vgpus,
-        memory_mib=vm.memory_mib,
-        memory_locked=vm.memory_locked,
-        datastore=vm.datastore,
-        mmio=vm.mmio,
-        fixed_devices=vm.fixed_devices,
-        managed_by=vm.managed_by,
-        question=vm.question,
-        tasks=parts.tasks,
-        node=_node(parts),
-        machine=parts.machine,
-        doubts=parts.doubts,
-    )
-
-
-def _node(parts: _Parts) -> Node | None:
+def _node(parts: _Parts, alive_s: float, owners: Owners) -> Node | None:
     if parts.seen is None:
         return None
-    return changed(
-        parts.seen.node, lease_renewed=parts.renewed, alive_s=parts.alive_s, pods=parts.pods, disks=parts.disks
-    )
+    pods, disks = tuple(owners.judged(pod) for pod in parts.pods), tuple(parts.disks or ())
+    return changed(parts.seen.node, lease_renewed=parts.renewed, alive_s=alive_s, pods=pods, disks=disks)
 
 
 def _doubts(choices: tuple[Choice, ...], node: str, *, twice: bool) -> Iterable[str]:

@@ -24,6 +24,7 @@ import uvicorn
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.gathering import GatheringProtocol
 from vgpuctl.sim.inventory import Durations, story
 from vgpuctl.sim.kube.app import kubernetes_app
 from vgpuctl.sim.kube.world import KubernetesWorld
@@ -64,8 +65,10 @@ class Served:
         self._kubeconfig = folder / "kubeconfig"
         self._kubeconfig.write_text(json.dumps(self._config()))
         app = kubernetes_app(self.world, self.calls, TOKEN)
-        self.api = app.state.api
-        config = uvicorn.Config(app, ssl_certfile=certificate, log_level="error", lifespan="off")
+        self.api = app.api
+        config = uvicorn.Config(
+            app, http=GatheringProtocol, ssl_certfile=certificate, log_level="error", lifespan="off"
+        )
         self._server = uvicorn.Server(config)
         self.environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig), "HOME": str(folder)}
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
@@ -125,6 +128,15 @@ class Served:
     def connect(self) -> http.client.HTTPSConnection:
         context = ssl.create_default_context(cafile=str(self._ca_file))
         return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=20)
+
+    def first_record(self, path: str) -> bytes:
+        """What comes first of an answer: no reading of TLS gives more than one record."""
+        connection = self.connect()
+        connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert isinstance(connection.sock, ssl.SSLSocket)
+        record = connection.sock.read(1 << 14)
+        connection.close()
+        return record
 
     def http(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
         connection = self.connect()

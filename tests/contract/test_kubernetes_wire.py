@@ -201,3 +201,9 @@ def test_nonsense_is_refused_and_harms_nothing(served: Served, seed: int) -> Non
         served.wait(1)
     served.wait(400)
     assert served.http("GET", "/api/v1/nodes").code == 200
+
+
+def test_an_answer_goes_out_in_one_piece(resting: Served) -> None:
+    head, _, body = resting.first_record("/version").partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert json.loads(body)["major"] == "1"

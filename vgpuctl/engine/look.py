@@ -115,13 +115,15 @@ class Look:
     def _let_rest(self, step: Step, worker: Worker | None) -> None:
         """Until time makes a difference: an effect does not show, or the step takes too long. What was refused will be
         tried again soon."""
-        attempts = self._attempts.get(step.name, NONE)
-        if self.fleet.stale or any(failed(attempt, worker) for attempt in attempts.values()):
-            return
-        since_s, now_s = self._due_since(step), self.moment.now_s
-        effects = (each.answered_s + step.effect_s for each in attempts.values() if each.answered_s is not None)
-        times = (since_s + step.deadline_s, since_s + step.overdue_after_s, *effects)
-        until_s = min((time_s for time_s in times if time_s > now_s), default=now_s)
+        attempts, now_s = self._attempts.get(step.name, NONE), self.moment.now_s
+        since_s = self._due_since(step)
+        times = [since_s + step.deadline_s, since_s + step.overdue_after_s]
+        for attempt in attempts.values():
+            if failed(attempt, worker):
+                return
+            if attempt.answered_s is not None:
+                times.append(attempt.answered_s + step.effect_s)
+        until_s = min(time_s for time_s in times if time_s > now_s)
         self._rests.keep(Rest(Asked(step, worker, attempts), until_s, self.waits[step.name]))
 
     def _busy(self, worker: Worker | None) -> str:

@@ -12,6 +12,8 @@ import trustme
 import uvicorn
 from starlette.types import ASGIApp
 
+from vgpuctl.sim.gathering import GatheringProtocol
+
 
 class Door(uvicorn.Server):
     """Signals are handled by the process, not by it."""
@@ -21,7 +23,9 @@ class Door(uvicorn.Server):
             app,
             log_level="critical",
             access_log=False,
+            http=GatheringProtocol,
             lifespan="off",
+            proxy_headers=False,
             timeout_graceful_shutdown=1,
             timeout_keep_alive=75,
             ws="none",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
+from functools import cache
 
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Offer
 
@@ -138,7 +139,12 @@ class VmSpec:
     @property
     def uuid(self) -> str:
         """The BIOS uuid: the same in every world, so that pictures and tests can be compared."""
-        return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{self.name}.sim.vgpuctl"))
+        return _uuid_of(self.name)
+
+
+@cache
+def _uuid_of(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.sim.vgpuctl"))
 
 
 @dataclass(frozen=True, slots=True)

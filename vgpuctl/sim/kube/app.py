@@ -9,7 +9,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable
 from functools import partial
 
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -31,13 +30,9 @@ BODY_LIMIT = 3 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
-def kubernetes_app(world: KubernetesWorld, calls: Calls, token: str) -> Starlette:
+def kubernetes_app(world: KubernetesWorld, calls: Calls, token: str) -> Door:
     """The whole API as an ASGI application. Run it in the loop that also drives the world's clock."""
-    app = Starlette()
-    door = Door(Api(world), calls, token)
-    app.mount("/", door)
-    app.state.api = door.api
-    return app
+    return Door(Api(world), calls, token)
 
 
 class Door:
@@ -100,8 +95,8 @@ class Door:
         try:
             while True:
                 something.clear()
-                for event in watch.take():
-                    yield drawer.line(event)
+                if lines := b"".join(drawer.line(event) for event in watch.take()):
+                    yield lines
                 if watch.ended:
                     return
                 await something.wait()

@@ -131,16 +131,18 @@ _REQUIRED = {
 }
 
 
-def check(kind: Kind, item: Object) -> None:
+def check(kind: Kind, item: Object, known: Object | None = None) -> None:
     """Refuse what the real server would refuse to decode or to accept."""
-    check_types(kind, item)
+    check_types(kind, item, known)
     causes = _mistakes(kind, item)
     if causes:
         raise invalid(kind, item["metadata"].get("name", ""), causes)
 
 
-def check_types(kind: Kind, item: Object) -> None:
-    """Refuse what cannot be decoded."""
+def check_types(kind: Kind, item: Object, known: Object | None = None) -> None:
+    """Refuse what cannot be decoded. Parts that are those of an object that is `known` were looked at before."""
+    if known:
+        item = {key: value for key, value in item.items() if value is not known.get(key)}
     _shaped(item, {"metadata": _METADATA, "spec": {}, "status": {}}, "")
     _shaped(item, SHAPES.get(kind.plural, {}), "")
 

@@ -79,21 +79,21 @@ def patch(ground: Ground, request: Request, target: Target) -> Object:
     item = events.stored(target.kind, item)
     if not isinstance(item.get("metadata"), dict) or item["metadata"].get("name") != target.name:
         raise errors.bad_request("metadata.name: Invalid value: field is immutable")
-    _check_patched(target.kind, item)
+    _check_patched(target.kind, before, item)
     stored = _store(ground, request, target.kind, before, _new_state(target, before, item))
     return events.shown(target.kind, stored)
 
 
-def _check_patched(kind: Kind, item: Object) -> None:
+def _check_patched(kind: Kind, before: Object, item: Object) -> None:
     """An object that cannot be decoded after a patch is the patch's fault, not the request's."""
     try:
-        shapes.check_types(kind, without_nulls(item))
+        shapes.check_types(kind, _read(before, item), known=before)
     except errors.ApiError as error:
         raise errors.bad_patch(json.dumps(item, separators=(",", ":")), error.message) from None
 
 
 def _store(ground: Ground, request: Request, kind: Kind, before: Object, item: Object) -> Object:
-    shapes.check(kind, item)
+    shapes.check(kind, item, known=before)
     defaults.fill_in(kind.plural, item)
     rules.check_change(kind, before, item)
     now = timestamp(ground.clock.utc())
@@ -111,9 +111,15 @@ def _store(ground: Ground, request: Request, kind: Kind, before: Object, item: O
     return stored
 
 
+def _read(before: Object, item: Object) -> Object:
+    """Without nulls; parts that stay as they are stored are shared, for what is stored is never altered in place."""
+    same = {key for key, value in item.items() if key != "metadata" and value is before.get(key)}
+    return {key: value if key in same else without_nulls(value) for key, value in item.items() if value is not None}
+
+
 def _new_state(target: Target, before: Object, item: Object) -> Object:
     """What may change: everything but the server's own fields, and of status and the rest only one."""
-    item = without_nulls(item) | {"kind": before["kind"], "apiVersion": before["apiVersion"]}
+    item = _read(before, item) | {"kind": before["kind"], "apiVersion": before["apiVersion"]}
     sent = item["metadata"]
     if sent.get("uid") and sent["uid"] != uid_of(before):
         why = f"Precondition failed: UID in precondition: {sent['uid']}, UID in object meta: {uid_of(before)}"
@@ -130,7 +136,7 @@ def _new_state(target: Target, before: Object, item: Object) -> Object:
     if STATUS in target.kind.subresources:
         item.pop("status", None)
         if "status" in before:
-            item["status"] = copied(before["status"])
+            item["status"] = before["status"]
     for emptied in [key for key in ("labels", "annotations", "finalizers", "ownerReferences") if not sent.get(key)]:
         sent.pop(emptied, None)
     return item

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 from xml.sax.saxutils import escape
 
+from vgpuctl.sim.inventory import VmSpec
 from vgpuctl.sim.vcenter.devices import device_list, macs
 from vgpuctl.sim.vcenter.metadata import property_type, typed
 from vgpuctl.sim.vcenter.records import Vm
@@ -37,14 +38,18 @@ class _Shape:
 
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
-        spec = replace(vm.spec, name=_STAND_IN, host="")
-        self._key: Hashable = (spec, vm.power, tuple(sorted(vm.vgpus.items())))
+        self._key: Hashable = (_nameless(vm.spec), vm.power, tuple(sorted(vm.vgpus.items())))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Shape) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+
+@lru_cache(maxsize=16384)
+def _nameless(spec: VmSpec) -> VmSpec:
+    return replace(spec, name=_STAND_IN, host="")
 
 
 @lru_cache(maxsize=256)

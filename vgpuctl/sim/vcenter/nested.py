@@ -6,7 +6,8 @@ How deep vCenter goes inside an element is inferred. Here it is one step, and on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from vgpuctl.sim.vcenter.metadata import UnknownPath, property_type, wire_name, wire_type
@@ -72,8 +73,10 @@ def _at(path: str, key: str) -> str:
     return f"{path}[{key}]" if key.removeprefix("-").isdecimal() else f'{path}["{key}"]'
 
 
-def _by_key(value: str) -> dict[str, Element]:
-    """The elements of an array by their keys; none where it is no array of things that have some."""
+@lru_cache(maxsize=1024)
+def _by_key(value: str) -> Mapping[str, Element]:
+    """The elements of an array by their keys; none where it is no array of things that have some. Kept: what is told
+    now is what it was before the next change."""
     whole = _ONE.fullmatch(value)
     if not whole or not Element(*whole.groups()).kind.startswith("ArrayOf"):
         return {}

@@ -43,11 +43,16 @@ def _opening(kind: Any, version: Any) -> str:
 
 
 def leaf(value: Any, version: Any) -> Xml:
-    """A `<val>`; the two kinds that large inventories are full of by a short cut."""
+    """A `<val>`; what large inventories are full of by a short cut."""
     if isinstance(value, support.ManagedObject):
         return Xml(_reference_in_any("val", value))
     if isinstance(value, str):
         return Xml(f"{_opening(type(value), version)}{escape(str(value))}</val>")
+    return _number(value, version) if isinstance(value, int) else serialise("val", value, object, version)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _number(value: int, version: Any) -> Xml:
     return serialise("val", value, object, version)
 
 
