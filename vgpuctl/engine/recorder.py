@@ -24,6 +24,7 @@ class Recorder:
         self._listener, self._journal = listener, journal
         self._entry: Entry | None = None
         self._steps: dict[str, PastStep] = {}
+        self._under_way: set[str] = set()
         self._held: dict[str, dict[str, float]] = {}
         self._plan, self._waits = Plan(), dict[str, str]()
         self._now_s = self._kept_s = 0.0
@@ -72,17 +73,18 @@ class Recorder:
         self._now_s = now_s
 
     def _see_ends(self, progress: Progress) -> None:
-        missing = progress.decision.plan.names
-        for name, step in self._steps.items():
-            if step.ended_s is None and name not in missing:
-                self._steps[name] = replace(step, ended_s=self._now_s, given_up=name not in progress.done)
-                self._changed = True
+        for name in self._under_way - progress.decision.plan.names:
+            step = self._steps[name]
+            self._steps[name] = replace(step, ended_s=self._now_s, given_up=name not in progress.done)
+            self._under_way.remove(name)
+            self._changed = True
 
     def _see_beginnings(self, progress: Progress) -> None:
         due = progress.decision.memory.due_since
-        new = {name for name in due if name not in self._steps or self._steps[name].ended_s is not None}
+        new = due.keys() - self._under_way
         for step in progress.decision.plan if new else ():
             if step.name in new:
+                self._under_way.add(step.name)
                 self._steps[step.name] = self._begun(step, progress.fleet.host_of(step.worker))
                 self._changed = True
 

@@ -100,9 +100,11 @@ class Runner:
         due = decision.memory.due_since
         self._begun.update({s.name: (s, due[s.name]) for s in decision.plan if s.name in due})
         missing = decision.plan.names
-        for name, (step, since) in self._begun.items():
-            if name not in missing and name not in self._done and fleet.knows(step.worker) and step.done_in(fleet):
-                self._done[name] = now_s - since
+        for name in [name for name in self._begun if name not in missing]:
+            step, since = self._begun[name]
+            if fleet.knows(step.worker) and step.done_in(fleet):
+                self._done.setdefault(name, now_s - since)
+                del self._begun[name]
         shown = dict(self._done)
         elapsed = now_s - self._began_s
         self._listener.progress(

@@ -12,7 +12,7 @@ from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.drain import within_s
 from vgpuctl.planning.labels import labels_of, taken_off
-from vgpuctl.planning.releases import releases
+from vgpuctl.planning.releases import begun, releases
 from vgpuctl.planning.scaling import join
 from vgpuctl.planning.steps import (
     Attach,
@@ -32,7 +32,7 @@ from vgpuctl.planning.steps import (
     equipped,
 )
 from vgpuctl.planning.steps.rung import Rung
-from vgpuctl.planning.waves import in_order, in_waves, units
+from vgpuctl.planning.waves import Ladders, in_order, in_waves, units
 
 #: What a node's labels should say.
 Said = tuple[tuple[str, str | None], ...]
@@ -46,23 +46,38 @@ class Part(NamedTuple):
 
 
 class Memo:
-    """Each host's part of the last plan for a wish, and each worker's ladder in it: good for as long as nothing that
-    they were made of has changed."""
+    """Each host's part of the last plan for a wish, with its workers' ladders and who must be gone before whom: good
+    for as long as nothing that they were made of has changed."""
 
     def __init__(self) -> None:
         self._wish: Wish | None = None
         self._parts: Kept[Part] = Kept()
         self._ladders: Kept[list[Step]] = Kept()
+        self._releases: Kept[dict[str, frozenset[str]]] = Kept()
 
     def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
         made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
-        return self._parts.of(host, made_of, lambda: climb(fleet, wish, host, names, self._ladders))
+        return self._parts.of(host, made_of, lambda: climb(fleet, wish, host, names, self))
 
     def begin(self, wish: Wish) -> None:
         if self._wish != wish:
             self._parts.clear()
             self._ladders.clear()
+            self._releases.clear()
         self._wish = wish
+
+    def ladder(self, fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> list[Step]:
+        mine = wish.workers[worker.name]
+        labels = _labels(fleet, wish, worker, mine) if mine.awake or mine.label else ()
+        made_of = (worker, former, labels)
+        return self._ladders.of(worker.name, made_of, lambda: _missing(_rungs(wish, *made_of), worker))
+
+    def releases(self, fleet: Fleet, host: str, ladders: Ladders) -> dict[str, frozenset[str]]:
+        every = (step for rungs in ladders.values() for step in rungs)
+        moves = tuple(step for step in every if isinstance(step, PowerOn | Suspend | ShutDown | Attach))
+        there = tuple((each.name, each.on, each.vgpus, begun(each)) for each in fleet.on_host(host))
+        made_of = (moves, there, fleet.hosts.get(host), fleet.strangers_on(host))
+        return self._releases.of(host, made_of, lambda: releases(fleet, host, ladders))
 
 
 def plan(fleet: Fleet, wish: Wish, memo: Memo | None = None) -> Plan:
@@ -92,14 +107,13 @@ def _pruned(fleet: Fleet, wish: Wish, needs: dict[str, frozenset[str]]) -> dict[
     return found
 
 
-def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], known: Kept[list[Step]] | None = None) -> Part:
-    """`known`: the ladders of this wish so far."""
+def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: Memo | None = None) -> Part:
     needs: dict[str, frozenset[str]] = {}
-    former = awake_before(fleet, wish, host)
-    ladders = {name: ladder(fleet, wish, fleet.worker(name), former, known) for name in names}
+    memo, former = memo or Memo(), awake_before(fleet, wish, host)
+    ladders = {name: memo.ladder(fleet, wish, fleet.worker(name), former) for name in names}
     for rungs in ladders.values():
         _climb(rungs, needs)
-    for waker, stops in releases(fleet, host, ladders).items():
+    for waker, stops in memo.releases(fleet, host, ladders).items():
         needs[f"PowerOn/{waker}"] |= stops
     return Part(ladders, needs)
 
@@ -129,19 +143,14 @@ def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
         below = frozenset((name,))
 
 
-def ladder(
-    fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...], known: Kept[list[Step]] | None = None
-) -> list[Step]:
-    """One worker's missing rungs, each needing the one before: all rungs, less those that would find nothing to do.
-    `former`: who was awake on its host when the wish was made."""
-    mine, known = wish.workers[worker.name], known or Kept()
-    labels = _labels(fleet, wish, worker, mine) if mine.awake or mine.label else ()
-    return known.of(
-        worker.name, (worker, former, labels), lambda: _missing(_rungs(wish, worker, former, labels), worker)
-    )
+def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> list[Step]:
+    """One worker's missing rungs, each needing the one before. `former`: who was awake on its host when the wish was
+    made."""
+    return Memo().ladder(fleet, wish, worker, former)
 
 
 def _missing(rungs: Iterable[Rung], worker: Worker) -> list[Step]:
+    """All rungs, less those that would find nothing to do."""
     missing: list[Step] = []
     then, last = worker, None
     for step in rungs:

@@ -22,11 +22,12 @@ from vgpuctl.sim.kube import errors
 from vgpuctl.sim.kube.api import Api
 from vgpuctl.sim.kube.errors import ApiError
 from vgpuctl.sim.kube.objects import Object
-from vgpuctl.sim.kube.request import JSON, Reply, Request, Target, target_of
+from vgpuctl.sim.kube.request import JSON, Request, Target, target_of
 from vgpuctl.sim.kube.watching import Watch, WatchEvent
 from vgpuctl.sim.kube.world import KubernetesWorld
 
 BODY_LIMIT = 3 * 1024 * 1024
+_WRITTEN = 256
 _log = logging.getLogger(__name__)
 
 
@@ -40,6 +41,7 @@ class Door:
         self.api = api
         self._calls = calls
         self._token = token
+        self._written = Written()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -73,7 +75,9 @@ class Door:
         answer = self.api.answer(request, target)
         if isinstance(answer, Watch):
             return StreamingResponse(self._stream(answer), media_type=JSON)
-        return _json(answer)
+        is_stored = "uid" in (answer.body.get("metadata") or {})
+        body = self._written.of(answer.body) if is_stored else _encoded(answer.body)
+        return Response(body, answer.code, media_type=answer.media_type)
 
     def _check_token(self, headers: Headers) -> None:
         scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -91,7 +95,7 @@ class Door:
         """Lines of JSON until the watch ends or the client leaves."""
         something = asyncio.Event()
         watch.on_event = something.set
-        drawer = TableDrawer(self.api, watch)
+        drawer = TableDrawer(self.api, watch, self._written)
         try:
             while True:
                 something.clear()
@@ -126,16 +130,34 @@ def _target(request: Request) -> Target | None:
         return None
 
 
+class Written:
+    """Objects as JSON. Who writes one and all who watch it are told the same: it is written once, for what is stored is
+    never altered in place."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Object, bytes]] = {}
+
+    def of(self, item: Object) -> bytes:
+        known = self._known.get(id(item))
+        if known is None:
+            if len(self._known) >= _WRITTEN:
+                self._known.clear()
+            known = self._known[id(item)] = (item, _encoded(item))
+        return known[1]
+
+
 class TableDrawer:
     """Events as they are, or each as a table of one row; only the first of those tells the columns."""
 
-    def __init__(self, api: Api, watch: Watch) -> None:
-        self._api = api
+    def __init__(self, api: Api, watch: Watch, written: Written) -> None:
+        self._api, self._written = api, written
         self._watch = watch
         self._told_columns = False
 
     def line(self, event: WatchEvent) -> bytes:
-        return _encoded({"type": event.type, "object": self._shown(event)}) + b"\n"
+        shown = self._shown(event)
+        written = self._written.of(shown) if shown is event.object else _encoded(shown)
+        return b'{"type":"%b","object":%b}\n' % (event.type.encode(), written)
 
     def _shown(self, event: WatchEvent) -> Object:
         if not self._watch.request.wants_table or event.type == "ERROR":
@@ -173,10 +195,6 @@ def _request(http: HttpRequest, body: bytes) -> Request:
         accept=accept,
         agent=http.headers.get("user-agent", ""),
     )
-
-
-def _json(reply: Reply) -> Response:
-    return Response(_encoded(reply.body), reply.code, media_type=reply.media_type)
 
 
 def _refusal(error: ApiError) -> Response:
