@@ -14,7 +14,7 @@ from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
-from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, worker
+from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, with_worker, worker
 from vgpuctl.cli import look_for_garbage_seldom
 from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import Memory
@@ -75,7 +75,7 @@ class AnotherLook:
         self(some, wish)
 
     def __call__(self, some: Fleet, _: Wish) -> Any:
-        some = some.with_worker("esx-0-day-0", power=next(self._ways))
+        some = with_worker(some, "esx-0-day-0", power=next(self._ways))
         return decide(self._goal, some, Memory(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, worker
+from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, with_node, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.cli.at_work import Picture
 from vgpuctl.engine.reactor import Decision, Goal
@@ -119,7 +119,7 @@ def test_where_hosts_are_too_many_those_at_work_come_first() -> None:
 def test_it_always_fits(stopping: bool, hosts: int, each: int, size: tuple[int, int], second: int) -> None:
     width, height = size
     some, wish = many(hosts, each)
-    some = some.with_node("worker-1-0", pods=(pod("a-pod-of-a-name-as-long-as-they-are-in-practice", "worker-1-0"),))
+    some = with_node(some, "worker-1-0", pods=(pod("a-pod-of-a-name-as-long-as-they-are-in-practice", "worker-1-0"),))
     world = VirtualWorld(some, Goal(wish=wish))
     world.run(until_s=second / 2)
     world.memory = replace(world.memory, stopping=stopping)

@@ -13,7 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fleets import CATALOGUE, LABEL, WHOLE, card, fleet, fleets_and_wishes, node, pod, worker, workload
+from tests.support.fleets import (
+    CATALOGUE,
+    LABEL,
+    WHOLE,
+    card,
+    fleet,
+    fleets_and_wishes,
+    node,
+    pod,
+    with_node,
+    with_worker,
+    worker,
+    workload,
+)
 from vgpuctl.cli.estate.changes import differences, facts
 from vgpuctl.cli.estate.document import document
 from vgpuctl.cli.estate.tables import fitted, screen
@@ -81,10 +94,6 @@ def shown(situation: Situation, width: int = 80, *, wide: bool = False) -> str:
     return "\n".join(line.plain for line in screen(situation, width, wide=wide))
 
 
-def with_worker(some: Fleet, name: str = "worker-1", **changes: Any) -> Fleet:
-    return some.with_worker(name, **changes)
-
-
 def test_an_ordinary_day_in_eighty_columns() -> None:
     some = replace(by_day(), waiting=(waits("bert-0", gpus=1),))
     quota = Quota(namespace="training", name="gpus", used=4, hard=4)
@@ -113,16 +122,25 @@ training: 4 of 4 GPUs of its quota gpus are taken, 1 by pods that wait
 @pytest.mark.parametrize(
     ("some", "told"),
     [
-        (with_worker(by_day(), question="moved or copied?"), "worker-1: its VM waits for an answer: moved or copied?"),
-        (with_worker(by_day(), doubts=("two nodes match",)), "worker-1: two nodes match"),
-        (with_worker(by_day(), vgpus=()), "worker-1: carries no vGPU, should carry v100-4q-4GB → vgpuctl provision"),
-        (with_worker(by_day(), memory_locked=False), "worker-1: not all of its VM's memory is reserved"),
-        (with_worker(by_day(), managed_by="com.vmware.wcp"), "managed by com.vmware.wcp"),
-        (with_worker(by_day(), tasks=(Task(key="t", kind="suspend", running=True),)), "worker-1  suspending"),
-        (with_worker(by_day(), node=None), "worker-1: not back: its node has not registered"),
-        (by_day().with_node("worker-1", labels={LABEL: "x"}), "worker-1: is labelled x, but carries v100-4q-4GB"),
-        (by_day().with_node("worker-1", labels={}), "worker-1: has no label vgpu.type, but carries v100-4q-4GB"),
-        (by_day().with_node("worker-1", labels={LABEL: QUARTERS, HOST: "esx-9"}), f"labels that are not true: {HOST}"),
+        (
+            with_worker(by_day(), "worker-1", question="moved or copied?"),
+            "worker-1: its VM waits for an answer: moved or copied?",
+        ),
+        (with_worker(by_day(), "worker-1", doubts=("two nodes match",)), "worker-1: two nodes match"),
+        (
+            with_worker(by_day(), "worker-1", vgpus=()),
+            "worker-1: carries no vGPU, should carry v100-4q-4GB → vgpuctl provision",
+        ),
+        (with_worker(by_day(), "worker-1", memory_locked=False), "worker-1: not all of its VM's memory is reserved"),
+        (with_worker(by_day(), "worker-1", managed_by="com.vmware.wcp"), "managed by com.vmware.wcp"),
+        (
+            with_worker(by_day(), "worker-1", tasks=(Task(key="t", kind="suspend", running=True),)),
+            "worker-1  suspending",
+        ),
+        (with_worker(by_day(), "worker-1", node=None), "worker-1: not back: its node has not registered"),
+        (with_node(by_day(), "worker-1", labels={LABEL: "x"}), "worker-1: is labelled x, but carries v100-4q-4GB"),
+        (with_node(by_day(), "worker-1", labels={}), "worker-1: has no label vgpu.type, but carries v100-4q-4GB"),
+        (with_node(by_day(), "worker-1", labels={LABEL: QUARTERS, HOST: "esx-9"}), f"labels that are not true: {HOST}"),
         (by_day(missing=("worker-9",)), "worker-9: in profiles.yaml, but no VM of vCenter has this name"),
         (replace(by_day(), hosts={"esx-1": Host(name="esx-1", maintenance=True)}), "esx-1: in maintenance mode"),
         (replace(by_day(), hosts={"esx-1": Host(name="esx-1", connected=False)}), "esx-1: not connected to vCenter"),
@@ -134,14 +152,14 @@ def test_the_reason_is_said_beside_the_state(some: Fleet, told: str) -> None:
 
 def test_our_own_cordon_says_for_which_shift() -> None:
     leaving = Record(wish="night", state=LEAVING, since="2026-11-18T16:47:00Z", cordoned=True)
-    some = by_day().with_node("worker-3", record=leaving)
+    some = with_node(by_day(), "worker-3", record=leaving)
     assert "for night since 16:47" in shown(seen(some, DAY_NIGHT))
 
 
 @pytest.mark.parametrize("power", [Power.ON, Power.OFF])
 def test_a_provision_that_was_cut_short_is_told_with_what_goes_on(power: Power) -> None:
     leaving = Record(wish="provision", state=LEAVING, since="2026-11-18T16:47:00Z", cordoned=True)
-    some = by_day().with_worker("worker-2", power=power).with_node("worker-2", unschedulable=True, record=leaving)
+    some = with_node(with_worker(by_day(), "worker-2", power=power), "worker-2", unschedulable=True, record=leaving)
     told = shown(seen(some, DAY_NIGHT), 200)
     assert "worker-2: on its way through provision, since 16:47 → vgpuctl provision" in told
     assert "worker-2: cordoned" not in told
@@ -281,7 +299,9 @@ def test_a_window_that_is_too_small_keeps_what_is_out_of_step() -> None:
         assert lines[-1].startswith("1 thing is out of step")
 
 
-WORDY = with_worker(by_day(), managed_by="an extension of a rather long name", doubts=("two nodes match its VM",))
+WORDY = with_worker(
+    by_day(), "worker-1", managed_by="an extension of a rather long name", doubts=("two nodes match its VM",)
+)
 
 
 @given(st.one_of(st.just(WORDY), fleets_and_wishes().map(lambda case: case[0])), st.integers(30, 130))
@@ -367,7 +387,7 @@ def test_quotas_that_cannot_be_seen_are_not_known() -> None:
 
 def test_a_line_tells_what_has_changed() -> None:
     before = seen(by_day(), DAY_NIGHT)
-    after = seen(with_worker(by_day(), tasks=(Task(key="t", kind="suspend", running=True),)), DAY_NIGHT)
+    after = seen(with_worker(by_day(), "worker-1", tasks=(Task(key="t", kind="suspend", running=True),)), DAY_NIGHT)
     after = replace(after, stale={"vCenter": NOON})
     assert list(differences(facts(before), facts(after))) == ["vCenter heard → silent", "worker-1 VM on → suspending"]
     assert list(differences(facts(after), facts(after))) == []

@@ -17,6 +17,8 @@ from tests.support.fleets import (
     node,
     pod,
     timetable,
+    with_node,
+    with_worker,
     worker,
 )
 from tests.support.virtual import VirtualWorld
@@ -43,7 +45,7 @@ def night(by_day: Fleet, conduct: Conduct, **more: object) -> VirtualWorld:
 
 def held_by_a_budget() -> Fleet:
     by_day, _ = day_and_night()
-    by_day = by_day.with_node("worker-2", pods=(pod("gateway", "worker-2", labels={"app": "gateway"}),))
+    by_day = with_node(by_day, "worker-2", pods=(pod("gateway", "worker-2", labels={"app": "gateway"}),))
     return replace(by_day, budgets=(budget("gateway", 0, app="gateway"),))
 
 
@@ -202,7 +204,7 @@ def test_provision_leaves_what_the_shift_gave() -> None:
 def test_only_so_many_are_suspended_at_once(limit: dict[str, int]) -> None:
     by_day, _ = day_and_night()
     for name in DAY:
-        by_day = by_day.with_worker(name, datastore="store")
+        by_day = with_worker(by_day, name, datastore="store")
     world = night(by_day, Conduct(**limit))  # type: ignore[arg-type]
     at_once: list[int] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.fleets import CATALOGUE, fleet, pod, worker
+from tests.support.fleets import CATALOGUE, fleet, pod, with_node, with_worker, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine import ends as endings
 from vgpuctl.engine.reactor import Goal
@@ -70,7 +70,7 @@ def test_a_guest_that_hears_nothing_is_powered_off_only_where_that_is_allowed() 
 
 
 def test_a_guest_that_shuts_down_already_is_not_asked_again() -> None:
-    some = three_hosts().with_worker("w-esx-1", shutting_down=True)
+    some = with_worker(three_hosts(), "w-esx-1", shutting_down=True)
     world = provisioning(some, Provisioning(max_unavailable=1))
     world.at(30.0, lambda: world._off("w-esx-1"))
     assert world.run().finished
@@ -84,8 +84,8 @@ def test_going_back_waits_for_a_guest_that_another_process_asked_to_shut_down() 
     def refuse(send: object, nth: int) -> tuple[str, bool] | None:
         return ("no room", False) if send.key.startswith("Drain/") else None  # type: ignore[attr-defined]
 
-    some = three_hosts().with_worker("w-esx-1", shutting_down=True)
-    some = some.with_node("w-esx-1", pods=(pod("p", "w-esx-1"),))
+    some = with_worker(three_hosts(), "w-esx-1", shutting_down=True)
+    some = with_node(some, "w-esx-1", pods=(pod("p", "w-esx-1"),))
     world = provisioning(some, Provisioning(max_unavailable=1), refuse=refuse)
     world.at(30.0, lambda: world._off("w-esx-1"))
     assert world.run().finished

@@ -18,6 +18,8 @@ from tests.support.fleets import (
     node,
     pod,
     timetable,
+    with_node,
+    with_worker,
     worker,
 )
 from tests.support.unlike_hosts import chain_s, night_of, took_s
@@ -27,7 +29,7 @@ from vgpuctl.engine.memory import Attempt, Memory
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.record import LEAVING, Record
-from vgpuctl.model.requests import PatchNode
+from vgpuctl.model.requests import Evict, PatchNode
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.steps.rung import node_of
@@ -76,7 +78,7 @@ def test_every_request_is_sent_once() -> None:
 def test_a_budget_paces_the_drain_and_is_never_overdrawn() -> None:
     by_day, _ = day_and_night()
     for name in sorted(DAY):
-        by_day = by_day.with_node(name, pods=(pod(f"gateway-{name}", name, labels={"app": "gateway"}),))
+        by_day = with_node(by_day, name, pods=(pod(f"gateway-{name}", name, labels={"app": "gateway"}),))
     by_day = replace(by_day, budgets=(budget("gateway", 1, app="gateway"),))
     world = night(by_day, night_wish(by_day))
     world.run(until_s=1.0)
@@ -89,7 +91,7 @@ def test_a_budget_paces_the_drain_and_is_never_overdrawn() -> None:
 def test_a_drain_that_does_not_end_goes_back_and_says_why() -> None:
     by_day, _ = day_and_night()
     stuck = pod("gateway-1", "worker-2", labels={"app": "gateway"})
-    by_day = replace(by_day.with_node("worker-2", pods=(stuck,)), budgets=(budget("gateway", 0, app="gateway"),))
+    by_day = replace(with_node(by_day, "worker-2", pods=(stuck,)), budgets=(budget("gateway", 0, app="gateway"),))
     world = night(by_day, night_wish(by_day, DrainOptions(timeout_s=60)))
     decision = world.run()
     assert decision.finished
@@ -162,14 +164,19 @@ def test_nothing_is_sent_while_a_server_cannot_be_heard() -> None:
     assert set(decision.waits.values()) == {"vCenter cannot be heard"}
 
 
-def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
-    """One allowance, four pods; before the answer, and before the budget shows it, no second eviction."""
+def under_one_budget(allowed: int) -> Fleet:
+    """All four are cordoned and have one pod each under it."""
     by_day, _ = day_and_night()
     for name in sorted(DAY):
         gateway = pod(f"gateway-{name}", name, labels={"app": "gateway"})
         record = Record(wish="night", state=LEAVING, since="", cordoned=True)
-        by_day = by_day.with_node(name, pods=(gateway,), unschedulable=True, record=record)
-    by_day = replace(by_day, budgets=(budget("gateway", 1, app="gateway"),))
+        by_day = with_node(by_day, name, pods=(gateway,), unschedulable=True, record=record)
+    return replace(by_day, budgets=(budget("gateway", allowed, app="gateway"),))
+
+
+def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
+    """One allowance, four pods; before the answer, and before the budget shows it, no second eviction."""
+    by_day = under_one_budget(1)
     goal = Goal(wish=night_wish(by_day))
     first = decide(goal, by_day, Memory(), Moment(now_s=0, utc="now"))
     assert sum(send.key.startswith("Drain") for send in first.sends) == 1
@@ -180,6 +187,19 @@ def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
     for send in first.sends:
         memory = memory.answered(send.key, 1.0, error="")
     assert decide(goal, by_day, memory, Moment(now_s=2, utc="now")).sends == ()
+
+
+def test_an_eviction_without_effect_is_sent_again_once_another_has_left_it_its_budget() -> None:
+    by_day, memory = under_one_budget(1), Memory()
+    goal = Goal(wish=night_wish(by_day))
+    evicted = []
+    for now_s in (0.0, 18.0, 20.5, 24.0):
+        decision = decide(goal, by_day, memory, Moment(now_s=now_s, utc="now"))
+        memory = decision.memory
+        for send in decision.sends:
+            memory = memory.answered(send.key, now_s, error="")
+        evicted.append([send.key.split("/")[1] for send in decision.sends if isinstance(send.request, Evict)])
+    assert evicted == [["worker-1"], ["worker-2"], [], ["worker-1"]]
 
 
 def test_a_picture_that_cannot_be_trusted_never_means_done() -> None:
@@ -211,7 +231,7 @@ def test_after_a_crash_it_still_knows_the_way_back() -> None:
     """Two day workers already sleep when another instance begins, and then a drain gets stuck: all four wake again."""
     by_day, _ = day_and_night()
     stuck = pod("gateway-3", "worker-3", labels={"app": "gateway"})
-    by_day = replace(by_day.with_node("worker-3", pods=(stuck,)), budgets=(budget("gateway", 0, app="gateway"),))
+    by_day = replace(with_node(by_day, "worker-3", pods=(stuck,)), budgets=(budget("gateway", 0, app="gateway"),))
     world = night(by_day, night_wish(by_day))
     world.run(until_s=10.0)
     assert world.awake() == {"worker-3"}
@@ -235,7 +255,7 @@ def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
 
 def test_who_interrupts_it_waits_for_a_guest_that_shuts_down() -> None:
     world = night()
-    world.fleet = world.fleet.with_worker("worker-1", shutting_down=True)
+    world.fleet = with_worker(world.fleet, "worker-1", shutting_down=True)
     world.memory = Memory(stopping=True)
     assert not world.run(until_s=30.0).finished
     world._off("worker-1")
@@ -269,7 +289,7 @@ def test_old_evidence_is_not_taken_for_a_node_that_is_back() -> None:
 
 def test_a_foreign_cordon_is_recorded_but_not_claimed() -> None:
     by_day, _ = day_and_night()
-    by_day = by_day.with_node("worker-3", unschedulable=True)
+    by_day = with_node(by_day, "worker-3", unschedulable=True)
     world = night(by_day, night_wish(by_day))
     world.run()
     left = world.fleet.worker("worker-3").node
@@ -296,7 +316,7 @@ def test_each_card_starts_its_worker_the_moment_it_is_free() -> None:
     day = tuple(w.name for w in left + right)
     wish = switch_wish(some, CATALOGUE, timetable(day=day, night=("n1", "n2")), "night")
     slow = replace(some, budgets=(budget("held", 0, held="yes"),))
-    slow = slow.with_node("b0", pods=(pod("pb0", "b0", labels={"held": "yes"}),))
+    slow = with_node(slow, "b0", pods=(pod("pb0", "b0", labels={"held": "yes"}),))
     world = night(slow, wish)
     world.run(until_s=20.0)
     assert "n1" in world.awake()
@@ -314,7 +334,7 @@ def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come(meddl
             return took(send)
         world.at(world.now_s + 2.0, lambda: seen.append(took(send)))
         if meddled and (record := node_of(world.fleet, "worker-3").record):
-            world.fleet = world.fleet.with_node("worker-3", record=replace(record, state=""))
+            world.fleet = with_node(world.fleet, "worker-3", record=replace(record, state=""))
         return "task-unseen"
 
     world._carry_out = late  # type: ignore[method-assign]

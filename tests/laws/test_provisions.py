@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.laws.test_plans import closed_subsets
-from tests.support.fleets import HALF, card, node, worker
+from tests.support.fleets import HALF, card, node, with_node, worker
 from tests.support.fleets import fleet as fleet_of
 from tests.support.provisions import CATALOGUE, Vcenter, fleets_and_provisions, wish_for
 from vgpuctl.model.fleet import Fleet, Power, Worker
@@ -173,7 +173,7 @@ def labelled_fleets(draw: st.DrawFn) -> Fleet:
     keys = (CATALOGUE.label, *FACTS, "theirs", "vgpu.typed")
     some = st.dictionaries(st.sampled_from(keys), st.sampled_from(("x", "v100-4q-4GB", "esx-1")))
     for name in fleet.workers:
-        fleet = fleet.with_node(name, labels=draw(some))
+        fleet = with_node(fleet, name, labels=draw(some))
     strays = {name: worker(name, vgpus=(), node=node(name, labels=draw(some))) for name in ("gone-1", "gone-2")}
     return replace(fleet, strays=strays)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.fleets import CATALOGUE, WHOLE, fleet, timetable, worker
+from tests.support.fleets import CATALOGUE, WHOLE, fleet, timetable, with_worker, worker
 from vgpuctl.model.admission import Admission, Share, Slots, Spares
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Worker
 from vgpuctl.model.wish import Wish
@@ -178,14 +178,14 @@ def test_whom_ha_does_not_restart_refuses_nothing_but_is_remarked_on() -> None:
 def test_a_start_waits_for_those_who_have_yet_to_leave_elsewhere_in_the_cluster() -> None:
     some = cluster(*pair(90, 20), *pair(40, 80, 2))
     wish = night(some)
-    left = some.with_worker("day-2", power=Power.SUSPENDED)
+    left = with_worker(some, "day-2", power=Power.SUSPENDED)
     assert full_for_now(left, wish, left.worker("night-2"))
     assert not full_for_now(left, wish, left.worker("night-1")), "110 GB is not too much"
-    gone = left.with_worker("day-1", power=Power.SUSPENDED)
+    gone = with_worker(left, "day-1", power=Power.SUSPENDED)
     assert not full_for_now(gone, wish, gone.worker("night-2"))
 
 
 def test_where_nobody_will_leave_any_more_vcenter_is_asked() -> None:
     some = cluster(*pair(40, 99), by_day("stays", "esx-2", 90))
-    left = some.with_worker("day-1", power=Power.SUSPENDED)
+    left = with_worker(some, "day-1", power=Power.SUSPENDED)
     assert not full_for_now(left, night(some), left.worker("night-1"))

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fleets import CATALOGUE, WHOLE, fleet, night_wish, node, pod, timetable, worker
+from tests.support.fleets import (
+    CATALOGUE,
+    WHOLE,
+    fleet,
+    night_wish,
+    node,
+    pod,
+    timetable,
+    with_node,
+    with_worker,
+    worker,
+)
 from vgpuctl.kube.views import needs_of
 from vgpuctl.model.conduct import Conduct, OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power
@@ -133,7 +144,7 @@ def test_one_that_the_same_night_wakes_is_a_place_unless_it_needs_the_drained_ca
     anywhere = replace(GPU, labels=())
     assert ends(by_day(3, needs=anywhere)) == [True]
     some = by_day(3, needs=anywhere)
-    moved = some.with_worker("worker-5", host="esx-2")
+    moved = with_worker(some, "worker-5", host="esx-2")
     hosts = {
         **some.hosts,
         "esx-2": replace(
@@ -167,7 +178,7 @@ def test_a_host_that_is_refused_for_another_reason_stays_a_place() -> None:
     some = fleet(here, there, budgets=(limit(1, expected=2, allowed=1),))
     wish = switch_wish(some, CATALOGUE, timetable(day=("worker-1", "worker-2"), rest=()), "rest")
     assert {refusal.host for refusal in refusals(some, wish)} == {"esx-2"}
-    freed = some.with_node("worker-2", pods=())
+    freed = with_node(some, "worker-2", pods=())
     assert {refusal.host for refusal in refusals(freed, wish)} == {"esx-1"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fleets import HALF, PROFILES, QUARTER, WHOLE, card, fleet, timetable, worker
+from tests.support.fleets import HALF, PROFILES, QUARTER, WHOLE, card, fleet, timetable, with_worker, worker
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet, Mmio, Stranger
 from vgpuctl.model.hosts import CardMode
@@ -59,18 +59,18 @@ WIDE = Mmio(efi=True, use_64bit=True, size_gib=64)
     ],
 )
 def test_what_stands_in_the_way_of_one_worker(changes: dict[str, Any], kind: str, severity: str) -> None:
-    (one,) = found(good().with_worker("worker-1", **changes))
+    (one,) = found(with_worker(good(), "worker-1", **changes))
     assert (one.kind, one.severity, one.where, one.workers) == (kind, severity, "p.yaml:7", ("worker-1",))
     assert one.hint
 
 
 def test_what_provision_sets_anyway_is_no_finding_before() -> None:
     bare = Mmio(efi=True)
-    assert found(good().with_worker("worker-1", vgpus=(), memory_locked=False, mmio=bare)) == []
+    assert found(with_worker(good(), "worker-1", vgpus=(), memory_locked=False, mmio=bare)) == []
 
 
 def test_who_never_sleeps_need_not_be_suspendable() -> None:
-    some = good().with_worker("worker-1", fixed_devices=("an SR-IOV network card",))
+    some = with_worker(good(), "worker-1", fixed_devices=("an SR-IOV network card",))
     always = timetable(day=DAY, night=(*DAY, "worker-5"))
     told = [each for each in found(some, timetables=(always,)) if each.kind == "not-suspendable"]
     assert [each.severity for each in told] == [Severity.WARNING]
@@ -144,7 +144,7 @@ def test_a_shift_that_can_never_begin_is_told() -> None:
 
 
 def test_memory_that_no_shift_frees_is_told() -> None:
-    some = host(good(), memory_mib=65536).with_worker("worker-5", memory_mib=131072)
+    some = with_worker(host(good(), memory_mib=65536), "worker-5", memory_mib=131072)
     assert {each.kind for each in found(some)} == {"no-memory"}
 
 
@@ -186,7 +186,7 @@ def test_entries_that_mean_nobody_or_somebody_twice_are_told() -> None:
 
 
 def test_errors_come_first_and_the_same_of_several_is_said_once() -> None:
-    some = good().with_worker("worker-5", managed_by="x").with_worker("worker-1", mmio=Mmio(efi=True))
-    some = some.with_worker("worker-2", mmio=Mmio(efi=True))
+    some = with_worker(with_worker(good(), "worker-5", managed_by="x"), "worker-1", mmio=Mmio(efi=True))
+    some = with_worker(some, "worker-2", mmio=Mmio(efi=True))
     told = [(each.kind, each.workers) for each in found(some)]
     assert told == [("managed", ("worker-5",)), ("address-space", DAY)]

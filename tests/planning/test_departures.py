@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.fleets import CATALOGUE, day_and_night, node, timetable, worker
+from tests.support.fleets import CATALOGUE, day_and_night, node, timetable, with_node, with_worker, worker
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.names import Names
@@ -29,7 +29,7 @@ def half_way() -> Fleet:
     (left,) = departed(by_day, "night").values()
     assert left is not None
     for name in DAY[:2]:
-        by_day = by_day.with_worker(name, power=Power.SUSPENDED)
+        by_day = with_worker(by_day, name, power=Power.SUSPENDED)
     return replace(by_day, departures={left.key: left})
 
 
@@ -61,7 +61,7 @@ def test_once_a_host_is_whole_an_old_departure_says_nothing_any_more() -> None:
     (left,) = departed(whole, "night").values()
     assert left is not None
     assert (left.origin, left.awake) == ("day", DAY)
-    marked = whole.with_node("worker-1", record=Record(wish="day", state=ASLEEP, since="then"))
+    marked = with_node(whole, "worker-1", record=Record(wish="day", state=ASLEEP, since="then"))
     assert [left.host for left in on_their_way(marked, [TABLE])] == ["esx-1"], "one is not given back yet"
 
 

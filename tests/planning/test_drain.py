@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fleets import budget, day_and_night, night_wish, pod
+from tests.support.fleets import budget, day_and_night, night_wish, pod, with_node
 from vgpuctl.files.timetables import read_timetable
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import overlap
@@ -115,7 +115,7 @@ def test_who_may_be_deleted_only_where_that_is_allowed(one: Pod, why: str) -> No
 def test_pods_that_are_not_selected_stay_and_are_expected_to() -> None:
     kept = pod("scratch", owner=None, labels={"app": "scratch"})
     by_day, _ = day_and_night()
-    by_day = by_day.with_node("worker-1", pods=(pod("notebook-1"), kept))
+    by_day = with_node(by_day, "worker-1", pods=(pod("notebook-1"), kept))
     wish = night_wish(by_day, DrainOptions(pod_selector=parse_selector("app!=scratch")))
     assert refusals(by_day, wish) == ()
     drained = plan(by_day, wish).applied_to(by_day, {"Cordon/worker-1", "Drain/worker-1"})
@@ -140,14 +140,14 @@ def test_a_drain_may_take_as_long_as_the_most_patient_of_its_pods() -> None:
     options = DrainOptions(timeout_s=60, namespaces={"default": slow})
     by_day, _ = day_and_night()
     assert within_s(by_day.worker("worker-1"), options) == 3600
-    assert within_s(by_day.with_node("worker-1", pods=()).worker("worker-1"), options) == 60
+    assert within_s(with_node(by_day, "worker-1", pods=()).worker("worker-1"), options) == 60
     steps = plan(by_day, night_wish(by_day, options))
     assert {step.deadline_s for step in steps if isinstance(step, Drain)} == {3600}
 
 
 def test_each_pod_goes_with_its_namespaces_grace() -> None:
     by_day, _ = day_and_night()
-    by_day = by_day.with_node("worker-1", pods=(pod("a"), pod("b", namespace="slow")))
+    by_day = with_node(by_day, "worker-1", pods=(pod("a"), pod("b", namespace="slow")))
     drain = Drain("worker-1", DrainOptions(grace_period_s=5, namespaces={"slow": DrainOptions(grace_period_s=60)}))
     assert {str(r.pod): r.grace_period_s for r in drain.requests(by_day, "now")} == {"a": 5, "slow/b": 60}  # type: ignore[union-attr]
 
@@ -155,7 +155,7 @@ def test_each_pod_goes_with_its_namespaces_grace() -> None:
 def test_a_budget_is_named_with_what_it_has_left() -> None:
     held = replace(budget("gateway", 0, app="gateway"), desired=2, expected=3)
     by_day, _ = day_and_night(budgets=(held,))
-    by_day = by_day.with_node("worker-1", pods=(pod("gateway-1", labels={"app": "gateway"}),))
+    by_day = with_node(by_day, "worker-1", pods=(pod("gateway-1", labels={"app": "gateway"}),))
     assert Drain("worker-1").waits_for(by_day) == "gateway-1 waits for budget gateway (0 of 1 left)"
 
 
@@ -168,15 +168,15 @@ def test_pods_that_are_not_ready_pay_no_budget_that_lets_them_go() -> None:
     for kind in (replace(strict, always=True), replace(strict, healthy=1)):
         kinder = replace(some, budgets=(kind,))
         assert (budgets_to_pay(kinder, unready), budgets_to_pay(kinder, ready)) == ((), (kind,))
-        going = kinder.with_node("worker-1", pods=(unready, ready))
+        going = with_node(kinder, "worker-1", pods=(unready, ready))
         assert Drain("worker-1").waits_for(going) == "p waits for budget strict (0 of 0 left)"
-        assert Drain("worker-1").waits_for(going.with_node("worker-1", pods=(unready,))) == "1 pod to go"
+        assert Drain("worker-1").waits_for(with_node(going, "worker-1", pods=(unready,))) == "1 pod to go"
 
 
 def test_a_pod_under_two_budgets_is_refused_for_the_server_evicts_none_such() -> None:
     by_day, _ = day_and_night(budgets=(budget("one", 1, app="twice"), budget("two", 1)))
     twice = pod("twice", labels={"app": "twice"})
-    (refusal,) = refusals(by_day := by_day.with_node("worker-1", pods=(twice,)), night_wish(by_day))
+    (refusal,) = refusals(by_day := with_node(by_day, "worker-1", pods=(twice,)), night_wish(by_day))
     assert refusal.details == ("twice is under several budgets, one and two",)
-    pending = by_day.with_node("worker-1", pods=(replace(twice, phase="Pending"),))
+    pending = with_node(by_day, "worker-1", pods=(replace(twice, phase="Pending"),))
     assert refusals(pending, night_wish(pending)) == ()

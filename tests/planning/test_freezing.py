@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fleets import day_and_night, night_wish, pod
+from tests.support.fleets import day_and_night, night_wish, pod, with_node
 from vgpuctl.kube.views import SILENT
 from vgpuctl.kube.views import pod as pod_view
 from vgpuctl.model.conduct import Asleep, Conduct
@@ -50,7 +50,7 @@ def prospect(freeze: Freeze, conduct: Conduct | None = None, **more: Any) -> tup
     """Who is drained of anything, and what is said."""
     some, _ = day_and_night()
     bert = pod("bert", "worker-1", freeze=freeze, **more)
-    found = look_ahead(some.with_node("worker-1", pods=(bert,)), night_wish(some, conduct=conduct))
+    found = look_ahead(with_node(some, "worker-1", pods=(bert,)), night_wish(some, conduct=conduct))
     return {step.worker for step in found.plan if step.name.startswith("Drain/")}, [r.message for r in found.remarks]
 
 

@@ -19,6 +19,8 @@ from tests.support.fleets import (
     node,
     pod,
     timetable,
+    with_node,
+    with_worker,
     worker,
 )
 from vgpuctl.model.fleet import Fleet, Power
@@ -54,7 +56,7 @@ def test_it_may_not_start_before_the_card_is_free() -> None:
     night = some.worker("worker-5")
     assert may_start(some, wish, night) == "waits for the card"
     for n in range(1, 5):
-        some = some.with_worker(f"worker-{n}", power=Power.SUSPENDED)
+        some = with_worker(some, f"worker-{n}", power=Power.SUSPENDED)
     assert may_start(some, wish, night) == ""
 
 
@@ -91,8 +93,8 @@ def test_somebody_who_woke_a_sleeper_and_stopped_it_again_left_an_old_mark() -> 
     some, _ = day_and_night()
     for n in range(1, 5):
         inside = node(f"worker-{n}", unschedulable=True, record=SLEPT)
-        some = some.with_worker(f"worker-{n}", power=Power.SUSPENDED, node=inside)
-    some = some.with_node("worker-2", lease_renewed="L2")
+        some = with_worker(some, f"worker-{n}", power=Power.SUSPENDED, node=inside)
+    some = with_node(some, "worker-2", lease_renewed="L2")
     marked = {step.worker for step in plan(some, night_wish(some)) if step.name.startswith("MarkAsleep")}
     assert marked == {"worker-2", "worker-5"}
 
@@ -131,7 +133,7 @@ def test_a_node_is_truly_back_only_with_every_sign(inside: dict[str, object], mi
 
 def test_labels_tell_what_the_vm_carries_not_what_it_should() -> None:
     some = fleet(worker("a", HALF, on=False), worker("b", QUARTER, on=False), worker("c", on=False, vgpus=()))
-    some = some.with_node("c", labels={LABEL: "v100-4q-4GB"})
+    some = with_node(some, "c", labels={LABEL: "v100-4q-4GB"})
     labels = {
         step.worker: dict(step.labels)[LABEL]
         for step in plan(some, label_wish(some, CATALOGUE))

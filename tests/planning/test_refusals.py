@@ -19,6 +19,8 @@ from tests.support.fleets import (
     node,
     pod,
     timetable,
+    with_node,
+    with_worker,
     worker,
 )
 from vgpuctl.model.conduct import Asleep, Conduct
@@ -57,7 +59,7 @@ def night_wish_for(some: Fleet) -> Wish:
 
 def test_pods_that_may_not_be_deleted_are_all_listed() -> None:
     some, _ = day_and_night()
-    some = some.with_node("worker-1", pods=(pod("bare", owner=None), pod("cache", empty_dir=True), pod("fine")))
+    some = with_node(some, "worker-1", pods=(pod("bare", owner=None), pod("cache", empty_dir=True), pod("fine")))
     (refusal,) = refusals(some, night_wish(some))
     assert len(refusal.details) == 2
     assert refusals(some, night_wish(some, DrainOptions(force=True, delete_emptydir_data=True))) == ()
@@ -65,14 +67,14 @@ def test_pods_that_may_not_be_deleted_are_all_listed() -> None:
 
 def test_a_worker_with_the_wrong_vgpu_is_not_woken() -> None:
     some, wish = day_and_night()
-    some = some.with_worker("worker-5", vgpus=(HALF,))
+    some = with_worker(some, "worker-5", vgpus=(HALF,))
     (refusal,) = refusals(some, wish)
     assert refusal.hint == "Run: vgpuctl provision"
 
 
 def test_a_running_vm_without_a_node_is_not_suspended() -> None:
     some, wish = day_and_night()
-    (refusal,) = refusals(some.with_worker("worker-1", node=None), wish)
+    (refusal,) = refusals(with_worker(some, "worker-1", node=None), wish)
     assert "no Kubernetes node" in refusal.message
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.fleets import day_and_night, machine, night_wish, pod
+from tests.support.fleets import day_and_night, machine, night_wish, pod, with_node, with_worker
 from tests.support.past import night, past_step
 from vgpuctl.kube.views import job
 from vgpuctl.kube.views import pod as pod_view
@@ -21,7 +21,7 @@ NO = "karpenter.sh/do-not-disrupt=true"
 
 def said(options: DrainOptions | None = None, **pods: dict[str, Any]) -> list[str]:
     some, _ = day_and_night()
-    some = some.with_node("worker-1", pods=tuple(pod(name, **more) for name, more in pods.items()))
+    some = with_node(some, "worker-1", pods=tuple(pod(name, **more) for name, more in pods.items()))
     return [remark.message for remark in look_ahead(some, night_wish(some, options)).remarks]
 
 
@@ -85,7 +85,7 @@ def test_annotations_and_graces_as_the_server_tells_them() -> None:
 def dear(*entries: Entry, asleep: Asleep = Asleep.SUSPEND, some: Fleet | None = None, **memory_gib: int) -> list[str]:
     some = some or day_and_night()[0]
     for name, gib in memory_gib.items():
-        some = some.with_worker(name.replace("_", "-"), memory_mib=gib * 1024)
+        some = with_worker(some, name.replace("_", "-"), memory_mib=gib * 1024)
     ahead = look_ahead(some, night_wish(some, conduct=Conduct(asleep=asleep)))
     return [remark.message for remark in informed(ahead, entries).remarks]
 
@@ -102,7 +102,7 @@ def test_a_sleep_that_costs_more_than_a_boot_is_told_of_the_slowest() -> None:
 
 def test_where_a_pod_sleeps_along_off_is_no_way() -> None:
     some, _ = day_and_night()
-    frozen = some.with_node("worker-2", pods=(pod("bert", freeze=Freeze.READY),))
+    frozen = with_node(some, "worker-2", pods=(pod("bert", freeze=Freeze.READY),))
     assert not [said for said in dear(some=frozen, worker_1=256) if "asleep: off" in said]
 
 
@@ -122,7 +122,7 @@ def test_what_was_seen_earlier_is_believed_more_than_sizes() -> None:
 def test_machines_that_cannot_be_marked_are_named_where_their_workers_leave() -> None:
     some, _ = day_and_night()
     for name in ("worker-2", "worker-3", "worker-5"):
-        some = some.with_node(name, machine=f"gpu/{name}")
-    some = some.with_worker("worker-3", machine=machine("worker-3"))
+        some = with_node(some, name, machine=f"gpu/{name}")
+    some = with_worker(some, "worker-3", machine=machine("worker-3"))
     (remark,) = look_ahead(some, night_wish(some)).remarks
     assert remark.message.startswith("The Machine of worker-2 cannot be marked from here: ")

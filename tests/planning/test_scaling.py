@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.fleets import CATALOGUE, budget, node, pod, scaled, timetable, worker, workload
+from tests.support.fleets import CATALOGUE, budget, node, pod, scaled, timetable, with_node, worker, workload
 from tests.support.fleets import fleet as fleet_of
 from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import EVERYWHERE, Attempt, Memory
@@ -199,7 +199,7 @@ def test_workloads_that_are_not_shown_are_not_drained_against_their_budgets_inst
 
 def test_where_no_host_may_begin_no_workload_is_scaled() -> None:
     fleet = by_day(budgets=(budget("one", 0, app="gateway"), budget("two", 0)))
-    stubborn = fleet.with_node("worker-1", pods=(pod("bare", "worker-1", owner=None),))
+    stubborn = with_node(fleet, "worker-1", pods=(pod("bare", "worker-1", owner=None),))
     prospect = look_ahead(stubborn, night(stubborn))
     assert prospect.refusals and not prospect.plan
 

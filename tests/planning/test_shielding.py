@@ -6,7 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.fleets import CATALOGUE, WHOLE, day_and_night, fleet, machine, night_wish, node, worker
+from tests.support.fleets import (
+    CATALOGUE,
+    WHOLE,
+    day_and_night,
+    fleet,
+    machine,
+    night_wish,
+    node,
+    with_node,
+    with_worker,
+    worker,
+)
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.record import ASLEEP, Record
@@ -21,7 +32,7 @@ THEIRS = replace(BARE, shielded=True)
 
 
 def by_day(mine: Machine | None) -> Fleet:
-    return day_and_night()[0].with_worker("worker-1", machine=mine)
+    return with_worker(day_and_night()[0], "worker-1", machine=mine)
 
 
 def kinds(some: Fleet, name: str) -> list[str]:
@@ -40,10 +51,10 @@ def test_one_that_is_marked_already_needs_no_mark(marked: Machine) -> None:
 
 def test_who_sleeps_already_gets_the_mark_that_is_missing() -> None:
     slept = Record(wish="night", state=ASLEEP, since="", cordoned=True, lease="L1", heartbeat="H1")
-    some = by_day(BARE).with_worker("worker-1", power=Power.SUSPENDED)
-    some = some.with_node("worker-1", record=slept, unschedulable=True)
+    some = with_worker(by_day(BARE), "worker-1", power=Power.SUSPENDED)
+    some = with_node(some, "worker-1", record=slept, unschedulable=True)
     assert kinds(some, "worker-1") == ["Shield"]
-    gone = some.with_worker("worker-1", node=None)
+    gone = with_worker(some, "worker-1", node=None)
     assert kinds(gone, "worker-1") == ["Shield"], "also where its node was deleted"
 
 
@@ -51,7 +62,7 @@ def test_it_is_freed_last_also_where_the_node_has_lost_our_record() -> None:
     some = by_day(OURS)
     back = plan(some, former_wish(night_wish(some))).of("worker-1")
     assert [step.name for step in back] == ["Unshield/worker-1"]
-    silent = some.with_node("worker-1", ready=False)
+    silent = with_node(some, "worker-1", ready=False)
     back = plan(silent, former_wish(night_wish(silent))).of("worker-1")
     assert [step.name for step in back] == ["WaitBack/worker-1", "Unshield/worker-1"]
     theirs = by_day(THEIRS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field, replace
 
+from tests.support.fleets import with_worker
 from tests.support.racks import Chips
 from tests.support.reckoning import Chip, Sitting
 from vgpuctl.model.fleet import Fleet, Power
@@ -67,7 +68,7 @@ class Adversary:
             index, start = self.chance.choice(ways)
             self.chips[index] = self.chips[index].with_one_more(Sitting(step.worker, vgpu, start))
         self.starting.remove(step)
-        self.fleet = self.fleet.with_worker(step.worker, power=Power.ON)
+        self.fleet = with_worker(self.fleet, step.worker, power=Power.ON)
 
     def tell(self) -> None:
         """The books are brought up to date."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from vgpuctl.model.change import changed
 from vgpuctl.model.conduct import Conduct
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Card, Host
@@ -29,6 +30,14 @@ PROFILES = {
 }
 MOST = {QUARTER: 4, HALF: 2, WHOLE: 1}
 LABEL = "vgpu.type"
+
+
+def with_worker(fleet: Fleet, name: str, **changes: Any) -> Fleet:
+    return fleet.with_this(changed(fleet.worker(name), **changes))
+
+
+def with_node(fleet: Fleet, name: str, **changes: Any) -> Fleet:
+    return fleet.with_this(fleet.worker(name).with_node(**changes))
 
 
 def pod(name: str, node: str | None = None, **more: Any) -> Pod:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from tests.support.fleets import with_node, with_worker
 from vgpuctl.engine.look import Moment, Send
 from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.reactor import Decision, Goal, decide
@@ -93,7 +94,7 @@ class VirtualWorld:
 
     def _failing(self, send: Send, fault: Task) -> str:
         name = send.request.worker  # type: ignore[union-attr]
-        self.fleet = self.fleet.with_worker(name, tasks=(fault,))
+        self.fleet = with_worker(self.fleet, name, tasks=(fault,))
         return fault.key
 
     def _carry_out(self, send: Send) -> str | None:
@@ -120,25 +121,25 @@ class VirtualWorld:
             case PatchNode():
                 self._patched(send.request)
             case PatchMachine(worker=name, machine=machine, shield=shield):
-                self.fleet = self.fleet.with_worker(name, machine=replace(machine, shielded=shield, ours=shield))
+                self.fleet = with_worker(self.fleet, name, machine=replace(machine, shielded=shield, ours=shield))
         return None
 
     def _task(self, name: str, kind: str, takes_s: float, **changes: object) -> str:
         key = f"task-{next(self._task_numbers)}"
         running = Task(key=key, kind=kind, running=True)
-        self.fleet = self.fleet.with_worker(name, tasks=(running,))
+        self.fleet = with_worker(self.fleet, name, tasks=(running,))
 
         def end() -> None:
-            self.fleet = self.fleet.with_worker(name, tasks=(replace(running, running=False),), **changes)
+            self.fleet = with_worker(self.fleet, name, tasks=(replace(running, running=False),), **changes)
 
         self.at(self.now_s + takes_s, end)
         return key
 
     def _off(self, name: str) -> None:
-        self.fleet = self.fleet.with_worker(name, power=Power.OFF, shutting_down=False)
+        self.fleet = with_worker(self.fleet, name, power=Power.OFF, shutting_down=False)
 
     def _back(self, name: str) -> None:
-        self.fleet = self.fleet.with_node(name, ready=True, lease_renewed=f"L{self.now_s}", heartbeat=f"H{self.now_s}")
+        self.fleet = with_node(self.fleet, name, ready=True, lease_renewed=f"L{self.now_s}", heartbeat=f"H{self.now_s}")
 
     def _evicted(self, pod: Pod) -> None:
         """As the API server does: the pod is terminating and its budgets are spent at once."""
@@ -155,7 +156,7 @@ class VirtualWorld:
             if worker.node:
                 pods = tuple(changed for p in worker.node.pods if (changed := change(p)) is not None)
                 if pods != worker.node.pods:
-                    self.fleet = self.fleet.with_node(name, pods=pods)
+                    self.fleet = with_node(self.fleet, name, pods=pods)
 
     def _spend(self, pod: Pod, number: int) -> None:
         over = list(self.fleet.budgets_over(pod))
@@ -172,7 +173,7 @@ class VirtualWorld:
             changes["record"] = read_record(labels, annotations)
         if patch.unschedulable is not None:
             changes["unschedulable"] = patch.unschedulable
-        self.fleet = self.fleet.with_node(patch.node, **changes)
+        self.fleet = with_node(self.fleet, patch.node, **changes)
 
     def awake(self) -> set[str]:
         return {name for name, worker in self.fleet.workers.items() if worker.on}

@@ -107,23 +107,21 @@ class Look:
         return () if only and only.answered_s is None else step.requests(self.fleet, self.moment.utc)
 
     def _is_settled(self, step: Step, request: Request) -> bool:
-        """Has it been sent, or is it held by a budget that allows nothing?"""
-        if _part(request) in self._attempts.get(step.name, NONE):
-            return True
+        """Is it out, or taken and its effect looked for, or held by a budget that allows nothing?"""
+        attempt = self._attempts.get(step.name, NONE).get(_part(request))
+        if attempt is not None:
+            return attempt.answered_s is None or self.moment.now_s < attempt.answered_s + step.effect_s
         return isinstance(request, Evict) and any(b.allowed <= 0 for b in budgets_to_pay(self.fleet, request.pod))
 
     def _let_rest(self, step: Step, worker: Worker | None) -> None:
         """Until time makes a difference: an effect does not show, or the step takes too long. What was refused will be
         tried again soon."""
-        attempts, now_s = self._attempts.get(step.name, NONE), self.moment.now_s
-        since_s = self._due_since(step)
-        times = [since_s + step.deadline_s, since_s + step.overdue_after_s]
-        for attempt in attempts.values():
-            if failed(attempt, worker):
-                return
-            if attempt.answered_s is not None:
-                times.append(attempt.answered_s + step.effect_s)
-        until_s = min(time_s for time_s in times if time_s > now_s)
+        attempts, since_s = self._attempts.get(step.name, NONE), self._due_since(step)
+        if any(failed(attempt, worker) for attempt in attempts.values()):
+            return
+        effects = (each.answered_s + step.effect_s for each in attempts.values() if each.answered_s is not None)
+        times = (since_s + step.deadline_s, since_s + step.overdue_after_s, *effects)
+        until_s = min(time_s for time_s in times if time_s > self.moment.now_s)
         self._rests.keep(Rest(Asked(step, worker, attempts), until_s, self.waits[step.name]))
 
     def _busy(self, worker: Worker | None) -> str:

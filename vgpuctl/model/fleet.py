@@ -225,12 +225,6 @@ class Fleet:
             return self.workers[vm].vgpus
         return self.strangers[vm].vgpus if vm in self.strangers else ()
 
-    def with_worker(self, name: str, **changes: Any) -> Fleet:
-        return self.with_this(changed(self.worker(name), **changes))
-
-    def with_node(self, name: str, **changes: Any) -> Fleet:
-        return self.with_this(self.worker(name).with_node(**changes))
-
     def with_this(self, worker: Worker) -> Fleet:
         """Instead of what was known of it."""
         if worker.name in self.strays:
