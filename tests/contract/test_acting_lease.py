@@ -86,6 +86,15 @@ def test_a_server_that_asks_to_wait_longer_than_we_would_is_not_asked_again() ->
     assert server.asks_to_wait == [], "the first pause was short enough"
 
 
+def test_a_server_that_cannot_answer_for_longer_than_a_short_lease_lasts_is_asked_again() -> None:
+    server = Server()
+    server.asks_to_wait = [0.3, 0.3, 0.3]
+    mine = lease(server, duration_s=0.3)
+    acquire(mine)
+    assert mine.held()
+    mine.release()
+
+
 def test_a_holder_that_renews_is_left_alone() -> None:
     server = Server()
     mine = lease(server)
@@ -136,3 +145,22 @@ def test_one_that_somebody_else_took_is_not_ours_any_more() -> None:
     assert mine.lost()
     mine.release()
     assert server.holder == "somebody"
+
+
+def test_a_look_that_fails_while_a_silent_holder_is_waited_out_begins_nothing_anew() -> None:
+    server = Server()
+    acquire(lease(server, duration_s=60))
+    assert server.lease is not None
+    server.lease["spec"]["leaseDurationSeconds"] = 0.5
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        if not said:
+            server.asks_to_wait = [0.05, 0.05]
+        said.append(text)
+
+    mine = lease(server)
+    mine.acquire(say, lambda: False)
+    assert mine.held()
+    assert len(said) == 2, "that it waits, and that nobody showed"
+    mine.release()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import socket
 import threading
 import time
@@ -16,6 +17,8 @@ from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, VgpuctlError
 
 NAME = "vgpuctl"
 LOOK_EVERY_S = 0.2
+#: For how long a server that cannot answer is asked again, however short the Lease.
+PATIENCE_S = 15.0
 
 
 class ActingLease:
@@ -37,15 +40,17 @@ class ActingLease:
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
 
     def _patiently(self, attempt: Callable[[], None], stop: Callable[[], bool]) -> None:
-        """A server that cannot answer just now is asked again, not before it wants to be, for as long as a holder would
-        be waited out."""
-        began = time.monotonic()
+        """A server that cannot answer just now is asked again, not before it wants to be, for at least as long as a
+        holder would be waited out. A little later each time than it says: never in step with others, nor with faults
+        that come in step."""
+        began, patience_s = time.monotonic(), max(PATIENCE_S, self._duration_s + LOOK_EVERY_S)
         while True:
             try:
                 return attempt()
             except VgpuctlError as error:
-                again_s = time.monotonic() + max(LOOK_EVERY_S, error.after_s)
-                if not error.passing or stop() or again_s - began > self._duration_s + LOOK_EVERY_S:
+                late = 1.0 + random.random() / 2  # noqa: S311 - nobody is to be kept from guessing it
+                again_s = time.monotonic() + max(LOOK_EVERY_S, error.after_s) * late
+                if not error.passing or stop() or again_s - began > patience_s:
                     raise
                 while time.monotonic() < again_s and not stop():
                     time.sleep(LOOK_EVERY_S)
@@ -54,9 +59,14 @@ class ActingLease:
         found = self._read()
         holder = _holder(found)
         if found is not None and holder not in {"", self.identity}:
+            seen = found["spec"].get("renewTime")
             self._wait_out(found, say, stop)
             found = self._read()
-            if found is not None and _holder(found) not in {"", holder}:
+            if (
+                found is not None
+                and _holder(found)
+                and (_holder(found), found["spec"].get("renewTime")) != (holder, seen)
+            ):
                 raise _busy(found)
         self._take(found)
 
@@ -98,13 +108,20 @@ class ActingLease:
             return None
 
     def _wait_out(self, found: Object, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
-        """Watch for a sign of life for as long as the holder said it needs."""
+        """Watch for a sign of life for as long as the holder said it needs. A look that fails shows none; whoever takes
+        it looks once more."""
         patience = float(found["spec"].get("leaseDurationSeconds") or self._duration_s)
         say(f"Another instance ({_holder(found)}) holds the Lease; waiting up to {patience:.0f} s for a sign of life.")
         began, seen = time.monotonic(), found["spec"].get("renewTime")
         while time.monotonic() - began < patience and not stop():
             time.sleep(LOOK_EVERY_S)
-            now = self._read()
+            try:
+                now = self._read()
+            except VgpuctlError as error:
+                if not error.passing:
+                    raise
+                time.sleep(error.after_s)
+                continue
             if now is None or not _holder(now):
                 return
             if now["spec"].get("renewTime") != seen:
