@@ -16,6 +16,11 @@ from vgpuctl.model.record import ASLEEP
 from vgpuctl.vsphere.views import Vm
 
 
+def overdue_s(pod: Pod, now: datetime) -> int:
+    """For how many seconds it should have ended."""
+    return max(0, int((now - datetime.fromisoformat(pod.ends_by)).total_seconds())) if pod.ends_by else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Owners:
     """What a pod alone does not tell: is its DaemonSet gone, does its Job count evictions, is its end overdue?"""
@@ -31,8 +36,8 @@ class Owners:
             pod = replace(pod, orphaned=True)
         if kind == "Job" and owner in self.counting_jobs:
             pod = replace(pod, counted=True)
-        overdue_s = int((self.now - datetime.fromisoformat(pod.ends_by)).total_seconds()) if pod.ends_by else 0
-        return replace(pod, overdue_s=overdue_s) if overdue_s > 0 else pod
+        late_s = overdue_s(pod, self.now)
+        return replace(pod, overdue_s=late_s) if late_s else pod
 
 
 class Machines:

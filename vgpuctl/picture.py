@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from vgpuctl.evidence import Alive, Machines, Owners
+from vgpuctl.evidence import Alive, Machines, Owners, overdue_s
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
@@ -49,7 +49,8 @@ class KubernetesSeen(Protocol):
 
 
 class _Parts(NamedTuple):
-    """All that a worker is made of, as far as it is told. `late`: now, where a pod of its node should have ended."""
+    """All that a worker is made of, as far as it is told. `late_s`: of each pod of its node that ends, for how long it
+    should have."""
 
     vm: Vm
     host: str
@@ -63,7 +64,7 @@ class _Parts(NamedTuple):
     twice: bool
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
-    late: datetime | None
+    late_s: tuple[int, ...]
 
 
 class Painter:
@@ -127,10 +128,10 @@ class Painter:
         vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
         nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
         renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
-        ending = {pod.node for pod in pods if pod.ends_by}
         inside = self._match(vms, nodes.values())
         disks = kubernetes.disks() or {}
         daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
+        late_s = _late_by_node(pods, now)
         machines = Machines(kubernetes.machines())
         on_host = {moid: host.name for moid, host in hosts.items()}
         workers: dict[str, Worker] = {}
@@ -152,7 +153,7 @@ class Painter:
                 vm.outline.name in workers,
                 daemon_sets,
                 counting_jobs,
-                now if node in ending else None,
+                late_s.get(node, ()),
             )
             if worker := self._workers.of(moid, parts, partial(self._painted, parts, now)):
                 names[moid] = worker.name
@@ -246,6 +247,14 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
         if pod.node is not None:
             found.setdefault(pod.node, []).append(pod)
     return {node: tuple(pods) for node, pods in found.items()}
+
+
+def _late_by_node(pods: Iterable[Pod], now: datetime) -> dict[str | None, tuple[int, ...]]:
+    found: dict[str | None, tuple[int, ...]] = {}
+    for pod in pods:
+        if pod.ends_by:
+            found[pod.node] = (*found.get(pod.node, ()), overdue_s(pod, now))
+    return found
 
 
 def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:

@@ -192,6 +192,18 @@ def test_a_pod_that_should_have_ended_is_overdue() -> None:
     assert [each.overdue_s for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [0, 75, 15]
 
 
+def test_a_worker_stays_the_same_while_its_pods_end_in_time() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    painter = Painter(catalogue(named("worker-1")), lambda: now)
+    ends = pod("p", "n", terminating=True, ends_by="2026-01-01T00:00:30Z")
+    seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], [ends])
+    before = painter.paint(seen, seen).worker("worker-1")
+    now += timedelta(seconds=20)
+    assert painter.paint(seen, seen).worker("worker-1") is before
+    now += timedelta(seconds=20)
+    assert painter.paint(seen, seen).worker("worker-1") is not before
+
+
 def test_volumes_hang_on_nodes_with_the_claims_that_they_are_bound_to() -> None:
     painter = Painter(catalogue(named("worker-1")))
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from vgpuctl.engine.memory import NONE, Attempt, Memory
+from vgpuctl.engine.memory import NONE, Attempt, Attempts, Memory
 from vgpuctl.engine.rests import Asked, Rest, Rests
 from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
@@ -96,6 +96,10 @@ class Look:
         if all(self._is_settled(step, request) for request in requests):
             self._let_rest(step, worker)
 
+    def _sent(self, step: str) -> Attempts:
+        """What was asked for this step, in this look too."""
+        return self._attempts.get(step, NONE)
+
     def _due_since(self, step: Step) -> float:
         return self._memory.due_since.get(step.name, self.moment.now_s)
 
@@ -103,12 +107,12 @@ class Look:
         """None while the one that most steps have is out: it need not be made again to be left unsent."""
         if self.moment.now_s - self._due_since(step) >= step.overdue_after_s and (late := step.overdue(self.fleet)):
             return late
-        only = self._attempts.get(step.name, NONE).get("")
+        only = self._sent(step.name).get("")
         return () if only and only.answered_s is None else step.requests(self.fleet, self.moment.utc)
 
     def _is_settled(self, step: Step, request: Request) -> bool:
         """Is it out, or taken and its effect looked for, or held by a budget that allows nothing?"""
-        attempt = self._attempts.get(step.name, NONE).get(_part(request))
+        attempt = self._sent(step.name).get(_part(request))
         if attempt is not None:
             return attempt.answered_s is None or self.moment.now_s < attempt.answered_s + step.effect_s
         return isinstance(request, Evict) and any(b.allowed <= 0 for b in budgets_to_pay(self.fleet, request.pod))
@@ -116,7 +120,7 @@ class Look:
     def _let_rest(self, step: Step, worker: Worker | None) -> None:
         """Until time makes a difference: an effect does not show, or the step takes too long. What was refused will be
         tried again soon."""
-        attempts, since_s = self._attempts.get(step.name, NONE), self._due_since(step)
+        attempts, since_s = self._sent(step.name), self._due_since(step)
         if any(failed(attempt, worker) for attempt in attempts.values()):
             return
         effects = (each.answered_s + step.effect_s for each in attempts.values() if each.answered_s is not None)
@@ -161,7 +165,7 @@ class Look:
 
     def _asked(self, worker: Worker, kind: type[ShutDown | Suspend]) -> bool:
         """Was that asked for, with no effect seen yet, neither a task nor its end?"""
-        asked = self._attempts.get(f"{kind.__name__}/{worker.name}", NONE).get("")
+        asked = self._sent(f"{kind.__name__}/{worker.name}").get("")
         if asked is None or (asked.error and not asked.passing) or task_of(asked, worker) is not None:
             return False
         since_s = asked.sent_s if asked.answered_s is None else asked.answered_s
@@ -179,11 +183,11 @@ class Look:
     def _start_is_out(self, worker: Worker) -> bool:
         if worker.busy_with is not None:
             return worker.busy_with.kind == "powerOn"
-        attempt = self._attempts.get(f"PowerOn/{worker.name}", NONE).get("")
+        attempt = self._sent(f"PowerOn/{worker.name}").get("")
         return attempt is not None and not failed(attempt, worker)
 
     def _consider(self, step: Step, request: Request) -> None:
-        part, attempts = _part(request), self._attempts.get(step.name, NONE)
+        part, attempts = _part(request), self._sent(step.name)
         before = attempts.get(part)
         if before is not None and not self._may_send_again(before, step):
             self.waits[step.name] = _asked_to_wait(before) or self.waits[step.name]

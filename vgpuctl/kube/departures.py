@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from vgpuctl.kube.client import Client, NotFoundError
+from vgpuctl.kube.patience import patiently
 from vgpuctl.model.departure import Departure, Key
-from vgpuctl.model.errors import VgpuctlError
 
-Thing = TypeVar("Thing")
 NAME = "vgpuctl"
-PATIENCE_S = 15.0
 AGAIN_AFTER_S = 0.5
 
 _NO_KEY = re.compile(r"[^-._A-Za-z0-9]")
@@ -30,7 +27,7 @@ class DepartureMap:
     def read(self) -> Mapping[Key, Departure]:
         """A key that we cannot understand is left to whoever wrote it."""
         try:
-            raw = _patiently(lambda: self._client.get(f"{self._path}/{NAME}"))
+            raw = patiently(lambda: self._client.get(f"{self._path}/{NAME}"), AGAIN_AFTER_S)
         except NotFoundError:
             return {}
         found = (_departure(text) for text in (raw.get("data") or {}).values())
@@ -39,7 +36,7 @@ class DepartureMap:
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """As one merge of what changed."""
         data = {_name(key): None if left is None else _text(left) for key, left in changed.items()}
-        _patiently(lambda: self._write(data))
+        patiently(lambda: self._write(data), AGAIN_AFTER_S)
 
     def _write(self, data: Mapping[str, str | None]) -> None:
         try:
@@ -48,19 +45,6 @@ class DepartureMap:
             there = {key: text for key, text in data.items() if text is not None}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": there}
             self._client.post(self._path, body)
-
-
-def _patiently(attempt: Callable[[], Thing]) -> Thing:
-    """A server that cannot answer just now is asked again for a while, not before it wants to be."""
-    began = time.monotonic()
-    while True:
-        try:
-            return attempt()
-        except VgpuctlError as error:
-            pause_s = max(AGAIN_AFTER_S, error.after_s)
-            if not error.passing or time.monotonic() - began + pause_s > PATIENCE_S:
-                raise
-            time.sleep(pause_s)
 
 
 def _name(key: Key) -> str:

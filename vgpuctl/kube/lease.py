@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import socket
 import threading
 import time
@@ -13,12 +12,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
+from vgpuctl.kube.patience import PATIENCE_S, patiently
 from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, VgpuctlError
 
 NAME = "vgpuctl"
 LOOK_EVERY_S = 0.2
-#: For how long a server that cannot answer is asked again, however short the Lease.
-PATIENCE_S = 15.0
 
 
 class ActingLease:
@@ -35,25 +33,11 @@ class ActingLease:
         self._writing = threading.Lock()
 
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
-        """Take it. A holder that renews it is at work: BusyError. One that does not is waited out."""
-        self._patiently(lambda: self._become_holder(say, stop), stop)
+        """Take it. A holder that renews it is at work: BusyError. One that does not is waited out. A server that cannot
+        answer is asked again for at least as long."""
+        patience_s = max(PATIENCE_S, self._duration_s + LOOK_EVERY_S)
+        patiently(lambda: self._become_holder(say, stop), LOOK_EVERY_S, patience_s, stop)
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
-
-    def _patiently(self, attempt: Callable[[], None], stop: Callable[[], bool]) -> None:
-        """A server that cannot answer just now is asked again, not before it wants to be, for at least as long as a
-        holder would be waited out. A little later each time than it says: never in step with others, nor with faults
-        that come in step."""
-        began, patience_s = time.monotonic(), max(PATIENCE_S, self._duration_s + LOOK_EVERY_S)
-        while True:
-            try:
-                return attempt()
-            except VgpuctlError as error:
-                late = 1.0 + random.random() / 2  # noqa: S311 - nobody is to be kept from guessing it
-                again_s = time.monotonic() + max(LOOK_EVERY_S, error.after_s) * late
-                if not error.passing or stop() or again_s - began > patience_s:
-                    raise
-                while time.monotonic() < again_s and not stop():
-                    time.sleep(LOOK_EVERY_S)
 
     def _become_holder(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
         found = self._read()
