@@ -81,6 +81,13 @@ def test_a_proxy_of_the_kubeconfig_is_asked_for_the_whole_address(server: Server
     assert server.targets == ["GET http://elsewhere.invalid/k8s/api/v1/nodes"]
 
 
+def test_so_is_one_of_the_environment(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", server.url)
+    client = client_of(tmp_path, "http://elsewhere.invalid/k8s")
+    client.get("/api/v1/nodes")
+    assert server.targets == ["GET http://elsewhere.invalid/k8s/api/v1/nodes"]
+
+
 def test_an_answer_that_breaks_off_is_none(server: Server, tmp_path: Path) -> None:
     client, server.missing = client_of(tmp_path, server.url), 4
     with pytest.raises(PassingError):

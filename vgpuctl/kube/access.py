@@ -51,6 +51,8 @@ def configuration(settings: KubernetesSettings) -> Any:
         raise wrong(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
     if not found.host:
         raise wrong(f"{where} names no server for the cluster of its context.", hint=hint)
+    # Settled now. Else the library looks through the whole environment again for each request.
+    found.proxy = found.proxy
     return found
 
 
