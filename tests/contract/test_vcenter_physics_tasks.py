@@ -14,10 +14,10 @@ from vgpuctl.sim.vcenter.tasks import HANGS
 NOBODY = Shift("", "", ())
 
 
-def many(count: int, per_host: int = 8, hosts: int = 1, question: str = "") -> World:
+def many(count: int, per_host: int = 8, hosts: int = 1, question: str = "", lasts_s: float = 4.0) -> World:
     vms = tuple(VmSpec(f"vm-{n}", f"esx-{n % hosts + 1}", question=question) for n in range(count))
     specs = tuple(Host(f"esx-{n}") for n in range(1, hosts + 1))
-    return World(Inventory("gpu", specs, vms, NOBODY, NOBODY), Durations(power_on_s=4.0, tasks_per_host=per_host))
+    return World(Inventory("gpu", specs, vms, NOBODY, NOBODY), Durations(power_on_s=lasts_s, tasks_per_host=per_host))
 
 
 def states(tasks: list[Task]) -> list[str]:
@@ -56,13 +56,21 @@ def test_a_refused_task_makes_way_at_once() -> None:
     assert (kind(wrong), right.state) == ("InvalidPowerState", TaskState.RUNNING)
 
 
-def test_progress_comes_in_steps_of_ten_at_most() -> None:
-    world = many(1)
+@pytest.mark.parametrize(
+    ("lasts_s", "told"),
+    [
+        (0.5, [0, 95, None]),
+        (4.0, [0, 30, 60, 90, 95, None]),
+        (60.0, [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, None]),
+    ],
+)
+def test_progress_comes_in_tens_and_once_a_second_at_most(lasts_s: float, told: list[int | None]) -> None:
+    world = many(1, lasts_s=lasts_s)
     seen: list[int | None] = []
     (task,) = start_all(world)
     world.estate.subscribe(lambda record: seen.append(task.progress) if record is task else None)
     world.run(task)
-    assert seen == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, None]
+    assert seen == told
 
 
 def test_a_cancelled_task_that_waits_its_turn_never_begins() -> None:

@@ -70,7 +70,7 @@ class OurServers:
             asyncio.create_task(server.serve(sockets=[listener]))
             for server, listener in zip(servers, self._sockets, strict=True)
         ]
-        driving = asyncio.create_task(driver.drive())
+        driver.drive()
         while not all(server.started for server in servers):
             await asyncio.sleep(0.01)
         self._loop.set_result(asyncio.get_running_loop())
@@ -80,7 +80,6 @@ class OurServers:
         for server in servers:
             server.should_exit = server.force_exit = True
         await asyncio.gather(*tasks)
-        driving.cancel()
 
     def _server(self, driver: Driver, app: Starlette) -> uvicorn.Server:
         return uvicorn.Server(

@@ -60,7 +60,7 @@ class Simulation:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, _end, servers, center)
         serving = [asyncio.create_task(server.run()) for server in servers]
-        driving = asyncio.create_task(driver.drive())
+        driver.drive()
         await _until_started(servers, serving)
         self._write(doors, control, authority)
         pid = self.folder / "pid"
@@ -68,7 +68,6 @@ class Simulation:
         try:
             await asyncio.gather(*serving)
         finally:
-            driving.cancel()
             pid.unlink(missing_ok=True)
 
     def _write(self, doors: dict[str, Door], control: Door, authority: trustme.CA) -> None:

@@ -10,6 +10,8 @@ from vgpuctl.sim.vcenter.records import ALMOST_DONE
 
 MARKS = (*range(10, 100, 10), ALMOST_DONE)
 """The percentages that a client may see on the way."""
+TOLD_EVERY_S = 1.0
+"""How often at most, but for the last of them: each is news for everybody who listens."""
 
 
 class Course:
@@ -24,7 +26,7 @@ class Course:
         self._rate = 1.0
         self._held = False
         self._share = 0.0
-        self._since_s = clock.now_s
+        self._since_s = self._told_s = clock.now_s
         self._timers: list[Timer] = []
         self._plan()
 
@@ -57,12 +59,15 @@ class Course:
             self._plan_mark()
 
     def _plan_mark(self) -> None:
-        mark = next((mark for mark in MARKS if mark > self.percent), None)
-        if mark is not None:
-            self._timers[1:] = [self._clock.after(self._seconds_to(mark / 100), partial(self._at, mark))]
+        soonest_s = self._told_s + TOLD_EVERY_S - self._clock.now_s
+        for mark in (mark for mark in MARKS if mark > self.percent):
+            seconds = self._seconds_to(mark / 100)
+            if seconds >= soonest_s or mark == ALMOST_DONE:
+                self._timers[1:] = [self._clock.after(seconds, partial(self._at, mark))]
+                return
 
     def _at(self, mark: int) -> None:
-        self.percent = mark
+        self.percent, self._told_s = mark, self._clock.now_s
         self._plan_mark()
         self._reached()
 
