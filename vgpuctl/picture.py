@@ -131,7 +131,6 @@ class Painter:
         inside = self._match(vms, nodes.values())
         disks = kubernetes.disks() or {}
         daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
-        late_s = _late_by_node(pods, now)
         machines = Machines(kubernetes.machines())
         on_host = {moid: host.name for moid, host in hosts.items()}
         workers: dict[str, Worker] = {}
@@ -139,21 +138,21 @@ class Painter:
         for moid, vm in vms.items():
             here = inside[moid]
             node = here.node or ""
-            seen = nodes.get(node)
+            seen, its_pods = nodes.get(node), on_node.get(node, ())
             parts = _Parts(
                 vm,
                 on_host.get(vm.outline.host, ""),
                 seen,
                 machines.of(vm, seen),
                 renewed.get(node),
-                on_node.get(node, ()),
+                its_pods,
                 disks.get(node),
                 tasks.get(moid),
                 here.doubt,
                 vm.outline.name in workers,
                 daemon_sets,
                 counting_jobs,
-                late_s.get(node, ()),
+                tuple(overdue_s(pod, now) for pod in its_pods if pod.ends_by),
             )
             if worker := self._workers.of(moid, parts, partial(self._painted, parts, now)):
                 names[moid] = worker.name
@@ -247,14 +246,6 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
         if pod.node is not None:
             found.setdefault(pod.node, []).append(pod)
     return {node: tuple(pods) for node, pods in found.items()}
-
-
-def _late_by_node(pods: Iterable[Pod], now: datetime) -> dict[str | None, tuple[int, ...]]:
-    found: dict[str | None, tuple[int, ...]] = {}
-    for pod in pods:
-        if pod.ends_by:
-            found[pod.node] = (*found.get(pod.node, ()), overdue_s(pod, now))
-    return found
 
 
 def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.kube.patience import PATIENCE_S, patiently
+from vgpuctl.kube.patience import PATIENCE_S, patiently, rest_until
 from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, VgpuctlError
 
 NAME = "vgpuctl"
@@ -104,7 +104,7 @@ class ActingLease:
             except VgpuctlError as error:
                 if not error.passing:
                     raise
-                time.sleep(error.after_s)
+                rest_until(time.monotonic() + error.after_s, stop)
                 continue
             if now is None or not _holder(now):
                 return

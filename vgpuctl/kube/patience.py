@@ -29,5 +29,10 @@ def patiently(
             again_s = time.monotonic() + max(pause_s, error.after_s)
             if not error.passing or stop() or again_s - began > patience_s:
                 raise
-            while (left_s := again_s - time.monotonic()) > 0 and not stop():
-                time.sleep(min(left_s, NAP_S))
+            rest_until(again_s, stop)
+
+
+def rest_until(when_s: float, stop: Callable[[], bool]) -> None:
+    """A moment of the monotonic clock, or until told to stop."""
+    while (left_s := when_s - time.monotonic()) > 0 and not stop():
+        time.sleep(min(left_s, NAP_S))

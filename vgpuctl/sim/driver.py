@@ -58,8 +58,6 @@ class Driver:
 
     def _advance_to(self, when_s: float) -> None:
         """The alarm is set once for all timers that are new by then."""
-        if self._advancing:
-            return
         self._advancing = True
         try:
             self._clock.advance_to(when_s)

@@ -136,15 +136,13 @@ class Scheduler:
     def _serve(self, line: Line, stirred: list[str]) -> None:
         """Whoever was refused once needs to look at those nodes only in which something has changed since."""
         choose = Choice(self.board, line.wish, stirred) if line.against else choice(self.board, line.wish)
-        filled: list[str] = []
         for key in tuple(line.pods):
             node = choose.best()
             if node is None:
                 break
             self._bind(key, node)
-            filled.append(node)
         if line.pods:
-            names = [*stirred, *filled] if line.against else list(self.board)
+            names = stirred if line.against else list(self.board)
             line.against.judge(self.board, line.wish.against, names)
             self._tell(line)
 
