@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEEDS ?= 1000
 FIRST ?= 1
+# What Python compiled is kept, as pip does for what it installs: without it each start takes half as long again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-long test-peers soak bench lint format picture wheel clean
 

@@ -15,8 +15,9 @@ from typing import Any
 
 COMMAND_WITHIN_S = 120
 BIN = Path(sys.executable).parent
-#: Whoever runs the tests may have these for an estate of their own.
-FOREIGN = ("GOVC_", "VGPUCTL_", "VSPHERE_", "VMWARE_", "KUBE", "XDG_CONFIG_HOME")
+#: Whoever runs the tests may have these for an estate of their own; with the last, Python would compile all of ours anew
+#: at each start, which for what pip installed it has done already.
+FOREIGN = ("GOVC_", "VGPUCTL_", "VSPHERE_", "VMWARE_", "KUBE", "XDG_CONFIG_HOME", "PYTHONDONTWRITEBYTECODE")
 
 
 @dataclass
