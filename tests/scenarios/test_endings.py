@@ -162,12 +162,21 @@ def test_another_instance_at_work_is_seen(day: Lab) -> None:
 
 
 def wait_for_lease(lab: Lab) -> None:
+    wait_for(lab, "lease", "vgpuctl", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}")
+
+
+def wait_for_cordon(lab: Lab) -> None:
+    """From now on servers are waited out; before it, nothing was touched, and the command ends."""
+    wait_for(lab, "node", "worker-1", "-o", "jsonpath={.spec.unschedulable}")
+
+
+def wait_for(lab: Lab, *what: str) -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        lease = lab.kubectl("get", "lease", "vgpuctl", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}")
-        if lease.code == 0 and lease.out:
+        found = lab.kubectl("get", *what)
+        if found.code == 0 and found.out:
             return
-    raise AssertionError("nobody took the Lease")
+    raise AssertionError(f"in vain: {' '.join(what)}")
 
 
 def test_ctrl_c_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab) -> None:
@@ -187,7 +196,7 @@ def test_servers_that_fall_silent_in_the_middle_are_waited_out(day: Lab) -> None
     """Nothing is written while the Lease cannot be renewed; when they answer again it goes on by itself."""
     hold(day)
     running = start(day, "switch", "night", "--yes")
-    wait_for_lease(day)
+    wait_for_cordon(day)
     servers = int((day.folder / "pid").read_text())
     os.kill(servers, signal.SIGSTOP)
     try:
