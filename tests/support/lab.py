@@ -15,8 +15,8 @@ from typing import Any
 
 COMMAND_WITHIN_S = 120
 BIN = Path(sys.executable).parent
-#: Whoever runs the tests may have these for an estate of their own; with the last, Python would compile all of ours anew
-#: at each start, which for what pip installed it has done already.
+#: Whoever runs the tests may have these for an estate of their own. With the last, Python would compile ours anew at
+#: each start; what pip installs, it has compiled.
 FOREIGN = ("GOVC_", "VGPUCTL_", "VSPHERE_", "VMWARE_", "KUBE", "XDG_CONFIG_HOME", "PYTHONDONTWRITEBYTECODE")
 
 
