@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.peers.clusters import JSON_PATCH, MERGE, STRATEGIC, Cluster, Object, deployment, pod
+from tests.peers.clusters import JSON_PATCH, MERGE, STRATEGIC, Cluster, Object, budget, deployment, pod
 
 
 def config_map(name: str, **labels: str) -> Object:
@@ -279,6 +279,61 @@ def test_the_life_of_a_lease(cluster: Cluster) -> None:
 def test_a_pod_must_name_its_containers(cluster: Cluster) -> None:
     refusal = cluster.http("POST", cluster.path("pods"), pod("none", containers=[])).refused(422, "Invalid")
     assert refusal["details"]["causes"][0]["field"] == "spec.containers"
+
+
+NO_BUDGETS: dict[str, tuple[Object, str, str]] = {
+    "both limits": (
+        {"minAvailable": 1, "maxUnavailable": 1},
+        "spec",
+        "minAvailable and maxUnavailable cannot be both set",
+    ),
+    "a negative limit": ({"minAvailable": -1}, "spec.minAvailable", "-1: must be greater than or equal to 0"),
+    "more than all": ({"maxUnavailable": "101%"}, "spec.maxUnavailable", '"101%": must not be greater than 100%'),
+    "no share": ({"minAvailable": "some"}, "spec.minAvailable", "regex used for validation is '[0-9]+%')"),
+    "an unknown policy": (
+        {"minAvailable": 1, "unhealthyPodEvictionPolicy": "Sometimes"},
+        "spec.unhealthyPodEvictionPolicy",
+        'Unsupported value: "Sometimes": supported values: "AlwaysAllow", "IfHealthyBudget"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("limits", "field", "why"), NO_BUDGETS.values(), ids=NO_BUDGETS)
+def test_budgets_that_are_none(cluster: Cluster, limits: Object, field: str, why: str) -> None:
+    path = cluster.path("poddisruptionbudgets", group="policy")
+    refusal = cluster.http("POST", path, budget("none", "none", **limits)).refused(422, "Invalid")
+    assert_refused_for(refusal, field, why)
+    made = cluster.create(path, budget("one", "one", maxUnavailable=1))
+    change = {"spec": {"maxUnavailable": None} | limits}
+    assert_refused_for(cluster.http("PATCH", f"{path}/one", change, MERGE).refused(422, "Invalid"), field, why)
+    assert cluster.get(f"{path}/one")["spec"] == made["spec"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "DaemonSet"])
+def test_only_a_deployment_may_grow_by_more_than_all(cluster: Cluster, kind: str) -> None:
+    path = cluster.path(f"{kind.lower()}s", group="apps")
+    asked, by = deployment("changes", 0, nodeSelector={"none": "none"}) | {"kind": kind}, "updateStrategy"
+    if kind == "DaemonSet":
+        del asked["spec"]["replicas"]
+    else:
+        by = "strategy"
+    spec = f"spec.{by}.rollingUpdate"
+
+    def limited(**limits: str | int) -> Object:
+        return asked | {"spec": asked["spec"] | {by: {"type": "RollingUpdate", "rollingUpdate": limits}}}
+
+    refusal = cluster.http("POST", path, limited(maxUnavailable="101%", maxSurge=0)).refused(422, "Invalid")
+    assert_refused_for(refusal, f"{spec}.maxUnavailable", "must not be greater than 100%")
+    grows = cluster.http("POST", path, limited(maxUnavailable=0, maxSurge="101%"))
+    if kind == "Deployment":
+        grows.ok()
+    else:
+        assert_refused_for(grows.refused(422, "Invalid"), f"{spec}.maxSurge", "must not be greater than 100%")
+
+
+def assert_refused_for(refusal: Object, field: str, why: str) -> None:
+    (cause,) = refusal["details"]["causes"]
+    assert (cause["field"], cause["message"].endswith(why)) == (field, True), cause
 
 
 def _told(event: Object) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from vgpuctl.sim.kube import shares
 from vgpuctl.sim.kube.errors import ApiError, invalid
 from vgpuctl.sim.kube.kinds import Kind
 from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of
@@ -169,7 +170,7 @@ def _shaped(value: Any, schema: Schema, path: str) -> None:
     elif schema == TIME:
         _expect(_is_time(value), value, path)
     elif schema == INT_OR_PERCENT:
-        _expect(_is_int(value) or bool(re.fullmatch(r"[0-9]+%", str(value))), value, path)
+        _expect(_is_int(value) or isinstance(value, str), value, path)
     else:
         _expect(_is_int(value) if schema is int else isinstance(value, schema), value, path)
 
@@ -213,9 +214,9 @@ def _mistakes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     for path in _COUNTED:
         count = at(item, path)
         if isinstance(count, int) and (count < 0 or (count > MOST and path in _PODS)):
-            why = _NOT_NEGATIVE if count < 0 else f"must be less than or equal to {MOST} in this simulator"
+            why = shares.NOT_NEGATIVE if count < 0 else f"must be less than or equal to {MOST} in this simulator"
             causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {why}"))
-    return causes
+    return [*causes, *shares.mistakes(kind, item)]
 
 
 def _selector_mistakes(item: Object) -> list[tuple[str, str, str]]:
@@ -244,7 +245,6 @@ _SELECTING = ("deployments", "replicasets", "statefulsets", "daemonsets")
 MOST = 20_000
 _PODS = ("spec.replicas", "spec.parallelism")
 _COUNTED = (*_PODS, "spec.completions", "spec.backoffLimit", "spec.activeDeadlineSeconds")
-_NOT_NEGATIVE = "must be greater than or equal to 0"
 _NAME_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
