@@ -62,6 +62,13 @@ def refusals() -> Iterator[Any]:
     yield "no name", ("POST", maps, {"metadata": {}}), 422, "Invalid"
     yield "a bad name", ("POST", maps, {"metadata": {"name": "A b"}}), 422, "Invalid"
     yield "a bad label", ("POST", maps, {"metadata": {"name": "a", "labels": {"a b": "!"}}}), 422, "Invalid"
+    endless = {"metadata": {"name": "a"}, "spec": {"minAvailable": "9" * 5000 + "%", "selector": {}}}
+    yield (
+        "an endless share",
+        ("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", endless),
+        422,
+        "Invalid",
+    )
     yield "data of a wrong type", ("POST", maps, {"metadata": {"name": "a"}, "data": 1}), 400, "BadRequest"
     yield "POST to an object", ("POST", "/api/v1/nodes/worker-1", {}), 405, "MethodNotAllowed"
     yield "an unknown method", ("TRACE", "/api/v1/nodes"), 405, "MethodNotAllowed"

@@ -309,14 +309,12 @@ def test_budgets_that_are_none(cluster: Cluster, limits: Object, field: str, why
     assert cluster.get(f"{path}/one")["spec"] == made["spec"]
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "DaemonSet"])
-def test_only_a_deployment_may_grow_by_more_than_all(cluster: Cluster, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "by"), [("Deployment", "strategy"), ("DaemonSet", "updateStrategy")])
+def test_only_a_deployment_may_grow_by_more_than_all(cluster: Cluster, kind: str, by: str) -> None:
     path = cluster.path(f"{kind.lower()}s", group="apps")
-    asked, by = deployment("changes", 0, nodeSelector={"none": "none"}) | {"kind": kind}, "updateStrategy"
+    asked = deployment("changes", 0, nodeSelector={"none": "none"}) | {"kind": kind}
     if kind == "DaemonSet":
         del asked["spec"]["replicas"]
-    else:
-        by = "strategy"
     spec = f"spec.{by}.rollingUpdate"
 
     def limited(**limits: str | int) -> Object:

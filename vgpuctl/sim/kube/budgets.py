@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 
 from vgpuctl.sim.kube.ground import Ground
@@ -21,6 +20,7 @@ from vgpuctl.sim.kube.objects import (
 )
 from vgpuctl.sim.kube.queue import Queue
 from vgpuctl.sim.kube.selectors import selector_test
+from vgpuctl.sim.kube.shares import share
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
 # How long an eviction that was let through is believed to come true.
@@ -122,11 +122,5 @@ def say_allowed(budget: Object, now: datetime) -> None:
 
 def _desired(spec: Object, expected: int) -> int:
     if "maxUnavailable" in spec:
-        return max(0, expected - _share(spec["maxUnavailable"], expected))
-    return _share(spec.get("minAvailable", 0), expected)
-
-
-def _share(value: int | str, whole: int) -> int:
-    if isinstance(value, int):
-        return value
-    return math.ceil(int(value.rstrip("%")) * whole / 100)
+        return max(0, expected - share(spec["maxUnavailable"], expected, up=True))
+    return share(spec.get("minAvailable"), expected, up=True)

@@ -14,8 +14,9 @@ from vgpuctl.sim.kube.objects import (
     labels_of,
     name_of,
 )
+from vgpuctl.sim.kube.shares import share
 from vgpuctl.sim.kube.store import Change, key_of
-from vgpuctl.sim.kube.workloads import Workloads, fingerprint, marked, new_pod, share
+from vgpuctl.sim.kube.workloads import Workloads, fingerprint, marked, new_pod
 
 HASH = "controller-revision-hash"
 _EVERYWHERE = (

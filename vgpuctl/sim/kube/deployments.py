@@ -12,7 +12,8 @@ from vgpuctl.sim.kube.objects import (
     owner_reference,
     set_condition,
 )
-from vgpuctl.sim.kube.workloads import Workloads, fingerprint, marked, share
+from vgpuctl.sim.kube.shares import share
+from vgpuctl.sim.kube.workloads import Workloads, fingerprint, marked
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

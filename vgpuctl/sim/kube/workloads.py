@@ -95,11 +95,3 @@ def marked(template: Object, mark: dict[str, str]) -> None:
 def fingerprint(template: Object) -> str:
     digest = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).digest()
     return "".join(_SAFE[byte % len(_SAFE)] for byte in digest[:9])
-
-
-def share(value: int | str | None, whole: int, *, up: bool) -> int:
-    """`25%` of a whole, or the number itself."""
-    if value is None or isinstance(value, int):
-        return value or 0
-    parts = int(value.rstrip("%")) * whole
-    return -(-parts // 100) if up else parts // 100
