@@ -16,6 +16,7 @@ from vgpuctl.model.machine import Machine
 from vgpuctl.model.places import Amounts, Taint
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.record import Record
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 
 
@@ -148,6 +149,7 @@ class Fleet:
     `elsewhere`: the nodes that are no worker's, with their pods.
     `workloads`: by their keys, where a timetable scales any.
     `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
+    `unreadable`: objects of the servers that could not be read, and are left out.
     `stale`: the streams that are not heard at this moment.
     """
 
@@ -163,6 +165,7 @@ class Fleet:
     workloads: Mapping[str, Workload] = field(default_factory=dict)
     departures: Mapping[Key, Departure] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
     stale: tuple[str, ...] = ()
 
     def worker(self, name: str) -> Worker:

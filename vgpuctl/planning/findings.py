@@ -10,6 +10,7 @@ from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing
@@ -33,6 +34,11 @@ class Finding(NamedTuple):
 def of_missing(names: Iterable[str]) -> Iterator[Finding]:
     for name in names:
         yield Finding("worker", name, "in profiles.yaml, but no VM of vCenter has this name")
+
+
+def of_unreadable(found: Iterable[Unreadable]) -> Iterator[Finding]:
+    for each in found:
+        yield Finding(each.kind, each.name, f"cannot be read and is left out: {each.why}")
 
 
 def of_host(host: Host) -> Iterator[Finding]:

@@ -16,7 +16,16 @@ from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.cards import frame_gib
 from vgpuctl.planning.departures import on_their_way
-from vgpuctl.planning.findings import Finding, of_departure, of_host, of_missing, of_rollout, of_worker, of_workload
+from vgpuctl.planning.findings import (
+    Finding,
+    of_departure,
+    of_host,
+    of_missing,
+    of_rollout,
+    of_unreadable,
+    of_worker,
+    of_workload,
+)
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.standing import Standing, Waking, standing
 from vgpuctl.planning.waiting import Waiting, waiting
@@ -101,6 +110,7 @@ def situate(
     ours = {worker.host for worker in chosen}
     findings = [
         *of_missing(missing),
+        *(of_unreadable(fleet.unreadable) if selection.everything else ()),
         *(finding for host in hosts if host.name in ours for finding in of_host(host)),
         *(of_departure(left) for left in on_their_way(fleet, timetables) if left.host in ours),
         *(
