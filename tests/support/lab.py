@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from vgpuctl.sim.surroundings import exported
 
 COMMAND_WITHIN_S = 120
 BIN = Path(sys.executable).parent
@@ -51,11 +52,11 @@ class Lab:
     @property
     def env(self) -> dict[str, str]:
         path = self.folder / "env"
-        words = shlex.split(path.read_text()) if path.exists() else []
+        leads_here = exported(path.read_text()) if path.exists() else {}
         # Lines, no colour, and a Lease that a killed holder leaves behind only for a moment.
         given = {"NO_COLOR": "1", "COLUMNS": "120", "VGPUCTL_LEASE_SECONDS": "1", "HOME": str(self.folder)}
         own = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
-        return {**own, **given, **dict(word.split("=", 1) for word in words if "=" in word), **self.more_env}
+        return {**own, **given, **leads_here, **self.more_env}
 
     def program(self, name: str, *words: str, timeout: float = COMMAND_WITHIN_S) -> Ran:
         found = BIN / name

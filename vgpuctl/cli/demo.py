@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -76,8 +75,10 @@ def command(
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    lines = shlex.split((folder / "env").read_text(), comments=True)
-    return {**os.environ, **dict(word.split("=", 1) for word in lines if "=" in word)}
+    """Nothing but the laboratory's own variables and what a process needs: no other variable leads to other servers."""
+    from vgpuctl.sim.surroundings import exported, needed  # noqa: PLC0415
+
+    return needed(os.environ) | exported((folder / "env").read_text())
 
 
 def _play(env: dict[str, str], *, record: bool) -> str:
@@ -93,7 +94,8 @@ def _play(env: dict[str, str], *, record: bool) -> str:
 
 def _run(words: str, env: dict[str, str], *, record: bool) -> str:
     """On the terminal as it is; to be drawn, its text and colours are caught and passed on."""
-    arguments = [sys.executable, "-m", "vgpuctl", *words.split()]
+    # -P: no module is taken from the working folder.
+    arguments = [sys.executable, "-P", "-m", "vgpuctl", *words.split()]
     if record:
         coloured = {**env, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH)}
         done = subprocess.run(arguments, env=coloured, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from vgpuctl.sim.inventory import Inventory, Shift
+from vgpuctl.sim.surroundings import shell_lines
 
 PROFILES = """\
 # Which vGPU profiles there are, and which worker VM carries which.
@@ -43,6 +43,13 @@ drain:
 """
 
 
+CONFIG = """\
+# The settings file of this laboratory. It says nothing: the variables in the file env say all. They name it, so that
+# vgpuctl does not read ~/.config/vgpuctl/config.yaml, which may lead to other servers.
+version: 1
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """How to reach the two servers."""
@@ -65,6 +72,7 @@ def write_all(folder: Path, inventory: Inventory, access: Access) -> None:
     _write(folder / "kubeconfig", _kubeconfig(access), secret=True)
     _write(folder / "env", _env(folder, access), secret=True)
     _write(folder / "control.json", json.dumps(_control(access)), secret=True)
+    _write(folder / "config.yaml", CONFIG)
     _write(folder / "profiles.yaml", profiles_text(inventory))
     _write(folder / "schedules" / "day-night.yaml", timetable_text(inventory))
 
@@ -124,11 +132,14 @@ def _env(folder: Path, access: Access) -> str:
         "GOVC_PASSWORD": access.password,
         "GOVC_TLS_CA_CERTS": str(folder / "ca.pem"),
         "KUBECONFIG": str(folder / "kubeconfig"),
+        # A default flag of kubectl, such as --server, would send the token elsewhere.
+        "KUBERC": "off",
+        "VGPUCTL_CONFIG": str(folder / "config.yaml"),
         "VGPUCTL_PROFILES": str(folder / "profiles.yaml"),
         "VGPUCTL_SCHEDULES": str(folder / "schedules"),
         "VGPUCTL_SIM_DIR": str(folder),
     }
-    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+    return shell_lines(values)
 
 
 def _kubeconfig(access: Access) -> str:

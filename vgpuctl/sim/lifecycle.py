@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.remote import ask
+from vgpuctl.sim.surroundings import needed
 
 START_WITHIN_S = 30.0
 END_WITHIN_S = 10.0
@@ -43,12 +44,14 @@ def refuse_second(folder: Path) -> None:
 
 
 def start_detached(folder: Path, arguments: list[str]) -> int:
-    """Returns when both servers answer."""
+    """Returns when both servers answer. They get nothing of our environment that could be a secret."""
     (folder / "pid").unlink(missing_ok=True)
     log = folder / "log"
     with log.open("w") as out:
         process = subprocess.Popen(  # noqa: S603  # our own program, our own arguments
-            [sys.executable, "-m", "vgpuctl", "sim", "up", "--dir", str(folder), *arguments],
+            # -P: no module is taken from the working folder.
+            [sys.executable, "-P", "-m", "vgpuctl", "sim", "up", "--dir", str(folder), *arguments],
+            env=needed(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

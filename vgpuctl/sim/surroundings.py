@@ -1,0 +1,46 @@
+"""The environment around a laboratory: what leads to its servers, what could lead elsewhere, what any process needs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+#: What could lead vgpuctl, govc or kubectl elsewhere: another address, login, trust or proxy, or the name of something
+#: that is not in the laboratory. A shell that enters it unsets each of them that it does not set. The simulators import
+#: nothing of the product; tests/cli/test_surroundings.py compares this list with the product's own.
+ELSEWHERE = (
+    "VGPUCTL_VCENTER VGPUCTL_VCENTER_USER VGPUCTL_PASSWORD VGPUCTL_PASSWORD_FILE VGPUCTL_KEYRING VGPUCTL_THUMBPRINT "
+    "VGPUCTL_CA_FILE VGPUCTL_INSECURE VGPUCTL_KUBECONFIG VGPUCTL_CONTEXT VGPUCTL_NAMESPACE VGPUCTL_PROFILES "
+    "VGPUCTL_SCHEDULES VGPUCTL_LEASE_SECONDS VGPUCTL_CONNECT_SECONDS VGPUCTL_CONFIG",
+    "GOVC_URL GOVC_USERNAME GOVC_PASSWORD GOVC_TLS_CA_CERTS GOVC_TLS_KNOWN_HOSTS GOVC_INSECURE GOVC_CERTIFICATE "
+    "GOVC_PRIVATE_KEY GOVC_VIM_NAMESPACE GOVC_VIM_VERSION GOVC_DATACENTER GOVC_DATASTORE GOVC_CLUSTER GOVC_HOST "
+    "GOVC_RESOURCE_POOL GOVC_FOLDER GOVC_NETWORK GOVC_VM",
+    "VSPHERE_SERVER VSPHERE_USER VSPHERE_USERNAME VSPHERE_PASSWORD VSPHERE_TLS_THUMBPRINT VSPHERE_ALLOW_UNVERIFIED_SSL",
+    "VMWARE_HOST VMWARE_PORT VMWARE_USER VMWARE_PASSWORD VMWARE_VALIDATE_CERTS",
+    "KUBECONFIG KUBERC KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT",
+    "HTTPS_PROXY https_proxy HTTP_PROXY http_proxy ALL_PROXY all_proxy NO_PROXY no_proxy",
+)
+
+#: What a process needs of its surroundings to run and to print. All else stays outside: an allow-list, because nobody
+#: can list what the next tool's variables for servers and passwords will be called.
+NEEDED = {
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+    *("TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"),
+}
+NEEDED_FAMILIES = ("LC_", "PYTHON")
+
+
+def needed(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name in NEEDED or name.startswith(NEEDED_FAMILIES)}
+
+
+def shell_lines(leads_here: Mapping[str, str]) -> str:
+    """For sh, bash and zsh. Everything that could lead elsewhere is unset first."""
+    unset = [" ".join(name for name in line.split() if name not in leads_here) for line in ELSEWHERE]
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in leads_here.items()]
+    return "\n".join([*(f"unset {names}" for names in unset if names), *exports, ""])
+
+
+def exported(lines: str) -> dict[str, str]:
+    """What such lines set."""
+    return dict(word.split("=", 1) for word in shlex.split(lines) if "=" in word)
