@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from vgpuctl.cli.common import console, show_error
+from vgpuctl.cli.sim_access import folder_of, need_simulators, sim_explained
 from vgpuctl.model.errors import ExitCode
 
 STORY = (
@@ -55,18 +56,15 @@ def command(
       vgpuctl demo
       vgpuctl demo --svg night.svg
     """
-    from vgpuctl.sim.errors import SimError  # noqa: PLC0415
     from vgpuctl.sim.lifecycle import start_detached, stop  # noqa: PLC0415
 
+    need_simulators()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(ExitCode.INTERRUPTED)))
-    with tempfile.TemporaryDirectory(prefix="vgpuctl-demo-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="vgpuctl-demo-") as name, sim_explained():
+        folder = folder_of(Path(name))
         try:
             start_detached(folder, [])
             shown = _play(_environment(folder), record=svg is not None)
-        except SimError as error:
-            show_error(str(error), None)
-            raise typer.Exit(int(ExitCode.FAILED)) from None
         finally:
             stop(folder)
     console().print(f"\n{ENDING}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,9 @@ from vgpuctl.model.errors import ExitCode
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, None: 1}
 
+#: What the servers stand on, and nothing else does.
+SIM_PACKAGES = ("starlette", "uvicorn", "httptools", "trustme")
+
 DirOption = Annotated[
     Path,
     typer.Option(
@@ -26,6 +30,21 @@ DirOption = Annotated[
 ]
 
 
+def folder_of(dir: Path) -> Path:
+    """Where it really is; refused if another user could have put something there."""
+    from vgpuctl.sim.folder import ours  # noqa: PLC0415
+
+    return ours(dir)
+
+
+def need_simulators() -> None:
+    """Ends the command where the extra was not installed: on production nobody needs it."""
+    missing = [name for name in SIM_PACKAGES if find_spec(name) is None]
+    if missing:
+        show_error(f"The simulators are not installed: no {', '.join(missing)} here.", "pip install 'vgpuctl[sim]'")
+        raise typer.Exit(int(ExitCode.USAGE))
+
+
 @contextmanager
 def sim_explained() -> Iterator[None]:
     from vgpuctl.sim.errors import SimError  # noqa: PLC0415
@@ -33,7 +52,7 @@ def sim_explained() -> Iterator[None]:
     try:
         yield
     except SimError as error:
-        show_error(str(error), None)
+        show_error(str(error), error.hint)
         raise typer.Exit(int(ExitCode.FAILED)) from None
 
 

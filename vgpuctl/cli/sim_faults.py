@@ -9,7 +9,7 @@ import typer
 from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.sim_access import DirOption, seconds, sim_explained
+from vgpuctl.cli.sim_access import DirOption, folder_of, seconds, sim_explained
 from vgpuctl.cli.words import count
 
 app = group(add_completion=False, help="Let calls go wrong on purpose.")
@@ -69,7 +69,7 @@ def add(
     asked |= {"seconds": seconds(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
     asked |= {"seconds": seconds(retry_after)} if retry_after else {}
     with sim_explained():
-        added = ask(dir.resolve(), "POST", "faults", asked)
+        added = ask(folder_of(dir), "POST", "faults", asked)
     if output is Output.JSON:
         print_json(added)
     else:
@@ -87,7 +87,7 @@ def list_(dir: DirOption, output: OutputOption = Output.TABLE) -> None:
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
     with sim_explained():
-        found = ask(dir.resolve(), "GET", "faults")
+        found = ask(folder_of(dir), "GET", "faults")
     if output is Output.JSON:
         print_json(found)
         return
@@ -111,7 +111,7 @@ def clear(
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
     with sim_explained():
-        cleared = ask(dir.resolve(), "DELETE", "faults", {"ids": ids or []})["cleared"]
+        cleared = ask(folder_of(dir), "DELETE", "faults", {"ids": ids or []})["cleared"]
     console().print(f"{count(len(cleared), 'fault')} cleared.")
 
 

@@ -11,7 +11,7 @@ import typer
 from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.sim_access import DirOption, seconds, sim_explained
+from vgpuctl.cli.sim_access import DirOption, folder_of, seconds, sim_explained
 
 _UNITS = {"store_mib_per_s": " MiB/s", "tasks_per_host": ""}
 
@@ -45,7 +45,7 @@ def clock(
         raise typer.BadParameter("advance wants a time, such as 8h; the others want none")
     asked = {"do": do.value, "seconds": seconds(by) if by else None} if do else None
     with sim_explained():
-        found = ask(dir.resolve(), "POST" if do else "GET", "clock", asked, LEAP_WITHIN_S)
+        found = ask(folder_of(dir), "POST" if do else "GET", "clock", asked, LEAP_WITHIN_S)
     if output is Output.JSON:
         print_json(found)
     else:
@@ -73,7 +73,7 @@ def durations(
 
     asked = dict(_duration(change) for change in changes or ())
     with sim_explained():
-        found = ask(dir.resolve(), "POST" if asked else "GET", "durations", asked or None)
+        found = ask(folder_of(dir), "POST" if asked else "GET", "durations", asked or None)
     if output is Output.JSON:
         print_json(found)
         return
@@ -137,7 +137,7 @@ def person(
 
     sentence = " ".join(act)
     with sim_explained():
-        ask(dir.resolve(), "POST", "person", {"act": sentence, "in": seconds(in_) if in_ else 0})
+        ask(folder_of(dir), "POST", "person", {"act": sentence, "in": seconds(in_) if in_ else 0})
     console().print(f"A person will {sentence} in {in_}." if in_ else f"A person: {sentence}.")
 
 
@@ -145,7 +145,7 @@ def _told(folder: Path, what: str, asked: dict[str, Any]) -> None:
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
     with sim_explained():
-        found = ask(folder.resolve(), "POST", what, asked)
+        found = ask(folder_of(folder), "POST", what, asked)
     console().print(
         ", ".join(f"{key}: {value!r}" if key == "question" else f"{key}: {value}" for key, value in found.items())
     )

@@ -10,7 +10,7 @@ import typer
 from vgpuctl.cli.common import console, print_json, show_error
 from vgpuctl.cli.lazy import add_later, group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.sim_access import DirOption, sim_explained
+from vgpuctl.cli.sim_access import DirOption, folder_of, need_simulators, sim_explained
 from vgpuctl.cli.words import count
 from vgpuctl.model.errors import ExitCode
 
@@ -39,12 +39,13 @@ def up(
       vgpuctl status
       vgpuctl sim up --dir /tmp/lab --scenario two-cards-performance
     """
+    from vgpuctl.sim.folder import made  # noqa: PLC0415
     from vgpuctl.sim.lifecycle import refuse_second, start_detached  # noqa: PLC0415
 
-    folder = dir.resolve()
+    need_simulators()
     with sim_explained():
         durations, inventory = _world(scenario, hosts, cards, instant)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = made(dir)
         refuse_second(folder)
         if detach:
             start_detached(folder, _arguments(scenario, hosts, cards, instant))
@@ -125,7 +126,8 @@ def down(dir: DirOption) -> None:
     """
     from vgpuctl.sim.lifecycle import stop  # noqa: PLC0415
 
-    ended = stop(dir.resolve())
+    with sim_explained():
+        ended = stop(folder_of(dir))
     console().print("Ended." if ended else "Nothing runs there.")
 
 
@@ -137,7 +139,8 @@ def env(dir: DirOption) -> None:
 
       eval "$(vgpuctl sim env --dir /tmp/lab)"
     """
-    path = dir.resolve() / "env"
+    with sim_explained():
+        path = folder_of(dir) / "env"
     if not path.exists():
         show_error(f"There is no {path}.", f"Start the servers with: vgpuctl sim up --dir {dir} --detach")
         raise typer.Exit(int(ExitCode.USAGE))
@@ -159,7 +162,7 @@ def calls(
     from vgpuctl.sim.remote import ask  # noqa: PLC0415
 
     with sim_explained():
-        found = ask(dir.resolve(), "DELETE" if reset else "GET", "calls")
+        found = ask(folder_of(dir), "DELETE" if reset else "GET", "calls")
     if output is Output.JSON:
         print_json(found)
         return

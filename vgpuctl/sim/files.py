@@ -8,7 +8,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from vgpuctl.sim.folder import made_within, new_file
 from vgpuctl.sim.inventory import Inventory, Shift
+from vgpuctl.sim.process import identity
 from vgpuctl.sim.surroundings import shell_lines
 
 PROFILES = """\
@@ -67,22 +69,24 @@ class Access:
 
 def write_all(folder: Path, inventory: Inventory, access: Access) -> None:
     """Everything but the pid, which comes last: who sees it finds the rest."""
-    (folder / "schedules").mkdir(exist_ok=True)
+    schedules = made_within(folder, "schedules")
     _write(folder / "ca.pem", access.ca_pem.decode())
     _write(folder / "kubeconfig", _kubeconfig(access), secret=True)
     _write(folder / "env", _env(folder, access), secret=True)
     _write(folder / "control.json", json.dumps(_control(access)), secret=True)
     _write(folder / "config.yaml", CONFIG)
     _write(folder / "profiles.yaml", profiles_text(inventory))
-    _write(folder / "schedules" / "day-night.yaml", timetable_text(inventory))
+    _write(schedules / "day-night.yaml", timetable_text(inventory))
+
+
+def write_pid(folder: Path) -> None:
+    _write(folder / "pid", f"{os.getpid()}\n")
 
 
 def _write(path: Path, text: str, *, secret: bool = False) -> None:
     """Whole or not at all; what holds a password is ours alone from its first byte."""
     new = path.with_suffix(path.suffix + ".new")
-    new.unlink(missing_ok=True)
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
+    with os.fdopen(new_file(new, 0o600 if secret else 0o644), "w", encoding="utf-8") as file:
         file.write(text)
     new.replace(path)
 
@@ -170,5 +174,6 @@ def _control(access: Access) -> dict[str, object]:
     return {
         "url": f"https://127.0.0.1:{access.control_port}",
         "token": access.control_token,
+        "process": identity(),
         "readOnlyUser": {"user": user, "password": password},
     }

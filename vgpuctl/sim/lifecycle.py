@@ -7,35 +7,24 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from vgpuctl.sim.errors import SimError
-from vgpuctl.sim.remote import ask
+from vgpuctl.sim.folder import new_file
+from vgpuctl.sim.process import NotProven, ended, serving
 from vgpuctl.sim.surroundings import needed
 
 START_WITHIN_S = 30.0
 END_WITHIN_S = 10.0
+LOOK_EVERY_S = 0.02
 
 
 def running_pid(folder: Path) -> int | None:
-    """The process that serves this folder: a number alone may be another's by now."""
-    try:
-        pid = int((folder / "pid").read_text())
-        os.kill(pid, 0)
-        if not _named_after(folder, pid):
-            ask(folder, "GET", "clock")
-    except (OSError, ValueError, SimError):
-        return None
-    return pid
-
-
-def _named_after(folder: Path, pid: int) -> bool:
-    """Its own words tell it, even while it is too busy to answer, or stopped."""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return b"vgpuctl" in words and str(folder).encode() in words
+    """The process that serves this folder, if that is proven."""
+    with suppress(NotProven):
+        return serving(folder)
+    return None
 
 
 def refuse_second(folder: Path) -> None:
@@ -47,7 +36,7 @@ def start_detached(folder: Path, arguments: list[str]) -> int:
     """Returns when both servers answer. They get nothing of our environment that could be a secret."""
     (folder / "pid").unlink(missing_ok=True)
     log = folder / "log"
-    with log.open("w") as out:
+    with os.fdopen(new_file(log, 0o600), "w") as out:
         process = subprocess.Popen(  # noqa: S603  # our own program, our own arguments
             # -P: no module is taken from the working folder.
             [sys.executable, "-P", "-m", "vgpuctl", "sim", "up", "--dir", str(folder), *arguments],
@@ -69,25 +58,29 @@ def start_detached(folder: Path, arguments: list[str]) -> int:
 
 
 def stop(folder: Path) -> bool:
-    """End the servers; False where none ran."""
-    pid = running_pid(folder)
-    if pid is None:
-        (folder / "pid").unlink(missing_ok=True)
-        return False
-    os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + END_WITHIN_S
-    while _alive(pid):
-        if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGKILL)
-        time.sleep(0.02)
+    """End the servers; False where none ran. A process that is not proven to be theirs is left alone."""
+    pid = serving(folder)
+    if pid is not None:
+        _signal(pid, signal.SIGTERM)
+        if not _ends_within(pid, END_WITHIN_S):
+            # Proven anew: by now the number may be another's.
+            if serving(folder) == pid:
+                _signal(pid, signal.SIGKILL)
+            if not _ends_within(pid, END_WITHIN_S):
+                raise SimError(f"Process {pid} does not end.", hint=f"Look what it is: ps -p {pid}")
     (folder / "pid").unlink(missing_ok=True)
+    return pid is not None
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _ends_within(pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not ended(pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_EVERY_S)
     return True
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import signal
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from vgpuctl.sim.disturbance import able_to_hang_up
 from vgpuctl.sim.door import Door
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import KUBERNETES, VCENTER
-from vgpuctl.sim.files import Access, write_all
+from vgpuctl.sim.files import Access, write_all, write_pid
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.app import kubernetes_app
 from vgpuctl.sim.vcenter.app import vcenter_app
@@ -63,12 +62,11 @@ class Simulation:
         driver.drive()
         await _until_started(servers, serving)
         self._write(doors, control, authority)
-        pid = self.folder / "pid"
-        pid.write_text(f"{os.getpid()}\n")
+        write_pid(self.folder)
         try:
             await asyncio.gather(*serving)
         finally:
-            pid.unlink(missing_ok=True)
+            (self.folder / "pid").unlink(missing_ok=True)
 
     def _write(self, doors: dict[str, Door], control: Door, authority: trustme.CA) -> None:
         access = Access(

@@ -32,6 +32,7 @@ def control_app(desk: Desk, token: str) -> Starlette:
 
     return Starlette(
         routes=[
+            route("process", "GET", desk.process),
             route("calls", "GET", desk.calls),
             route("calls", "DELETE", desk.reset_calls),
             route("faults", "GET", desk.faults),
