@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEEDS ?= 1000
 FIRST ?= 1
 # What Python compiled is kept, as pip does for what it installs: without it each start takes half as long again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-long test-peers soak bench lint format picture wheel clean
+.PHONY: help demo test test-long test-peers soak bench lint format lock picture wheel clean
 
 help:                  ## Show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -47,6 +48,9 @@ format: $(VENV)/.tests ## Put the code into its form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+lock: | $(VENV)/bin/python ## Write tests/requirements.txt anew: the newest releases that pyproject.toml allows
+	@$(BIN)/python -m tests.support.lock
+
 picture: $(VENV)/.product ## Draw the README's picture anew
 	@$(BIN)/vgpuctl demo --svg docs/demo.svg
 
@@ -62,10 +66,14 @@ $(VENV)/bin/python:
 
 $(VENV)/.product: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing vgpuctl into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(PIP) --editable '.[sim]'
 	@touch $@
 
-$(VENV)/.tests: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.tests: pyproject.toml tests/requirements.txt | $(VENV)/bin/python
 	@echo "Installing vgpuctl and its tests into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@if $(BIN)/python -m tests.support.lock fits; then \
+	$(PIP) --require-hashes --only-binary :all: --requirement tests/requirements.txt && \
+	$(PIP) --no-deps --no-build-isolation --editable .; \
+	else echo "tests/requirements.txt has no hashes for this Python or system: the newest releases are installed unchecked."; \
+	$(PIP) --editable '.[test]'; fi
 	@touch $@ $(VENV)/.product

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.lab import Lab
+from vgpuctl.cli.app import app
+from vgpuctl.cli.lazy import built
+from vgpuctl.cli.sim_access import SIM_PACKAGES
 from vgpuctl.sim.lifecycle import running_pid
 from vgpuctl.sim.surroundings import exported
 
@@ -99,3 +105,19 @@ def test_servers_that_are_too_busy_to_answer_are_still_known(make_lab: Callable[
 def test_a_number_that_is_another_process_by_now_is_no_server(tmp_path: Path) -> None:
     (tmp_path / "pid").write_text(f"{os.getpid()}\n")
     assert running_pid(tmp_path) is None
+
+
+@pytest.mark.parametrize("words", ["demo", "sim up --dir lab", "sim up --dir lab --detach"])
+@pytest.mark.parametrize("missing", SIM_PACKAGES)
+def test_without_the_extra_it_says_what_to_install(
+    words: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        built(app)(words.split())
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        f"Error: The simulators are not installed: no {missing} here.\nHint: pip install 'vgpuctl[sim]'\n"
+    )
+    assert not list(tmp_path.iterdir())

@@ -6,29 +6,61 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.lab import BIN
+from tests.support.lock import fits
+from tests.support.locked import needed_by, releases
 
 ROOT = Path(__file__).parents[2]
 DEMO_WITHIN_S = 60
 
 
+def ran(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    foreign = ("GOVC_", "VGPUCTL_", "KUBE", "VSPHERE_", "VMWARE_")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(foreign)} | {"HOME": str(cwd)}
+    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=False)
+
+
 def run(*words: str, cwd: Path) -> str:
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("GOVC_", "VGPUCTL_", "KUBE"))}
-    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=False)
+    done = ran(*words, cwd=cwd)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    run(*pip, "--wheel-dir", str(folder), str(ROOT), cwd=folder)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path) -> Callable[..., str]:
+    """The program's path, installed with these extras and, where their hashes are known, nothing unchecked."""
+
+    def install(*extras: str) -> str:
+        run(sys.executable, "-m", "venv", str(tmp_path / "venv"), cwd=tmp_path)
+        pip = (str(tmp_path / "venv" / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
+        if fits():
+            asked = tmp_path / "requirements.txt"
+            asked.write_text("".join(f"{releases()[name][0]}\n" for name in needed_by("vgpuctl", *extras)))
+            run(*pip, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(asked), cwd=tmp_path)
+        named = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
+        run(*pip, "install", *(["--no-index"] if fits() else []), named, cwd=tmp_path)
+        run(*pip, "check", cwd=tmp_path)
+        return str(tmp_path / "venv" / "bin" / "vgpuctl")
+
+    return install
+
+
 @pytest.mark.long
-def test_an_installed_wheel_needs_no_checkout(tmp_path: Path) -> None:
-    run(sys.executable, "-m", "venv", str(tmp_path / "venv"), cwd=tmp_path)
-    python = tmp_path / "venv" / "bin" / "python"
-    run(str(python), "-m", "pip", "install", "--quiet", str(ROOT), cwd=tmp_path)
-    vgpuctl = str(tmp_path / "venv" / "bin" / "vgpuctl")
+def test_an_installed_wheel_needs_no_checkout(installed: Callable[..., str], tmp_path: Path) -> None:
+    vgpuctl = installed("sim")
     run(vgpuctl, "sim", "up", "--dir", "lab", "--detach", "--instant", cwd=tmp_path)
     try:
         run(
@@ -39,6 +71,31 @@ def test_an_installed_wheel_needs_no_checkout(tmp_path: Path) -> None:
         )
     finally:
         run(vgpuctl, "sim", "down", "--dir", "lab", cwd=tmp_path)
+
+
+@pytest.mark.long
+def test_on_production_nothing_of_the_simulators_is_installed_nor_needed(
+    installed: Callable[..., str], tmp_path: Path
+) -> None:
+    vgpuctl = installed()
+    python = str(Path(vgpuctl).parent / "python")
+    there = "import importlib.util as i; print(*filter(i.find_spec, ('starlette', 'uvicorn', 'httptools', 'trustme')))"
+    assert run(python, "-c", there, cwd=tmp_path).strip() == ""
+    assert run(vgpuctl, "--version", cwd=tmp_path).startswith("vgpuctl ")
+    for words in ("--help", "switch --help", "sim --help", "sim up --help", "demo --help", "sim scenarios"):
+        assert run(vgpuctl, *words.split(), cwd=tmp_path)
+    (tmp_path / "profiles.yaml").write_text((ROOT / "profiles.yaml").read_text())
+    for words, message in (
+        ("status", "No vCenter is named."),
+        ("daemon", "No vCenter is named."),
+        ("sim up --dir lab", "pip install 'vgpuctl[sim]'"),
+        ("demo", "pip install 'vgpuctl[sim]'"),
+    ):
+        done = ran(vgpuctl, *words.split(), cwd=tmp_path)
+        assert done.returncode == 2, (words, done.stderr)
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "lab").exists()
 
 
 @pytest.mark.long
