@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ import pytest
 from tests.support.lab import BIN, Lab
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
 #: Run by test_wheel.py, in an environment of its own.
-ELSEWHERE = {"pip install ."}
+ELSEWHERE = {"pip install '.[sim]'"}
 
 
 def commands(page: Path) -> list[str]:
@@ -57,10 +59,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-def test_make_has_the_targets_that_the_readme_names() -> None:
+def test_make_has_the_targets_that_the_pages_name() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    named = set(re.findall(r"\bmake ([a-z-]+)", (ROOT / "README.md").read_text()))
-    assert {"demo", "test", "lint", "test-long"} <= named
+    named = {
+        target
+        for name in ("README.md", "CONTRIBUTING.md")
+        for target in re.findall(r"`{1,3}\n?make ([a-z-]+)", (ROOT / name).read_text())
+    }
+    assert {"demo", "test", "lint", "test-long", "lock"} <= named
     for target in named:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     assert (ROOT / ".ci" / "run").read_text().split("make ")[1:] == ["test\n", "lint\n", "test-long\n", "test-peers\n"]
@@ -93,6 +99,18 @@ def test_keys_of_the_files_are_told() -> None:
         "workers",
     ):
         assert key in page
+
+
+def test_each_defence_names_a_test_that_is_there() -> None:
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text())
+    assert len(named) > 10
+    for path, test in named:
+        assert f"def {test}(" in (ROOT / path).read_text(), f"{path}::{test}"
+
+
+def test_what_people_read_first_is_in_the_source_archive() -> None:
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]
+    assert {*TOP, "LICENSE", "docs", "tests"} <= set(built["include"])
 
 
 def test_no_secret_is_in_the_picture_or_the_pages() -> None:
