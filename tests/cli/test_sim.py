@@ -15,6 +15,7 @@ from tests.support.lab import Lab
 from vgpuctl.cli.app import app
 from vgpuctl.cli.lazy import built
 from vgpuctl.cli.sim_access import SIM_PACKAGES
+from vgpuctl.sim import lifecycle
 from vgpuctl.sim.lifecycle import running_pid
 from vgpuctl.sim.surroundings import exported
 
@@ -113,6 +114,7 @@ def test_without_the_extra_it_says_what_to_install(
     words: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr(lifecycle, "start_detached", lambda *_: pytest.fail("it tried to start them"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         built(app)(words.split())
