@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+#: Of a reason that comes from elsewhere, so much is shown.
+MOST_REASON = 160
+
 
 class ExitCode(IntEnum):
     DONE = 0
@@ -85,3 +88,16 @@ class SeveralBudgetsError(TryAgainError):
 
 class BudgetError(TryAgainError):
     """A disruption budget does not allow this eviction now."""
+
+
+def in_short(error: Exception) -> str:
+    """Why something failed, in a few words: whatever raised it, and however long its text is."""
+    match error:
+        case VgpuctlError():
+            text = error.message
+        case KeyError():
+            text = f"it has no {error.args[0] if error.args else 'such key'}"
+        case _:
+            text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    text = text.rstrip(".")
+    return text if len(text) <= MOST_REASON else f"{text[:MOST_REASON]}…"

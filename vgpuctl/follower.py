@@ -1,0 +1,55 @@
+"""A thread that keeps a copy of what a server says. Whatever ends it, it is not heard then, says why, begins anew."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+
+from vgpuctl.model.errors import VgpuctlError, in_short
+from vgpuctl.model.pauses import Pauses
+
+
+class Follower(ABC):
+    """`heard`: is the copy true now? `silence`: why it is not."""
+
+    def __init__(self, name: str, on_change: Callable[[], None]) -> None:
+        self._name, self._on_change = name, on_change
+        self._closed = threading.Event()
+        self._pauses = Pauses()
+        self._heard_s = 0.0
+        self.heard = False
+        self.silence = ""
+
+    def follow(self) -> None:
+        """Begin to listen for changes."""
+        threading.Thread(target=self._keep_listening, name=self._name, daemon=True).start()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    @abstractmethod
+    def _listen(self) -> None:
+        """Fill the copy if it is not heard, then take in changes for a while. Called again and again."""
+
+    def _now_heard(self) -> None:
+        self.heard, self.silence, self._heard_s = True, "", time.monotonic()
+
+    def _keep_listening(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._listen()
+            # A thread that died of our own mistake would leave an old copy that counts as true.
+            except Exception as error:
+                self._closed.wait(self._fall_silent(error))
+
+    def _fall_silent(self, error: Exception) -> float:
+        """For how long to wait before it is tried again."""
+        worked_s = time.monotonic() - self._heard_s if self.heard else 0.0
+        self.heard, self.silence = False, in_short(error)
+        with suppress(Exception):
+            self._on_change()
+        asked_s = error.after_s if isinstance(error, VgpuctlError) else 0.0
+        return self._pauses.after_failure(worked_s, asked_s)

@@ -1,0 +1,39 @@
+"""When a login that was refused may be tried again.
+
+vCenter locks an account after five refusals within three minutes, unless somebody set that otherwise. Four are ours,
+one is left to people.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+MOST = 4
+WITHIN_S = 180.0
+PAUSE_S = 300.0
+
+
+def next_try(now_s: float, refusals: Sequence[float]) -> float:
+    """The moment from which a login may be tried. `refusals`: the moments of those that count."""
+    return max(now_s, refusals[-1] + PAUSE_S) if len(refusals) >= MOST else now_s
+
+
+class Throttle:
+    """What is remembered of one account's refusals: those since the last login, and what is young enough to count at
+    vCenter."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._refusals: tuple[float, ...] = ()
+
+    def wait_s(self) -> float:
+        now_s = self._clock()
+        return next_try(now_s, self._refusals) - now_s
+
+    def refused(self) -> None:
+        self._refusals = (*self._refusals, self._clock())[-MOST:]
+
+    def accepted(self) -> None:
+        since_s = self._clock() - WITHIN_S
+        self._refusals = tuple(moment_s for moment_s in self._refusals if moment_s > since_s)
