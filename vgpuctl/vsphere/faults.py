@@ -91,3 +91,7 @@ def translated(server: str) -> Iterator[None]:
 def _without_number(error: Exception) -> str:
     """`Connection refused`, without the operating system's number of it."""
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
+def garbled(server: str, why: str) -> PassingError:
+    return PassingError(f"vCenter {server} answers, but not as a vCenter does ({why}).", hint="Is this its address?")

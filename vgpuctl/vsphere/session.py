@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.client import HTTPSConnection
+from datetime import datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree
 
+from vgpuctl import replies
 from vgpuctl.model.errors import UnreachableError
+from vgpuctl.replies import Bounds
 from vgpuctl.vsphere.faults import translated
+from vgpuctl.vsphere.throttle import Throttle
 from vgpuctl.vsphere.tls import Trust, context, thumbprint_of
 
 CONNECT_WITHIN_S = 10
-ANSWER_WITHIN_S = 120
+#: A server that hangs does not hold up the end of a command for longer.
+LOGOUT_WITHIN_S = 2.0
 MAX_VERSIONS_BYTES = 1 << 20
 #: Kept open for as many threads as send at once: a handshake costs more than a call.
 CONNECTIONS = 40
@@ -24,14 +28,19 @@ CONNECTIONS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VcenterSettings:
-    """Where vCenter is and who we are. The password is in no print of it."""
+    """Where vCenter is and who we are. The password is in no print of it.
+
+    `reread`: reads the password again where it stands; None where that cannot change while we run.
+    """
 
     host: str
     port: int = 443
     path: str = "/sdk"
     user: str
     password: str = field(repr=False)
+    reread: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     trust: Trust = field(default_factory=Trust)
+    bounds: Bounds = field(default_factory=Bounds)
     #: Where a person finds what was wrong: `the user comes from …, the password from …`.
     login_said_by: str = field(default="", compare=False)
 
@@ -42,6 +51,10 @@ class VcenterSettings:
     @property
     def unverified(self) -> bool:
         return not (self.trust.verify or self.trust.pin)
+
+
+class LoginRefusedError(UnreachableError):
+    """vCenter does not accept this user and password. `after_s`: another try before that might lock the account."""
 
 
 class Session:
@@ -56,27 +69,17 @@ class Session:
         self.content: Any = None
         self._stub: Any = None
         self._lock = threading.Lock()
+        self._logged_in = self._closed = self._tried = False
+        self._throttle = Throttle()
 
     def open(self) -> Session:
-        """Log in, anew if need be."""
-        from pyVmomi import vim  # noqa: PLC0415
-        from pyVmomi.SoapAdapter import SoapStubAdapter  # noqa: PLC0415
-
+        """Log in, unless an earlier login still lasts: vCenter keeps only so many sessions."""
         s = self.settings
         with self._lock, translated(s.server), _distrust_explained(s):
-            tls = context(s.trust, s.server)
-            stub = SoapStubAdapter(
-                host=s.host,
-                port=s.port,
-                path=s.path,
-                version=_newest_version(s, tls),
-                sslContext=tls,
-                httpConnectionTimeout=ANSWER_WITHIN_S,
-                poolSize=CONNECTIONS,
-            )
-            content: Any = vim.ServiceInstance("ServiceInstance", stub).RetrieveContent()
-            _log_in(content, s)
-            self.content, self._stub = content, stub
+            if self._closed:
+                raise UnreachableError(f"The session with vCenter {s.server} is closed.")
+            if not self._lasts():
+                self._log_in()
         return self
 
     @property
@@ -91,22 +94,70 @@ class Session:
         return getattr(vim, kind)(moid, self._stub)
 
     def close(self) -> None:
+        """Log out; also from a login that is still under way."""
+        self._closed = True
+        logout = threading.Thread(target=self._log_out, name="logout", daemon=True)
+        logout.start()
+        logout.join(LOGOUT_WITHIN_S)
+
+    def _lasts(self) -> bool:
+        """Is the session still known to vCenter? A server that does not answer is not asked to log us in either."""
+        from pyVmomi import vmodl  # noqa: PLC0415
+
         try:
-            with translated(self.settings.server):
+            return self._logged_in and self.content.sessionManager.currentSession is not None
+        except vmodl.MethodFault:
+            return False
+
+    def _log_in(self) -> None:
+        from pyVmomi import vim  # noqa: PLC0415
+
+        from vgpuctl.vsphere.stub import Stub  # noqa: PLC0415
+
+        if (wait_s := self._throttle.wait_s()) > 0:
+            raise self._refused(wait_s)
+        s = self.settings
+        password, self._logged_in = self._password(), False
+        tls = context(s.trust, s.server)
+        self._stub = Stub(
+            s.server,
+            s.bounds,
+            host=s.host,
+            port=s.port,
+            path=s.path,
+            version=_newest_version(s, tls),
+            sslContext=tls,
+            httpConnectionTimeout=CONNECT_WITHIN_S,
+            poolSize=CONNECTIONS,
+        )
+        self.content = vim.ServiceInstance("ServiceInstance", self._stub).RetrieveContent()
+        try:
+            self.content.sessionManager.Login(s.user, password, None)
+        except vim.fault.InvalidLogin as fault:
+            self._throttle.refused()
+            raise self._refused(self._throttle.wait_s()) from fault
+        self._logged_in = True
+        self._throttle.accepted()
+
+    def _password(self) -> str:
+        """Read again for each login but the first: it may have been changed since."""
+        again, self._tried = self._tried, True
+        return self.settings.reread() if again and self.settings.reread else self.settings.password
+
+    def _refused(self, wait_s: float) -> LoginRefusedError:
+        text = f"vCenter {self.settings.server} does not accept this user and password"
+        if wait_s:
+            at = datetime.now().astimezone() + timedelta(seconds=wait_s)
+            text += f"; next try at {at:%H:%M}, because five refusals lock an account"
+        error = LoginRefusedError(f"{text}.", hint=self.settings.login_said_by or None)
+        error.after_s = wait_s
+        return error
+
+    def _log_out(self) -> None:
+        with suppress(Exception), self._lock:  # A session whose logout fails idles out by itself.
+            if self._logged_in:
+                self._logged_in = False
                 self.content.sessionManager.Logout()
-        except Exception:  # noqa: S110  # A logout that fails leaves a session that idles out by itself.
-            pass
-
-
-def _log_in(content: Any, s: VcenterSettings) -> None:
-    from pyVmomi import vim  # noqa: PLC0415
-
-    try:
-        content.sessionManager.Login(s.user, s.password, None)
-    except vim.fault.InvalidLogin as fault:
-        raise UnreachableError(
-            f"vCenter {s.server} does not accept this user and password.", hint=s.login_said_by or None
-        ) from fault
 
 
 @contextmanager
@@ -136,12 +187,17 @@ def _newest_version(s: VcenterSettings, tls: ssl.SSLContext) -> str:
 
 
 def _offered_versions(s: VcenterSettings, tls: ssl.SSLContext) -> set[str]:
-    connection = HTTPSConnection(s.host, s.port, timeout=CONNECT_WITHIN_S, context=tls)
+    replies.begin(f"vCenter {s.server}", s.bounds, CONNECT_WITHIN_S)
+    connection = replies.BoundedHTTPSConnection(s.host, s.port, timeout=CONNECT_WITHIN_S, context=tls)
     try:
         connection.request("GET", f"{s.path}/vimServiceVersions.xml")
-        answer = connection.getresponse().read(MAX_VERSIONS_BYTES)
-        return {version.text or "" for version in ElementTree.fromstring(answer).iter("version")}  # noqa: S314
-    except ElementTree.ParseError:
-        return set()
+        return _versions(connection.getresponse().read(MAX_VERSIONS_BYTES))
     finally:
         connection.close()
+
+
+def _versions(answer: bytes) -> set[str]:
+    try:
+        return {version.text or "" for version in ElementTree.fromstring(answer).iter("version")}  # noqa: S314
+    except (ElementTree.ParseError, ValueError, LookupError):
+        return set()

@@ -1,0 +1,176 @@
+"""Bounds on what a server may send: how large a reply may be, how long a call may take, how long a silence may last.
+
+The bounds hold at the socket, below pyVmomi and urllib3. Headers count too: a timeout for each read alone would let a
+server that sends one byte a second hold a call for ever.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, NamedTuple
+
+from vgpuctl.model.errors import PassingError, UnreachableError, VgpuctlError
+
+MIB = 1 << 20
+#: An error page is read for its reason alone.
+MOST_ERROR_BYTES = MIB
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What one reply may be and one call may take. `call_s`: of long polls, beyond what they were asked to wait."""
+
+    reply_mib: float = 256.0
+    call_s: float = 120.0
+
+
+class Call(NamedTuple):
+    """One call under way. `until_s`: on the monotonic clock."""
+
+    server: str
+    bounds: Bounds
+    until_s: float
+    silence_s: float
+    most_bytes: float
+
+    def too_slow(self) -> VgpuctlError:
+        took = f"{self.bounds.call_s:g} s"
+        return PassingError(f"{self.server} did not end its reply within {took}.", hint="See call-seconds.")
+
+    def too_large(self) -> VgpuctlError:
+        most = f"{self.bounds.reply_mib:g} MiB"
+        return UnreachableError(f"{self.server} sends a reply of more than {most}.", hint="See reply-mib.")
+
+
+_THREAD = threading.local()
+
+
+def begin(server: str, bounds: Bounds, silence_s: float, *, wait_s: float = 0.0, endless: bool = False) -> None:
+    """The next reply that this thread reads belongs to this call. `wait_s`: how long a long poll was asked to wait.
+    `endless`: a watch, whose reader bounds each event by itself."""
+    most_bytes = math.inf if endless else bounds.reply_mib * MIB
+    _THREAD.call = Call(server, bounds, time.monotonic() + wait_s + bounds.call_s, wait_s + silence_s, most_bytes)
+
+
+class _Socket(socket.SocketIO):
+    """What a response reads from: each read of the socket is clocked and counted."""
+
+    def __init__(self, sock: Any, call: Call) -> None:
+        super().__init__(sock, "r")
+        sock._io_refs += 1
+        self.call, self.left = call, call.most_bytes
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """As `socket.makefile`, which a response calls."""
+        return io.BufferedReader(self)
+
+    def readinto(self, buffer: Any) -> int | None:
+        left_s = self.call.until_s - time.monotonic()
+        if left_s <= 0:
+            raise self.call.too_slow()
+        self._sock.settimeout(min(left_s, self.call.silence_s))  # type: ignore[attr-defined]
+        try:
+            count = super().readinto(buffer)
+        except TimeoutError:
+            if left_s <= self.call.silence_s:
+                raise self.call.too_slow() from None
+            raise
+        self.take(count or 0)
+        return count
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise self.call.too_large()
+
+
+class BoundedResponse(HTTPResponse):
+    """A response within the bounds of its call. What comes packed is unpacked here, where its size is counted."""
+
+    def __init__(self, sock: Any, *args: Any, **more: Any) -> None:
+        self._socket = _Socket(sock, _THREAD.call)
+        self._plain: gzip.GzipFile | None = None
+        self._unpacked = self._socket.call.most_bytes
+        super().__init__(self._socket, *args, **more)  # type: ignore[arg-type]
+
+    def begin(self) -> None:
+        super().begin()
+        if self.status >= 300:
+            self._socket.left = self._unpacked = min(self._socket.left, MOST_ERROR_BYTES)
+        elif (self.length or 0) > self._socket.left:
+            raise self._socket.call.too_large()
+        encoding = str(self.headers.get("Content-Encoding") or "identity").lower()
+        if encoding == "gzip":
+            # Both are true of what the socket sends, not of what is read here.
+            del self.headers["Content-Encoding"], self.headers["Content-Length"]
+            self._plain = gzip.GzipFile(fileobj=_Packed(self))
+        elif encoding != "identity":
+            raise HTTPException(f"the reply is packed as {encoding[:20]}, which was not asked for")
+
+    def read(self, amt: int | None = None) -> bytes:
+        if self._plain is None:
+            return super().read(amt)
+        if amt is not None:
+            return self._counted(self._plain.read(amt))
+        parts = []
+        while part := self._counted(self._plain.read(CHUNK)):
+            parts.append(part)
+        return b"".join(parts)
+
+    def read_packed(self, amt: int) -> bytes:
+        return super().read(amt)
+
+    def _counted(self, data: bytes) -> bytes:
+        self._unpacked -= len(data)
+        if self._unpacked < 0:
+            raise self._socket.call.too_large()
+        return data
+
+    def _read_next_chunk_size(self) -> int:
+        """http.client makes room for a whole chunk before the first byte of it comes."""
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size > self._socket.left:
+            raise self._socket.call.too_large()
+        return size
+
+
+class _Packed(io.RawIOBase):
+    """The packed bytes of a response, for the unpacker."""
+
+    def __init__(self, response: BoundedResponse) -> None:
+        self._response = response
+
+    def read(self, amt: int = -1) -> bytes:
+        return self._response.read_packed(amt if amt >= 0 else CHUNK)
+
+
+class BoundedHTTPSConnection(HTTPSConnection):
+    """For pyVmomi."""
+
+    response_class = BoundedResponse
+
+
+def bounded(pools: dict[str, Any], tls: Callable[[], ssl.SSLContext]) -> dict[str, Any]:
+    """urllib3's pools by scheme. Their connections answer with bounded responses, and are made with the TLS of the
+    hour."""
+    return {scheme: _bounded(pool, tls) for scheme, pool in pools.items()}
+
+
+def _bounded(pool: Any, tls: Callable[[], ssl.SSLContext]) -> Any:
+    def connect(self: Any) -> None:
+        self.ssl_context = tls()
+        pool.ConnectionCls.connect(self)
+
+    of_connections = {"response_class": BoundedResponse, "connect": connect}
+    connection = type(pool.ConnectionCls.__name__, (pool.ConnectionCls,), of_connections)
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})

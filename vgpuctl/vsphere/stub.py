@@ -1,0 +1,62 @@
+"""pyVmomi's way to vCenter, within bounds. Whatever it cannot read becomes one of our errors here, and nowhere else."""
+
+from __future__ import annotations
+
+from http.client import HTTPException
+from threading import local
+from typing import Any
+
+from pyVmomi import vmodl
+from pyVmomi.SoapAdapter import SoapStubAdapter
+
+from vgpuctl import replies
+from vgpuctl.model.errors import VgpuctlError
+from vgpuctl.vsphere.faults import garbled
+
+LONG_POLL = "WaitForUpdatesEx"
+
+
+class _OwnError(Exception):
+    """The request could not be written: our own mistake, and no fault of vCenter's."""
+
+
+class Stub(SoapStubAdapter):
+    """A connection pool for all threads. Packed replies are unpacked below pyVmomi, where their size is counted."""
+
+    def __init__(self, server: str, bounds: replies.Bounds, **more: Any) -> None:
+        packed = {"Accept-Encoding": "gzip"}
+        super().__init__(acceptCompressedResponses=False, customHeaders=packed, **more)  # type: ignore[no-untyped-call]
+        self.scheme: Any = replies.BoundedHTTPSConnection
+        self._server, self._bounds, self._mine = server, bounds, local()
+
+    def InvokeMethod(self, mo: Any, info: Any, args: Any, outerStub: Any = None) -> Any:  # noqa: N803
+        wait_s = float(args[1].maxWaitSeconds or 0) if info.wsdlName == LONG_POLL and args[1] else 0.0
+        replies.begin(f"vCenter {self._server}", self._bounds, self._bounds.call_s, wait_s=wait_s)
+        self._mine.connection = None
+        try:
+            return super().InvokeMethod(mo, info, args, outerStub)  # type: ignore[no-untyped-call]
+        except (vmodl.MethodFault, OSError, HTTPException):
+            raise
+        except _OwnError as error:
+            raise error.args[0] from None
+        except Exception as error:
+            if self._mine.connection is not None:
+                self._mine.connection.close()
+            if isinstance(error, VgpuctlError):
+                raise
+            raise garbled(self._server, type(error).__name__) from error
+
+    def SerializeRequest(self, mo: Any, info: Any, args: Any) -> Any:
+        try:
+            return super().SerializeRequest(mo, info, args)  # type: ignore[no-untyped-call]
+        except vmodl.MethodFault:
+            raise
+        except Exception as error:
+            raise _OwnError(error) from error
+
+    def GetConnection(self) -> Any:
+        self._mine.connection = connection = super().GetConnection()  # type: ignore[no-untyped-call]
+        if connection.sock is not None:
+            # An earlier call may have left it with no more time than that had left.
+            connection.sock.settimeout(self._bounds.call_s)
+        return connection
