@@ -59,7 +59,7 @@ def client_of(folder: Path, server: str, **more: str) -> Client:
         "current-context": "one",
         "contexts": [{"name": "one", "context": {"cluster": "one", "user": "me"}}],
         "clusters": [{"name": "one", "cluster": {"server": server, **more}}],
-        "users": [{"name": "me", "user": {"token": "none"}}],
+        "users": [{"name": "me", "user": {}}],
     }
     path = folder / "kubeconfig"
     path.write_text(json.dumps(config))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vgpuctl.cli.access import ACCESS
 from vgpuctl.settings.environment import FAMILIES
-from vgpuctl.settings.said import NAMES, TIMES, variable
+from vgpuctl.settings.said import NAMES, SIZES, TIMES, variable
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text()
 ROWS = [set(re.findall(r"`([^`]+)`", line)) for line in PAGE.splitlines() if line.startswith("| ")]
@@ -16,7 +16,7 @@ ROWS = [set(re.findall(r"`([^`]+)`", line)) for line in PAGE.splitlines() if lin
 def test_each_setting_has_its_flag_variable_and_key_in_one_row() -> None:
     for name in NAMES:
         assert any({f"--{name}", variable(name), name} <= row for row in ROWS), name
-    for name in TIMES:
+    for name in (*TIMES, *SIZES):
         assert any({variable(name), name} <= row for row in ROWS), name
     assert any({"VGPUCTL_PASSWORD", "GOVC_PASSWORD"} <= row for row in ROWS)
 

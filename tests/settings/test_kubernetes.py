@@ -11,7 +11,7 @@ import trustme
 
 from tests.contract.kubernetes_served import TOKEN, Served
 from tests.settings.said import CANARY, govc
-from vgpuctl.kube.access import KubernetesSettings, configuration
+from vgpuctl.kube.access import KubernetesSettings, access
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import UnreachableError, UsageError, VgpuctlError
 from vgpuctl.settings import Flags, settings
@@ -36,7 +36,7 @@ def kubernetes(home: Path, account: Path | None = None, env: dict[str, str] | No
 
 
 def server(found: KubernetesSettings) -> str:
-    return str(configuration(found).host)
+    return access(found).server
 
 
 def test_flag_then_variables_then_file_then_the_usual_place(tmp_path: Path) -> None:
@@ -69,15 +69,15 @@ def test_a_list_is_merged_and_the_first_current_context_counts(tmp_path: Path) -
 def test_a_context_that_is_not_there_suggests_the_nearest(tmp_path: Path) -> None:
     path = str(kubeconfig(tmp_path / "k", "production", "staging"))
     with pytest.raises(UsageError, match=r"no context prodution in .*; did you mean production\?"):
-        configuration(kubernetes(tmp_path, kubeconfig=path, context="prodution"))
+        access(kubernetes(tmp_path, kubeconfig=path, context="prodution"))
     with pytest.raises(UsageError, match="no current context") as told:
-        configuration(kubernetes(tmp_path, kubeconfig=path))
+        access(kubernetes(tmp_path, kubeconfig=path))
     assert told.value.hint == "Known: production, staging."
 
 
 def test_no_kubeconfig_at_all_names_every_way(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="There is no kubeconfig") as told:
-        configuration(kubernetes(tmp_path))
+        access(kubernetes(tmp_path))
     for way in ("--kubeconfig", "KUBECONFIG", "VGPUCTL_KUBECONFIG", "settings file"):
         assert way in str(told.value.hint)
 
@@ -98,7 +98,7 @@ def test_a_broken_kubeconfig_is_told_without_its_token(part: dict[str, Any], tmp
     path = kubeconfig(tmp_path / "k", "a", current="a")
     path.write_text(json.dumps(json.loads(path.read_text()) | part))
     with pytest.raises(VgpuctlError) as told:
-        configuration(kubernetes(tmp_path, kubeconfig=str(path)))
+        access(kubernetes(tmp_path, kubeconfig=str(path)))
     assert CANARY not in f"{told.value} {told.value.hint} {told.value.__cause__}"
 
 
@@ -131,5 +131,5 @@ def test_in_a_pod_it_is_the_pods_account_and_everybodys_namespace(tmp_path: Path
 def test_a_pod_without_an_account_says_so(tmp_path: Path) -> None:
     pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(UnreachableError, match="none cannot be used: Service token file does not exist") as told:
-        configuration(kubernetes(tmp_path, env=pod))
+        access(kubernetes(tmp_path, env=pod))
     assert told.value.hint == "Is this a pod with a service account?"

@@ -137,3 +137,16 @@ def test_no_print_of_settings_holds_the_password(tmp_path: Path) -> None:
         found = vcenter(tmp_path, env=govc(url))
         assert found.password == CANARY
         assert CANARY not in f"{found!r} {found}"
+
+
+def test_what_may_change_while_we_run_can_be_read_again(ring: Remembering, tmp_path: Path) -> None:
+    """A Secret that is mounted as a file is rotated there; an environment stays as it is."""
+    file = secret(tmp_path / "pw", "old\n")
+    found = vcenter(tmp_path, vcenter="alice@one.example.com", password_file=file)
+    secret(file, f"{CANARY}\n")
+    assert (found.password, found.reread and found.reread()) == ("old", CANARY)
+    keyring.set_password("vgpuctl:one.example.com", "alice", "old")
+    found = vcenter(tmp_path, vcenter="alice@one.example.com", keyring=True)
+    keyring.set_password("vgpuctl:one.example.com", "alice", CANARY)
+    assert (found.password, found.reread and found.reread()) == ("old", CANARY)
+    assert vcenter(tmp_path, env=govc()).reread is None

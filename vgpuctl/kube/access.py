@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from vgpuctl.kube import address, programs
+from vgpuctl.kube.tls import Tls
 from vgpuctl.model.errors import UnreachableError, UsageError
 from vgpuctl.model.nearest import nearest
+from vgpuctl.replies import Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,50 +26,106 @@ class ServiceAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesSettings:
-    """`kubeconfig` may be a list, which is merged. With an account, it is not looked at."""
+    """`kubeconfig` may be a list, which is merged. With an account, it is not looked at. `withheld`: variables of our
+    environment that no exec plugin gets."""
 
     kubeconfig: str = "~/.kube/config"
     context: str | None = None
     namespace: str = "kube-system"
     account: ServiceAccount | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    withheld: frozenset[str] = frozenset()
 
 
-def configuration(settings: KubernetesSettings) -> Any:
-    """The official client's configuration. Its own errors may quote a user with its token: they go no further."""
-    from kubernetes.client.configuration import Configuration  # noqa: PLC0415
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The official client's configuration, and what its connections are made of."""
+
+    configuration: Any
+    tls: Tls
+
+    @property
+    def server(self) -> str:
+        return str(self.configuration.host)
+
+    @property
+    def unverified(self) -> bool:
+        return self.server.startswith("https:") and not self.tls.verify
+
+
+def access(settings: KubernetesSettings) -> Access:
+    """The official client's own errors may quote a user with its token: they go no further."""
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from yaml import YAMLError  # noqa: PLC0415
 
-    found = Configuration()
-    # The library's own default is http://localhost, and a token would go there in clear.
-    found.host = ""
     hint = "Is this a pod with a service account?" if settings.account else "kubectl config view shows what is in it."
     where = str(settings.account.folder) if settings.account else settings.kubeconfig
     wrong = UnreachableError if settings.account else UsageError
     try:
-        _load(settings, found)
+        found = _read(settings, where)
     except (ConfigException, OSError) as error:
         why = str(error).partition("/{")[0].rstrip(".")
         raise wrong(f"{where} cannot be used: {why}.", hint=hint) from None
     except (YAMLError, TypeError, ValueError, KeyError, AttributeError) as error:
         raise wrong(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
-    if not found.host:
+    if not found.server:
         raise wrong(f"{where} names no server for the cluster of its context.", hint=hint)
-    # Settled now. Else the library looks through the whole environment again for each request.
-    found.proxy = found.proxy
+    # Fail now, before a command waits for anything.
+    found.tls.context()
     return found
 
 
-def _load(settings: KubernetesSettings, into: Any) -> None:
-    if settings.account:
-        _load_account(settings.account, into)
-        return
+def _read(settings: KubernetesSettings, where: str) -> Access:
+    """What the official client writes into files is there for no longer than it takes to read it."""
+    from kubernetes.client.configuration import Configuration  # noqa: PLC0415
+
+    found = Configuration()
+    # The library's own default is http://localhost, and a token would go there in clear.
+    found.host = ""
+    with TemporaryDirectory(prefix="vgpuctl-") as folder:
+        if settings.account:
+            _load_account(settings.account, found)
+        else:
+            _load_kubeconfig(settings, found, folder)
+        tls = Tls.of(found, Path(folder), where)
+    return Access(found, tls)
+
+
+def _load_kubeconfig(settings: KubernetesSettings, into: Any, folder: str) -> None:
     from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
 
     _must_exist(settings.kubeconfig)
     merged = KubeConfigMerger(settings.kubeconfig)
     context = _context(settings, merged)
-    KubeConfigLoader(merged.config, active_context=context, config_persister=merged.save_changes).load_and_set(into)
+    cluster, user = _chosen(merged, context)
+    server = str(cluster.get("server") or "")
+    if server:
+        address.check(server, user, cluster.get("proxy-url"), settings.kubeconfig)
+    programs.keep_back(user, settings.withheld)
+    KubeConfigLoader(
+        merged.config, active_context=context, config_persister=merged.save_changes, temp_file_path=folder
+    ).load_and_set(into)
+    programs.reread_token(user, into)
+    _settle(into, server, own_proxy="proxy-url" in cluster)
+
+
+def _chosen(merged: Any, context: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The cluster and the user of a context, as they are written."""
+    chosen = merged.config["contexts"].get_with_name(context)["context"]
+    cluster = merged.config["clusters"].get_with_name(chosen["cluster"])["cluster"].value
+    users = merged.config.safe_get("users")
+    found = chosen.safe_get("user") and users and merged.config["users"].get_with_name(chosen["user"], safe=True)
+    return cluster, (found["user"].value if found else {})
+
+
+def _settle(into: Any, server: str, *, own_proxy: bool) -> None:
+    """Once. Else the library looks through the whole environment again for each request. A proxy of the environment is
+    not meant for this machine, as for kubectl."""
+    if server and "://" not in server:
+        into.host = f"http://{into.host}"
+    url = address.parts(server)
+    near = url is not None and address.is_loopback(url.hostname or "")
+    into.proxy = None if near and not own_proxy else into.proxy
 
 
 def _load_account(account: ServiceAccount, into: Any) -> None:
@@ -76,6 +136,7 @@ def _load_account(account: ServiceAccount, into: Any) -> None:
         cert_filename=str(account.folder / "ca.crt"),
         environ={"KUBERNETES_SERVICE_HOST": account.host, "KUBERNETES_SERVICE_PORT": account.port},
     ).load_and_set(into)
+    into.proxy = into.proxy
 
 
 def _must_exist(kubeconfig: str) -> None:

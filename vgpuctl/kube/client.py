@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from vgpuctl.kube.access import KubernetesSettings, configuration
+from vgpuctl import replies
+from vgpuctl.kube.access import Access, KubernetesSettings, access
 from vgpuctl.model.errors import (
     BudgetError,
     ChangedMeanwhileError,
@@ -47,9 +48,11 @@ class Client:
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self.settings = settings
-        self._configuration = _configuration(settings)
-        self.server = str(self._configuration.host)
-        self._pool, self._before_paths = _pool(self._configuration)
+        found = access(settings)
+        self._configuration = found.configuration
+        self.server, self.unverified = found.server, found.unverified
+        self.called = f"Kubernetes at {self.server}"
+        self._pool, self._before_paths = _pool(found)
 
     def get(self, path: str, **query: str) -> Object:
         return self._json("GET", path, query=query)
@@ -57,7 +60,10 @@ class Client:
     def metadata(self, path: str, **query: str) -> list[Object]:
         """Of a list, who its objects are."""
         found = self._json("GET", path, query=query, accept=METADATA_ONLY)
-        return [item["metadata"] for item in found.get("items") or ()]
+        try:
+            return [dict(item["metadata"]) for item in found.get("items") or ()]
+        except (TypeError, ValueError, KeyError) as error:
+            raise self.garbled("a list whose objects have no metadata") from error
 
     def post(self, path: str, body: Object) -> Object:
         return self._json("POST", path, body=body)
@@ -72,22 +78,33 @@ class Client:
     def delete(self, path: str, body: Object | None = None) -> None:
         self._read("DELETE", path, body=body)
 
-    def watch(self, path: str, version: str, wait_s: int) -> Any:
+    def watch(self, path: str, version: str, wait_s: int, **more: str) -> Any:
         """An open stream of change events; the caller reads its lines and closes it."""
         query = {
+            **more,
             "watch": "true",
             "resourceVersion": version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(wait_s),
         }
-        return self._call("GET", path, query=query, timeout_s=wait_s + ANSWER_WITHIN_S)
+        return self._call("GET", path, query=query, wait_s=wait_s)
+
+    def garbled(self, why: str) -> VgpuctlError:
+        """Something answers there, and is no Kubernetes, or not well."""
+        return PassingError(f"{self.called} answers, but not as Kubernetes does: {why}.", hint="Is KUBECONFIG right?")
 
     def _json(self, method: str, path: str, **options: Any) -> Object:
-        found: Object = json.loads(self._read(method, path, **options))
+        body = self._read(method, path, **options)
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise self.garbled("it sends no JSON") from error
+        if not isinstance(found, dict):
+            raise self.garbled("it sends no object")
         return found
 
     def _read(self, method: str, path: str, **options: Any) -> bytes:
-        """The whole answer; one that breaks off is none."""
+        """The whole answer; one that breaks off is none. The bounds of its size and time hold below."""
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         response = self._call(method, path, **options)
@@ -108,53 +125,73 @@ class Client:
         body: Object | None = None,
         content_type: str = JSON,
         accept: str = JSON,
-        timeout_s: int = ANSWER_WITHIN_S,
+        wait_s: int = 0,
     ) -> Any:
-        headers = {"Accept": accept, "User-Agent": AGENT}
+        headers = {"Accept": accept, "User-Agent": AGENT, **self._authorization()}
         if body is not None:
             headers["Content-Type"] = content_type
-        if auth := self._configuration.auth_settings().get("BearerToken"):
-            headers[auth["key"]] = auth["value"]
         url = f"{self._before_paths}{path}{'?' + urlencode(query) if query else ''}"
         sent = None if body is None else json.dumps(body).encode()
-        return self._answer(method, url, body=sent, headers=headers, timeout=timeout_s)
+        replies.begin(self.called, self.settings.bounds, ANSWER_WITHIN_S, wait_s=wait_s, endless=wait_s > 0)
+        return self._answer(method, url, body=sent, headers=headers, timeout=ANSWER_WITHIN_S + wait_s)
+
+    def _authorization(self) -> dict[str, str]:
+        """Asked for each time: tokens are renewed while we run."""
+        try:
+            auth = self._configuration.auth_settings().get("BearerToken")
+        except Exception as error:
+            # Its text may quote the token.
+            text = f"The token for {self.called} cannot be read again: {type(error).__name__}."
+            raise PassingError(text) from None
+        return {auth["key"]: auth["value"]} if auth else {}
 
     def _answer(self, method: str, url: str, **options: Any) -> Any:
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         try:
-            response = self._pool.urlopen(method, url, preload_content=False, **options)
+            # Whoever is redirected would take the token along.
+            response = self._pool.urlopen(method, url, preload_content=False, redirect=False, **options)
         except (HTTPError, OSError) as error:
             raise _no_answer(self.server, error) from error
-        if response.status >= 300:
+        if response.status >= 400:
             after = response.headers.get("Retry-After")
-            raise refusal(response.status, response.read(), self.server, after=after)
+            raise refusal(response.status, _reason(response), self.server, after=after)
+        if response.status >= 300:
+            response.close()
+            raise self.garbled(f"it sends us elsewhere (HTTP {response.status})")
         return response
 
 
-def _configuration(settings: KubernetesSettings) -> Any:
-    from urllib3 import disable_warnings  # noqa: PLC0415
-    from urllib3.exceptions import InsecureRequestWarning  # noqa: PLC0415
-
-    found = configuration(settings)
-    found.retries = False
-    found.connection_pool_maxsize = CONNECTIONS
-    if not found.verify_ssl:
-        # The kubeconfig says so by name: one warning a request would say no more.
-        disable_warnings(InsecureRequestWarning)
+def _reason(response: Any) -> bytes:
+    """Of an error, what the server says of it; nothing where that is no short text."""
+    try:
+        found: bytes = response.read()
+    except Exception:
+        response.close()
+        return b""
     return found
 
 
-def _pool(found: Any) -> tuple[Any, str]:
-    """The official client's own connections, with its TLS and proxies, and what its paths begin with. What else it does
-    for a request is dear, and so is finding the one pool of a server again for each; only a proxy may need that."""
+def _pool(found: Access) -> tuple[Any, str]:
+    """The official client's own connections, with its proxies, and what its paths begin with. What else it does for a
+    request is dear, and so is finding the one pool of a server again for each; only a proxy may need that."""
     from kubernetes.client.rest import RESTClientObject  # noqa: PLC0415
+    from urllib3 import disable_warnings  # noqa: PLC0415
+    from urllib3.exceptions import InsecureRequestWarning  # noqa: PLC0415
     from urllib3.util import parse_url  # noqa: PLC0415
 
-    manager, server = RESTClientObject(found).pool_manager, str(found.host)
+    settled = found.configuration
+    settled.retries = False
+    settled.connection_pool_maxsize = CONNECTIONS
+    if found.unverified:
+        # The command says so once: a warning for each request would say no more.
+        disable_warnings(InsecureRequestWarning)
+    settled.proxy_ssl_context = found.tls.context()
+    manager = RESTClientObject(settled).pool_manager
+    manager.pool_classes_by_scheme = replies.bounded(manager.pool_classes_by_scheme, found.tls.context)
     if manager.proxy:
-        return manager, server
-    return manager.connection_from_url(server), (parse_url(server).path or "").rstrip("/")
+        return manager, found.server
+    return manager.connection_from_url(found.server), (parse_url(found.server).path or "").rstrip("/")
 
 
 def _no_answer(server: str, error: Exception) -> VgpuctlError:

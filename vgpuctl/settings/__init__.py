@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.model.errors import UsageError
+from vgpuctl.replies import Bounds
 from vgpuctl.settings import environment
 from vgpuctl.settings.file import settings_file
 from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
 from vgpuctl.settings.login import Places, vcenter
-from vgpuctl.settings.said import NAMES, Said, Source, first, seconds
+from vgpuctl.settings.said import NAMES, Said, Source, first, mib, seconds
 from vgpuctl.wiring import Settings
 
 
@@ -63,7 +64,7 @@ def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = 
     places = _places(flags, env)
     own = (places.flags, places.own, places.file)
     return Settings(
-        vcenter=vcenter(places),
+        vcenter=replace(vcenter(places), bounds=_bounds(places)),
         kubernetes=_kubernetes(places, env, account),
         lease_s=seconds(first(own, "lease-seconds"), 15.0),
         connect_s=seconds(first(own, "connect-seconds"), 10.0),
@@ -78,7 +79,16 @@ def kubernetes_settings(
 
 
 def _kubernetes(places: Places, env: Mapping[str, str], account: Path) -> KubernetesSettings:
-    return kubernetes((places.flags, places.own, environment.kubernetes(env), places.file), env, account)
+    sources = (places.flags, places.own, environment.kubernetes(env), places.file)
+    return kubernetes(sources, env, account, _bounds(places))
+
+
+def _bounds(places: Places) -> Bounds:
+    own, usual = (places.flags, places.own, places.file), Bounds()
+    return Bounds(
+        reply_mib=mib(first(own, "reply-mib"), usual.reply_mib),
+        call_s=seconds(first(own, "call-seconds"), usual.call_s),
+    )
 
 
 def _places(flags: Flags, env: Mapping[str, str]) -> Places:

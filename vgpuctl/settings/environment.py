@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vgpuctl.settings.said import NAMES, TIMES, Said, Source, variable, yes
+from vgpuctl.settings.said import NAMES, SIZES, TIMES, Said, Source, variable, yes
 
 Env = Mapping[str, str]
 
@@ -39,7 +39,15 @@ FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 def own(env: Env) -> Source:
-    return _read(env, {name: (variable(name),) for name in (*NAMES, *TIMES, PASSWORD)})
+    return _read(env, {name: (variable(name),) for name in (*NAMES, *TIMES, *SIZES, PASSWORD)})
+
+
+def secrets(env: Env) -> frozenset[str]:
+    """The variables that hold a password of vCenter, or may hold one in an address."""
+    every = [{name: (variable(name),) for name in ("vcenter", PASSWORD)}, *FAMILIES.values()]
+    passwords = {each for names in every for each in names[PASSWORD]}
+    addresses = {each for names in every for each in names["vcenter"]}
+    return frozenset(passwords & env.keys() | {name for name in addresses & env.keys() if "@" in env[name]})
 
 
 def kubernetes(env: Env) -> Source:

@@ -9,7 +9,7 @@ from typing import Any
 
 from vgpuctl.files.reading import Reading
 from vgpuctl.model.errors import UsageError
-from vgpuctl.settings.said import NAMES, TIMES, Said, Source, variable
+from vgpuctl.settings.said import NAMES, SIZES, TIMES, Said, Source, variable
 
 #: Relative ones are meant from the file's own folder.
 _PATHS = {"password-file", "ca-file", "kubeconfig", "profiles", "schedules"}
@@ -36,12 +36,12 @@ def _usual(env: Mapping[str, str]) -> Path:
 
 def _read(path: Path) -> Source:
     reading = Reading(path)
-    found = reading.document(["version", *NAMES, *TIMES, *_SECRETS])
+    found = reading.document(["version", *NAMES, *TIMES, *SIZES, *_SECRETS])
     for name in _SECRETS & found.keys():
         reading.wrong(name, "may not stand in a file; write password-file: FILE, or keyring: true")
     said = {
         name: Said(_value(reading, name, found[name]), f"{name} in {path}")
-        for name in (*NAMES, *TIMES)
+        for name in (*NAMES, *TIMES, *SIZES)
         if found.get(name) is not None
     }
     reading.finish()
@@ -52,10 +52,14 @@ def _value(reading: Reading, name: str, value: Any) -> str:
     kinds: tuple[type, ...] = (str,)
     if name in _SWITCHES:
         kinds = (bool,)
-    elif name in TIMES:
+    elif name in {*TIMES, *SIZES}:
         kinds = (int, float)
     if not isinstance(value, kinds) or (isinstance(value, bool) and name not in _SWITCHES):
-        words = {str: "a text; put it in quotes", bool: "true or false", int: "a number of seconds"}
+        words = {
+            str: "a text; put it in quotes",
+            bool: "true or false",
+            int: f"a number of {'MiB' if name in SIZES else 'seconds'}",
+        }
         reading.wrong(name, f"must be {words[kinds[0]]}")
         return ""
     return _from_here(reading.path, str(value)) if name in _PATHS else str(value)

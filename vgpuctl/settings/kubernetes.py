@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vgpuctl.kube.access import KubernetesSettings, ServiceAccount
+from vgpuctl.replies import Bounds
+from vgpuctl.settings.environment import secrets
 from vgpuctl.settings.said import Source, first
 
 #: Where every pod finds its account.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path) -> KubernetesSettings:
+def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path, bounds: Bounds) -> KubernetesSettings:
     """In a pod, unless a kubeconfig is there, it is the pod's account. The namespace is the same everywhere: a daemon
     in a pod and a laptop must find each other's Lease."""
     kubeconfig, context, namespace = (first(sources, name) for name in ("kubeconfig", "context", "namespace"))
@@ -25,6 +27,8 @@ def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path)
         context=context.value if context else None,
         account=pod,
         namespace=namespace.value if namespace else KubernetesSettings().namespace,
+        bounds=bounds,
+        withheld=secrets(env),
     )
 
 

@@ -7,8 +7,9 @@ place that names another user gives no password, and of the families of other to
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from vgpuctl.model.errors import UsageError
@@ -59,6 +60,19 @@ class Place:
         return cls({name: Said(value, by) for name, value in in_url.items() if value} | dict(said), found, family)
 
 
+@dataclass(frozen=True, slots=True)
+class Password:
+    """`reread`: where it stands, it may be changed while we run. Our environment stays as it is."""
+
+    value: str = field(repr=False)
+    by: str
+    reread: Callable[[], str] | None = field(default=None, repr=False)
+
+    @classmethod
+    def read(cls, source: Callable[[], str], by: str) -> Password:
+        return cls(source(), by, source)
+
+
 def vcenter(places: Places) -> VcenterSettings:
     every = places.all()
     chosen = _chosen(every)
@@ -78,6 +92,7 @@ def vcenter(places: Places) -> VcenterSettings:
         path=chosen.path,
         user=user.value,
         password=password.value,
+        reread=password.reread,
         trust=_trust(heard, chosen),
         login_said_by=f"The user, {user.value}, comes from {user.by}, the password from {password.by}.",
     )
@@ -105,18 +120,18 @@ def _heard(every: list[Place], chosen: Address) -> list[Source]:
     return [place.said for place in fitting if not place.family or place is best]
 
 
-def _password(heard: list[Source], chosen: Address, user: Said) -> Said | None:
+def _password(heard: list[Source], chosen: Address, user: Said) -> Password | None:
     for source in heard:
         found = next((source[name] for name in SECRETS if name in source), None)
         if found is None or source.get("vcenter-user", user).value != user.value:
             continue
         if PASSWORD in source:
-            return found
+            return Password(found.value, found.by)
         if "password-file" in source:
             path = Path(found.value).expanduser()
-            return Said(passwords.from_file(path), f"the file {path}")
+            return Password.read(partial(passwords.from_file, path), f"the file {path}")
         if yes(found):
-            return Said(passwords.from_keyring(str(chosen), user.value), "the keyring")
+            return Password.read(partial(passwords.from_keyring, str(chosen), user.value), "the keyring")
     return None
 
 

@@ -26,7 +26,8 @@ NAMES = (
     "schedules",
 )
 #: What is no flag: variables and the file.
-TIMES = ("lease-seconds", "connect-seconds")
+TIMES = ("lease-seconds", "connect-seconds", "call-seconds")
+SIZES = ("reply-mib",)
 
 _YES, _NO = {"1", "true", "t", "yes", "y", "on"}, {"0", "false", "f", "no", "n", "off"}
 
@@ -60,6 +61,14 @@ def yes(said: Said | None) -> bool:
 
 
 def seconds(said: Said | None, default: float) -> float:
+    return _number(said, default, "seconds")
+
+
+def mib(said: Said | None, default: float) -> float:
+    return _number(said, default, "MiB")
+
+
+def _number(said: Said | None, default: float, unit: str) -> float:
     if said is None:
         return default
     try:
@@ -67,5 +76,5 @@ def seconds(said: Said | None, default: float) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise UsageError(f"{said.by} must be a number of seconds.")
+        raise UsageError(f"{said.by} must be a number of {unit}.")
     return value

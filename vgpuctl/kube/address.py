@@ -1,0 +1,64 @@
+"""An API server's address: it holds no secret, and nothing that lets us in leaves for it in clear."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from vgpuctl.model.errors import UsageError
+
+#: What in a kubeconfig's user goes with every request, or asks a program for what does.
+CREDENTIALS = ("token", "tokenFile", "username", "password", "exec", "auth-provider")
+
+
+def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -> None:
+    """Refuse, before any program of a kubeconfig runs and anything is sent. What was written is in no message."""
+    url = parts(server)
+    if url is None:
+        raise UsageError(
+            f"The server of the cluster in {where} is no URL.", hint="Write it as https://api.example.com:6443."
+        )
+    if url.username is not None or url.password is not None:
+        raise UsageError(
+            f"The server of the cluster in {where} holds a user or password, which whoever sees the address sees too.",
+            hint="Take it out of the URL, and log in by a token, a certificate or an exec plugin.",
+        )
+    if url.scheme == "https" or not any(user.get(name) for name in CREDENTIALS):
+        return
+    if not is_loopback(url.hostname or "") or (proxy and not _is_near(proxy)):
+        raise UsageError(
+            f"{where} would send a token or password in clear to {printable(server)}.",
+            hint="Write https:// there. Without TLS, only this machine itself is talked to, as with kubectl proxy.",
+        )
+
+
+def parts(server: str) -> SplitResult | None:
+    """An address without a scheme is one of plain HTTP, as the libraries take it."""
+    try:
+        url = urlsplit(server if "://" in server else f"http://{server}")
+        _ = url.port
+    except ValueError:
+        return None
+    return url if url.hostname and url.scheme in {"http", "https"} else None
+
+
+def printable(server: str) -> str:
+    """Without a user and password."""
+    url = parts(server)
+    return url._replace(netloc=url.netloc.rpartition("@")[2]).geturl() if url else "an address that is no URL"
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_near(proxy: str) -> bool:
+    url = parts(proxy)
+    return url is not None and is_loopback(url.hostname or "")

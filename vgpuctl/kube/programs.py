@@ -1,0 +1,51 @@
+"""What a kubeconfig's user may run or read to let us in: what programs are not shown, and tokens that change."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from vgpuctl.model.errors import UsageError
+
+#: As often as kubectl reads a token's file again.
+REREAD_AFTER_S = 60.0
+
+
+def keep_back(user: dict[str, Any], withheld: frozenset[str]) -> None:
+    """An exec plugin gets our environment less `withheld`, unless its own env says otherwise."""
+    plugin, provider = user.get("exec"), user.get("auth-provider")
+    if isinstance(plugin, dict):
+        own = list(plugin.get("env") or ())
+        named = {each.get("name") for each in own}
+        plugin["env"] = own + [{"name": name, "value": ""} for name in sorted(withheld - named)]
+    if isinstance(provider, dict) and (provider.get("config") or {}).get("cmd-path"):
+        raise UsageError(
+            f"The kubeconfig's auth-provider {provider.get('name')} runs a program, as kubectl has not since 1.26.",
+            hint="Use an exec plugin instead, such as gke-gcloud-auth-plugin.",
+        )
+
+
+def reread_token(user: Mapping[str, Any], into: Any) -> None:
+    """The official client reads a tokenFile once; what is in it lasts an hour as a rule."""
+    file = user.get("tokenFile")
+    if file and not user.get("token"):
+        into.refresh_api_key_hook = TokenFile(Path(os.path.normpath(str(file)))).refresh
+
+
+class TokenFile:
+    """While it cannot be read, the last token is used."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read_s = path, time.monotonic()
+
+    def refresh(self, configuration: Any) -> None:
+        if time.monotonic() - self._read_s < REREAD_AFTER_S:
+            return
+        with suppress(OSError, UnicodeDecodeError):
+            if token := self._path.read_text(encoding="utf-8").strip():
+                configuration.api_key["BearerToken"] = f"Bearer {token}"
+                self._read_s = time.monotonic()

@@ -1,0 +1,103 @@
+"""Whom we take for the API server, and the certificate by which it takes us. No key of a kubeconfig stays in a file."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+import threading
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vgpuctl.model.errors import UsageError
+
+#: A file that people keep, or what stood inside the kubeconfig.
+Part = Path | bytes | None
+
+
+@dataclass(slots=True)
+class Tls:
+    """One context for all connections, made anew after one of its files has changed: certificates are renewed while a
+    daemon runs."""
+
+    ca: Part
+    certificate: Part
+    key: Part
+    verify: bool
+    where: str
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _context: ssl.SSLContext | None = None
+    _made_of: tuple[object, ...] = ()
+
+    @classmethod
+    def of(cls, found: Any, folder: Path, where: str) -> Tls:
+        """From the official client's configuration. What it wrote into `folder` is read, and may then go."""
+        ca, certificate, key = (_part(name, folder) for name in (found.ssl_ca_cert, found.cert_file, found.key_file))
+        found.ssl_ca_cert = found.cert_file = found.key_file = None
+        return cls(ca, certificate, key, bool(found.verify_ssl), where)
+
+    def context(self) -> ssl.SSLContext:
+        with self._lock:
+            made_of = tuple(_stamp(part) for part in (self.ca, self.certificate, self.key))
+            if self._context is None:
+                self._context, self._made_of = self._make(), made_of
+            elif made_of != self._made_of:
+                # One that is only half written is no reason to give up what still works.
+                with suppress(UsageError):
+                    self._context, self._made_of = self._make(), made_of
+            return self._context
+
+    def _make(self) -> ssl.SSLContext:
+        from urllib3.util.ssl_ import create_urllib3_context  # noqa: PLC0415
+
+        found = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if self.verify else ssl.CERT_NONE)
+        try:
+            if self.ca is None:
+                found.load_default_certs()
+            elif isinstance(self.ca, Path):
+                found.load_verify_locations(self.ca)
+            else:
+                found.load_verify_locations(cadata=self.ca.decode())
+            if self.certificate is not None:
+                self._load_certificate(found)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"A certificate or key of {self.where} cannot be used: {_reason(error)}.",
+                hint="Check certificate-authority, client-certificate and client-key: they hold PEM, and no password.",
+            ) from None
+        return found
+
+    def _load_certificate(self, into: ssl.SSLContext) -> None:
+        """OpenSSL reads keys from files alone: they are there for no longer than it reads."""
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vgpuctl-")))
+            files = [_as_file(part, folder / name) for part, name in ((self.certificate, "crt"), (self.key, "key"))]
+            into.load_cert_chain(files[0] or "", files[1], password=lambda: "")
+
+
+def _part(name: str | None, folder: Path) -> Part:
+    if not name:
+        return None
+    path = Path(name)
+    return path.read_bytes() if path.is_relative_to(folder) else path
+
+
+def _as_file(part: Part, path: Path) -> Path | None:
+    if isinstance(part, bytes):
+        path.touch(mode=0o600)
+        path.write_bytes(part)
+        return path
+    return part
+
+
+def _stamp(part: Part) -> object:
+    if not isinstance(part, Path):
+        return None
+    found = part.stat() if part.exists() else None
+    return found and (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _reason(error: Exception) -> str:
+    """Never what stood in a file."""
+    return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__)
