@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from vgpuctl.evidence import Alive, Machines, Owners, overdue_s
 from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.lost import Lost
 from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
 from vgpuctl.model.hosts import Card, Host, Told
@@ -19,6 +20,7 @@ from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import FACTS
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.boards import type_of
 from vgpuctl.vsphere.views import Outline, Vm
@@ -31,6 +33,7 @@ class VcenterSeen(Protocol):
     def hosts(self) -> Mapping[str, Host]: ...
     def tasks(self) -> Mapping[str, tuple[Task, ...]]: ...
     def datastores(self) -> Mapping[str, int]: ...
+    def unreadable_by_id(self) -> Mapping[str, Unreadable]: ...
 
 
 class KubernetesSeen(Protocol):
@@ -46,11 +49,12 @@ class KubernetesSeen(Protocol):
     def disks(self) -> Mapping[str, list[Disk]] | None: ...
     def machines(self) -> list[Machine]: ...
     def unseen(self) -> tuple[str, ...]: ...
+    def unreadable(self) -> tuple[Unreadable, ...]: ...
 
 
 class _Parts(NamedTuple):
     """All that a worker is made of, as far as it is told. `late_s`: of each pod of its node that ends, for how long it
-    should have."""
+    should have. `lost`: what of it could not be read."""
 
     vm: Vm
     host: str
@@ -61,6 +65,7 @@ class _Parts(NamedTuple):
     disks: list[Disk] | None
     tasks: tuple[Task, ...] | None
     doubt: str
+    lost: tuple[str, ...]
     twice: bool
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
@@ -126,6 +131,7 @@ class Painter:
 
     def paint(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
         vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
+        before = kubernetes.unreadable()
         nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
         renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
         inside = self._match(vms, nodes.values())
@@ -133,6 +139,8 @@ class Painter:
         daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
         machines = Machines(kubernetes.machines())
         on_host = {moid: host.name for moid, host in hosts.items()}
+        # Before and after: what was left out of the lists between is named by one of the two.
+        lost = Lost(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts)
         workers: dict[str, Worker] = {}
         names: dict[str, str] = {}
         for moid, vm in vms.items():
@@ -149,6 +157,7 @@ class Painter:
                 disks.get(node),
                 tasks.get(moid),
                 here.doubt,
+                lost.about(vm, node),
                 vm.outline.name in workers,
                 daemon_sets,
                 counting_jobs,
@@ -159,6 +168,7 @@ class Painter:
                 workers[worker.name] = worker
         told = self._told(vms.values())
         strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
+        unreadable = lost.beside(names)
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
         return Fleet(
             hosts={host.name: self._completed(host, names, told) for host in hosts.values()},
@@ -170,6 +180,7 @@ class Painter:
             elsewhere=tuple(self._elsewhere(nodes, on_node, workers)),
             workloads=kubernetes.workloads(),
             unseen=kubernetes.unseen(),
+            unreadable=unreadable,
             datastores=vcenter.datastores(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
@@ -200,7 +211,7 @@ class Painter:
             tasks=parts.tasks or (),
             node=_node(parts, alive_s, owners),
             machine=parts.machine,
-            doubts=tuple(_doubts(choices, parts.doubt, twice=parts.twice)),
+            doubts=(*_doubts(choices, parts.doubt, twice=parts.twice), *parts.lost),
         )
 
     def _completed(self, host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod
+import pytest
+
+from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod, timetable
+from tests.support.fleets import node as ready
 from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.kube.views import pod as pod_view
@@ -18,8 +22,11 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Choice
 from vgpuctl.model.record import ASLEEP, Record
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
+from vgpuctl.operations import Prospect, look_ahead
 from vgpuctl.picture import Painter
+from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
 from vgpuctl.vsphere.views import Outline, Vm
 
 
@@ -36,6 +43,8 @@ class Seen:
     some_disks: Mapping[str, list[Disk]] | None = None
     some_machines: list[Machine] = field(default_factory=list)
     some_renewals: list[Renewal] = field(default_factory=list)
+    lost: tuple[Unreadable, ...] = ()
+    lost_by_id: Mapping[str, Unreadable] = field(default_factory=dict)
 
     def vms(self) -> Mapping[str, Vm]:
         return {vm.outline.moid: vm for vm in self.some_vms}
@@ -75,6 +84,12 @@ class Seen:
 
     def unseen(self) -> tuple[str, ...]:
         return ()
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return self.lost
+
+    def unreadable_by_id(self) -> Mapping[str, Unreadable]:
+        return self.lost_by_id
 
     def daemon_sets(self) -> frozenset[str] | None:
         return self.some_daemon_sets
@@ -265,3 +280,118 @@ def test_how_long_a_kubelet_is_alive_again_is_told_by_its_renewals_and_our_own_c
     assert alive_s(90.0, "L3") == 0.0
     seen.some_vms = [vm("vm-1", "worker-1")]
     assert alive_s(500.0, "L4") == 0.0, "what it did before it was suspended once more does not count"
+
+
+# What cannot be read
+
+
+def lost_pod(name: str, node: str) -> Unreadable:
+    return Unreadable(kind="pod", name=name, why="it has no uid", node=node)
+
+
+def by_day(**more: Any) -> Seen:
+    """Two quarters awake, a whole one asleep: all on one card."""
+    some = [vm("vm-1", "worker-1"), vm("vm-2", "worker-2"), vm("vm-3", "big", power=Power.SUSPENDED, vgpus=(WHOLE,))]
+    some = [replace(each, memory_locked=True) for each in some]
+    nodes = [SeenNode(NodeIdentity(name, f"uuid-vm-{n}", ""), ready(name)) for n, name in enumerate(NAMES, start=1)]
+    return replace(Seen(some, nodes, holds=("vm-1", "vm-2")), **more)
+
+
+NAMES = ("worker-1", "worker-2", "big")
+OURS = catalogue(named("worker-1", "worker-2"), named("big", profile="v100-16q-16GB"))
+
+
+def at_night(seen: Seen) -> Prospect:
+    fleet = Painter(OURS).paint(seen, seen)
+    shifts = timetable(day=("worker-1", "worker-2"), night=("big",))
+    return look_ahead(fleet, switch_wish(fleet, OURS, shifts, "night"))
+
+
+def doubts(seen: Seen) -> dict[str, tuple[str, ...]]:
+    return {name: worker.doubts for name, worker in Painter(OURS).paint(seen, seen).workers.items() if worker.doubts}
+
+
+def refused(prospect: Prospect) -> str:
+    assert not prospect.plan
+    return " ".join(refusal.message for refusal in prospect.refusals)
+
+
+def test_what_can_be_read_is_no_reason_against_a_night() -> None:
+    assert at_night(by_day()).plan
+    assert doubts(by_day()) == {}
+
+
+def test_a_worker_with_a_pod_that_cannot_be_read_is_refused_before_the_first_cordon() -> None:
+    seen = by_day(lost=(lost_pod("lab/a", "worker-1"), lost_pod("lab/b", "elsewhere")))
+    assert doubts(seen) == {"worker-1": ("its pod lab/a cannot be read",)}
+    assert "its pod lab/a cannot be read" in refused(at_night(seen))
+    more = by_day(lost=tuple(lost_pod(f"lab/{n}", "worker-1") for n in range(5)))
+    assert doubts(more) == {"worker-1": ("its pods lab/0 and 4 more cannot be read",)}
+
+
+def test_a_pod_that_cannot_be_read_any_more_makes_the_worker_another() -> None:
+    """What did not change is kept: this is a change."""
+    painter, seen = Painter(OURS), by_day()
+    assert painter.paint(seen, seen).worker("worker-1").doubts == ()
+    seen = by_day(lost=(lost_pod("lab/a", "worker-1"),))
+    assert painter.paint(seen, seen).worker("worker-1").doubts
+    assert painter.paint(by_day(), by_day()).worker("worker-1").doubts == ()
+
+
+@pytest.mark.parametrize("name", ["worker-1", "ip-10-0-0-1"])
+def test_a_worker_whose_node_cannot_be_read_is_left_alone(name: str) -> None:
+    """Also where the node has another name than its VM: it may be that of any worker without one."""
+    nodes = [seen for seen in by_day().some_nodes if seen.identity.name != "worker-1"]
+    seen = by_day(some_nodes=nodes, lost=(Unreadable(kind="node", name=name, why="x"),))
+    assert list(doubts(seen)) == ["worker-1"]
+    assert f"node {name}" in refused(at_night(seen))
+    fleet = Painter(OURS).paint(seen, seen)
+    for wish in (label_wish(fleet, OURS, prune=True), provision_wish(fleet, OURS, Provisioning())):
+        assert not [step for step in look_ahead(fleet, wish).plan if step.worker == "worker-1"]
+    halves = Provisioning(profile="v100-8q-8GB")
+    assert not look_ahead(fleet, provision_wish(fleet, OURS, halves)).plan
+
+
+def lost_vm(moid: str, name: str, **more: Any) -> dict[str, Any]:
+    """As the shelves give it: assumed to run, on a card, with a vGPU of unknown size."""
+    others = [each for each in by_day().some_vms if each.outline.moid != moid]
+    lost = vm(moid, name, vgpus=("unknown-vgpu",), unreadable="'crashed' is no power state", **more)
+    found = {moid: Unreadable(kind="vm", name=name, why=lost.unreadable)}
+    return {"some_vms": [*others, lost], "lost_by_id": found}
+
+
+def test_a_worker_whose_vm_cannot_be_read_is_not_missing_but_says_so() -> None:
+    seen = by_day(**lost_vm("vm-2", "worker-2"))
+    fleet = Painter(OURS).paint(seen, seen)
+    assert (fleet.missing, fleet.unreadable) == ((), ())
+    assert fleet.worker("worker-2").doubts == ("its VM cannot be read: 'crashed' is no power state",)
+    assert "its VM cannot be read" in refused(at_night(seen))
+
+
+def test_nobody_starts_beside_a_vm_that_cannot_be_read() -> None:
+    """What it takes of the card is not known, whosever it is."""
+    seen = by_day(**lost_vm("vm-9", "other"), holds=("vm-1", "vm-2", "vm-9"))
+    (named_,) = Painter(OURS).paint(seen, seen).unreadable
+    assert (named_.kind, named_.name) == ("vm", "other")
+    assert set(doubts(seen)) == set(NAMES)
+    assert "other, on a card of its host, cannot be read" in refused(at_night(seen))
+
+
+def test_a_vm_without_a_card_that_cannot_be_read_holds_up_nobody() -> None:
+    lost = lost_vm("vm-9", "other")
+    lost["some_vms"][-1] = replace(lost["some_vms"][-1], vgpus=())
+    assert doubts(by_day(**lost)) == {}
+    assert at_night(by_day(**lost)).plan
+
+
+def test_workers_of_a_host_that_cannot_be_read_are_left_alone() -> None:
+    seen = by_day(lost_by_id={"host-1": Unreadable(kind="host", name="esx-1", why="x")})
+    assert set(doubts(seen)) == set(NAMES)
+    assert "its host esx-1 cannot be read" in refused(at_night(seen))
+
+
+def test_a_plan_names_what_was_left_out_of_the_picture() -> None:
+    """Where no worker is in doubt for it, too: budgets, workloads and pods elsewhere may matter."""
+    lost = [Unreadable(kind="poddisruptionbudget", name=f"lab/{n}", why="x") for n in range(5)]
+    texts = [remark.message for remark in at_night(by_day(lost=tuple(lost))).remarks]
+    assert "lab/0, lab/1, lab/2 and 2 more (poddisruptionbudget) cannot be read, and are left out." in texts

@@ -15,6 +15,7 @@ from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.sim.vcenter import records, refs
 from vgpuctl.sim.vcenter.center import Center
@@ -105,6 +106,13 @@ class Sight:
 
     def unseen(self) -> tuple[str, ...]:
         return ()
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Everything here can be read."""
+        return ()
+
+    def unreadable_by_id(self) -> dict[str, Unreadable]:
+        return {}
 
     def daemon_sets(self) -> frozenset[str] | None:
         return frozenset(self._all("daemonsets"))
@@ -214,6 +222,13 @@ class LateSight:
 
     def unseen(self) -> tuple[str, ...]:
         return ()
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Everything here can be read."""
+        return ()
+
+    def unreadable_by_id(self) -> dict[str, Unreadable]:
+        return {}
 
     def daemon_sets(self) -> frozenset[str] | None:
         return frozenset(self._shown("daemonsets"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vgpuctl.kube import views
-from vgpuctl.kube.client import Client
+from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
 from vgpuctl.kube.shelf import Kind, Shelf
 from vgpuctl.model.errors import VgpuctlError
 
@@ -19,21 +19,23 @@ class Aside:
 
     def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
         self._shelf = Shelf(client, kind, on_change)
-        self._asked = self._seen = False
+        self._asked = False
 
     def seen(self, *, follow: bool) -> list[Any] | None:
-        """None where they cannot be seen."""
+        """None where they cannot be seen. `follow`: from now on, also if they cannot be seen just now."""
         if not self._asked:
             self._asked = True
             self._ask(follow=follow)
-        return [each for each in self._shelf.objects() if each is not None] if self._seen else None
+        return [each for each in self._shelf.objects() if each is not None] if self._shelf.heard else None
 
     def _ask(self, *, follow: bool) -> None:
         try:
             self._shelf.fill()
-        except VgpuctlError:
+        except (NotAllowedError, NotFoundError):
             return
-        self._seen = True
+        except VgpuctlError as error:
+            if not error.passing:
+                return
         if follow:
             self._shelf.follow()
 

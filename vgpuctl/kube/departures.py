@@ -9,6 +9,7 @@ from typing import Any
 
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.kube.patience import patiently
+from vgpuctl.kube.shelf import Kind
 from vgpuctl.model.departure import Departure, Key
 
 NAME = "vgpuctl"
@@ -25,13 +26,19 @@ class DepartureMap:
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
 
     def read(self) -> Mapping[Key, Departure]:
-        """A key that we cannot understand is left to whoever wrote it."""
+        return patiently(self.read_once, AGAIN_AFTER_S)
+
+    def read_once(self) -> Mapping[Key, Departure]:
+        """For callers that try again by themselves."""
         try:
-            raw = patiently(lambda: self._client.get(f"{self._path}/{NAME}"), AGAIN_AFTER_S)
+            return _departures(self._client.get(f"{self._path}/{NAME}"))
         except NotFoundError:
             return {}
-        found = (_departure(text) for text in (raw.get("data") or {}).values())
-        return {each.key: each for each in found if each is not None}
+
+    @property
+    def kind(self) -> Kind:
+        """For whoever follows it: all objects of this name, of which there is one or none."""
+        return Kind(self._path, _departures, {"fieldSelector": f"metadata.name={NAME}"})
 
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """As one merge of what changed."""
@@ -45,6 +52,12 @@ class DepartureMap:
             there = {key: text for key, text in data.items() if text is not None}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": there}
             self._client.post(self._path, body)
+
+
+def _departures(raw: Mapping[str, Any]) -> Mapping[Key, Departure]:
+    """A key that we cannot understand is left to whoever wrote it."""
+    found = (_departure(text) for text in (raw.get("data") or {}).values())
+    return {each.key: each for each in found if each is not None}
 
 
 def _name(key: Key) -> str:

@@ -23,7 +23,7 @@ class Machines(Shelf):
         super().__init__(client, Kind("machines", _unseen), on_change)
         self._wanted = self._following = self._barred = False
         self._begun = threading.Lock()
-        self.heard = True
+        self._now_heard()
 
     def named_by(self, nodes: Kind) -> Kind:
         """The same kind, at whose nodes we look in passing."""
@@ -37,7 +37,7 @@ class Machines(Shelf):
         return nodes._replace(view=view)
 
     def _want(self) -> None:
-        self._wanted, self.heard = True, False
+        self._wanted, self.heard, self.silence = True, False, "they are asked for"
         self._begin()
 
     def follow(self) -> None:
@@ -61,14 +61,20 @@ class Machines(Shelf):
         if not self._wanted:
             return
         try:
-            version = self._client.get(f"/apis/{_GROUP}")["preferredVersion"]["version"]
+            version = self._preferred(self._client.get(f"/apis/{_GROUP}"))
             at = f"/apis/{_GROUP}/{version}"
             self._path, self._view = f"{at}/machines", partial(views.machine, at=at)
             super().fill()
             self._barred = not self._may_mark()
         except (NotAllowedError, NotFoundError):
             self._barred = True
-        self.heard = True
+        self._now_heard()
+
+    def _preferred(self, group: Any) -> str:
+        try:
+            return str(group["preferredVersion"]["version"])
+        except (KeyError, TypeError) as error:
+            raise self._client.garbled(f"its group {_GROUP} has no version") from error
 
     def _may_mark(self) -> bool:
         """A server that does not answer this question tells it when we do."""
@@ -78,7 +84,8 @@ class Machines(Shelf):
             answer = self._client.post(_MAY_I, question | {"spec": {"resourceAttributes": asked}})
         except (NotAllowedError, NotFoundError):
             return True
-        return bool(answer["status"]["allowed"])
+        status = answer.get("status")
+        return isinstance(status, dict) and bool(status.get("allowed"))
 
     def _watch(self) -> None:
         if not self._barred:

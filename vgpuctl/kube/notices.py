@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vgpuctl.kube.client import Client
-from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.notice import Notice
 
 
@@ -22,7 +21,7 @@ def _post(client: Client, notices: Sequence[Notice]) -> None:
     for notice in notices:
         try:
             client.post(f"/api/v1/namespaces/{notice.subject.namespace}/events", _event(notice))
-        except VgpuctlError:
+        except Exception:
             return
 
 

@@ -4,104 +4,196 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from vgpuctl.follower import Follower
 from vgpuctl.kube.client import Client
-from vgpuctl.model.errors import PassingError, VgpuctlError
+from vgpuctl.model.errors import PassingError, in_short
+from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.replies import CHUNK, MIB
 
 WATCH_S = 240
-AGAIN_AFTER_S = 1.0
 PAGE = "500"
+#: Five million objects: a list that goes on longer never ends.
+MOST_PAGES = 10_000
+#: A watch that ends sooner, with no event, would be asked for again and again.
+SHORTEST_S = 1.0
+_CHANGES = {"ADDED", "MODIFIED"}
 
 
 class Kind(NamedTuple):
-    """Where objects of a kind are listed, and what we keep of each."""
+    """Where objects of a kind are listed, and what we keep of each. `query`: which of them."""
 
     path: str
     view: Callable[[Any], Any]
+    query: Mapping[str, str] = {}
 
 
-class Shelf:
-    """All objects of one kind, as views of ours. One thread writes; readers take a copy under the lock."""
+class Shelf(Follower):
+    """All objects of one kind, as views of ours. One thread writes; readers take a copy under the lock.
+
+    An object that cannot be read is left out, together with what was known of it before, and named as unreadable.
+    """
 
     def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
-        self._client, self._path, self._view, self._on_change = client, kind.path, kind.view, on_change
+        super().__init__(f"watch-{_word(kind.path)}s", on_change)
+        self._client, self._path, self._view, self._query = client, kind.path, kind.view, dict(kind.query)
         self._objects: dict[str, Any] = {}
+        self._unreadable: dict[str, Unreadable] = {}
         self._version = ""
         self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self.heard = False
 
     def objects(self) -> list[Any]:
         with self._lock:
             return list(self._objects.values())
 
+    def unreadable(self) -> list[Unreadable]:
+        with self._lock:
+            return list(self._unreadable.values())
+
     def fill(self) -> None:
         """The whole list, page by page; raises where the server cannot be asked."""
-        found: dict[str, Any] = {}
-        query = {"limit": PAGE}
-        while True:
+        objects: dict[str, Any] = {}
+        unreadable: dict[str, Unreadable] = {}
+        query = {**self._query, "limit": PAGE}
+        for _ in range(MOST_PAGES):
             page = self._client.get(self._path, **query)
-            found.update({item["metadata"]["uid"]: self._view(item) for item in page.get("items") or ()})
-            token = page["metadata"].get("continue")
-            if not token:
+            items, version, query["continue"] = self._page(page)
+            for number, item in enumerate(items, start=len(objects) + len(unreadable) + 1):
+                name = _name(item) or f"number {number} of the list"
+                self._put(name, item, objects, unreadable)
+            if not query["continue"]:
                 break
-            query["continue"] = token
+        else:
+            raise self._client.garbled("its list does not end")
         with self._lock:
-            self._objects = found
-        self._version = page["metadata"]["resourceVersion"]
-        self.heard = True
+            self._objects, self._unreadable = objects, unreadable
+        self._version = version
+        self._now_heard()
 
-    def follow(self) -> None:
-        name = f"watch-{self._path.rsplit('/', 1)[-1]}"
-        threading.Thread(target=self._listen, name=name, daemon=True).start()
+    def _page(self, page: Any) -> tuple[list[Any], str, str]:
+        """Its objects, the version from which to watch, and where the next page is."""
+        items, meta = page.get("items"), page.get("metadata")
+        version = meta.get("resourceVersion") if isinstance(meta, dict) else None
+        if not isinstance(items, list | None) or not isinstance(version, str) or not version:
+            raise self._client.garbled("it sends no list")
+        return items or [], version, str(meta.get("continue") or "")
 
-    def close(self) -> None:
-        self._closed.set()
+    def _put(self, name: str, item: Any, objects: dict[str, Any], unreadable: dict[str, Unreadable]) -> None:
+        """By its name: that of an object that cannot be read is what is left of it."""
+        objects.pop(name, None)
+        unreadable.pop(name, None)
+        try:
+            objects[name] = self._view(item)
+        except Exception as error:
+            unreadable[name] = Unreadable(kind=_word(self._path), name=name, why=in_short(error), node=_node(item))
 
     def _listen(self) -> None:
-        while not self._closed.is_set():
-            try:
-                if not self.heard:
-                    self.fill()
-                    self._on_change()
-                self._watch()
-            except VgpuctlError as error:
-                self.heard = False
-                self._on_change()
-                self._closed.wait(max(AGAIN_AFTER_S, error.after_s))
+        if not self.heard:
+            self.fill()
+            self._on_change()
+        self._watch()
 
     def _watch(self) -> None:
-        for event in _events(self._client.watch(self._path, self._version, WATCH_S)):
-            if event["type"] == "ERROR":
-                raise PassingError("the watch has ended; the list must be read anew")
+        began_s, events = time.monotonic(), 0
+        response = self._client.watch(self._path, self._version, WATCH_S, **self._query)
+        for event in _events(response, self._client.settings.bounds.reply_mib * MIB):
+            events += 1
             self._take(event)
             if event["type"] != "BOOKMARK":
                 self._on_change()
             if self._closed.is_set():
                 return
+        if not events and time.monotonic() - began_s < SHORTEST_S:
+            raise PassingError("the watch ended as soon as it began")
 
     def _take(self, event: Any) -> None:
-        meta = event["object"]["metadata"]
-        self._version = meta["resourceVersion"]
+        """What cannot be told of any object makes the list be read anew."""
+        kind, item = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
+        name = _name(item)
+        if kind == "ERROR":
+            said = item.get("message") if isinstance(item, dict) else ""
+            raise PassingError(f"the watch has ended: {said or 'no reason'}")
+        if kind != "BOOKMARK" and (kind not in {*_CHANGES, "DELETED"} or not name):
+            raise self._client.garbled("an event of its watch is none")
         with self._lock:
-            if event["type"] == "DELETED":
-                self._objects.pop(meta["uid"], None)
-            elif event["type"] != "BOOKMARK":
-                self._objects[meta["uid"]] = self._view(event["object"])
+            if kind == "DELETED":
+                self._objects.pop(name, None)
+                self._unreadable.pop(name, None)
+            elif kind in _CHANGES:
+                self._put(name, item, self._objects, self._unreadable)
+        self._version = _version(item) or self._version
 
 
-def _events(response: Any) -> Iterator[Any]:
+def _events(response: Any, most_bytes: float) -> Iterator[Any]:
     """The lines of a watch; a connection that breaks is an error, one that ends in good order is not."""
     from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
-    rest = b""
+    ended = False
     try:
-        for chunk in response.stream(amt=None, decode_content=True):
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from (json.loads(line) for line in lines if line)
-    except (HTTPError, OSError, ValueError) as error:
+        for line in _lines(_chunks(response), most_bytes):
+            yield json.loads(line)
+        ended = True
+    except (HTTPError, OSError, ValueError, RecursionError) as error:
         raise PassingError(f"the watch broke: {type(error).__name__}") from error
     finally:
-        response.release_conn()
+        # What was not read to its end must not be met by the next request of this connection.
+        (response.release_conn if ended else response.close)()
+
+
+def _chunks(response: Any) -> Iterator[bytes]:
+    """What has come so far, without waiting for more."""
+    while chunk := response.read1(CHUNK, decode_content=False):
+        yield chunk
+
+
+def _lines(chunks: Iterator[bytes], most_bytes: float) -> Iterator[bytes]:
+    """A line may come in many chunks: they are joined once."""
+    begun: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            whole = b"".join((*begun, line))
+            begun, size = [], 0
+            if whole.strip():
+                yield whole
+        begun.append(rest)
+        size += len(rest)
+        if size > most_bytes:
+            raise PassingError("an event of the watch is larger than a reply may be")
+    if b"".join(begun).strip():
+        raise PassingError("the watch ended in the middle of an event")
+
+
+def _meta(item: Any) -> dict[str, Any]:
+    meta = item.get("metadata") if isinstance(item, dict) else None
+    return meta if isinstance(meta, dict) else {}
+
+
+def _name(item: Any) -> str:
+    """With its namespace; "" where it has none."""
+    meta = _meta(item)
+    name, namespace = meta.get("name"), meta.get("namespace")
+    if not isinstance(name, str) or not name:
+        return ""
+    return f"{namespace}/{name}" if isinstance(namespace, str) and namespace else name
+
+
+def _version(item: Any) -> str:
+    version = _meta(item).get("resourceVersion")
+    return version if isinstance(version, str) else ""
+
+
+def _node(item: Any) -> str:
+    """Of a pod, where it runs."""
+    spec = item.get("spec") if isinstance(item, dict) else None
+    node = spec.get("nodeName") if isinstance(spec, dict) else None
+    return node if isinstance(node, str) else ""
+
+
+def _word(path: str) -> str:
+    """`/api/v1/pods` → `pod`."""
+    return path.rsplit("/", 1)[-1].removesuffix("s")

@@ -13,6 +13,7 @@ from vgpuctl.kube.shelf import Kind, Shelf
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 
 KINDS = {
@@ -77,6 +78,16 @@ class KubernetesStream:
     @property
     def heard(self) -> bool:
         return all(shelf.heard for shelf in self.shelves.values())
+
+    @property
+    def silence(self) -> str:
+        """Why it is not heard: the first reason, and of what, unless the server itself is silent."""
+        reasons = ((name, shelf.silence) for name, shelf in self.shelves.items() if not shelf.heard)
+        found = (why if "Kubernetes at" in why else f"{name}: {why}" for name, why in reasons)
+        return next(found, "")
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return tuple(each for shelf in self.shelves.values() for each in shelf.unreadable())
 
     def nodes(self) -> list[SeenNode]:
         return self.shelves["nodes"].objects()

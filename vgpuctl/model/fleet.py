@@ -150,7 +150,7 @@ class Fleet:
     `workloads`: by their keys, where a timetable scales any.
     `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
     `unreadable`: objects of the servers that could not be read, and are left out.
-    `stale`: the streams that are not heard at this moment.
+    `stale`: the streams that are not heard at this moment. `silence`: why, by their names.
     """
 
     hosts: Mapping[str, Host] = field(default_factory=dict)
@@ -167,6 +167,14 @@ class Fleet:
     unseen: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     stale: tuple[str, ...] = ()
+    silence: Mapping[str, str] = field(default_factory=dict)
+
+    def unheard(self) -> str:
+        """`vCenter cannot be heard: why`; "" while all are heard."""
+        if not self.stale:
+            return ""
+        why = "; ".join(self.silence[name] for name in self.stale if self.silence.get(name))
+        return f"{' and '.join(self.stale)} cannot be heard{f': {why}' if why else ''}"
 
     def worker(self, name: str) -> Worker:
         return self.workers[name] if name in self.workers else self.strays[name]

@@ -21,7 +21,7 @@ from vgpuctl.planning.releases import stops
 from vgpuctl.planning.scaling import missing_workloads
 from vgpuctl.planning.steps import Suspend
 
-PODS_SHOWN = 3
+PODS_SHOWN = NAMES_SHOWN = 3
 
 
 def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
@@ -35,7 +35,17 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
     found += admission_in_doubt(fleet, wish)
     if leaving:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
-    return (*found, *missing_workloads(fleet, wish), *_unshielded(leaving))
+    return (*found, *missing_workloads(fleet, wish), *_unshielded(leaving), *_left_out(fleet))
+
+
+def _left_out(fleet: Fleet) -> Iterator[Remark]:
+    """Whether what cannot be read matters here, nobody can say."""
+    kinds: dict[str, list[str]] = {}
+    for each in fleet.unreadable:
+        kinds.setdefault(each.kind, []).append(each.name)
+    for kind, names in kinds.items():
+        some = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
+        yield Remark("", f"{some} ({kind}) cannot be read, and {'are' if names[1:] else 'is'} left out.")
 
 
 def _unshielded(leaving: list[Worker]) -> Iterator[Remark]:

@@ -60,8 +60,9 @@ class Depth:
     types: bool = False
 
 
-def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> Any:
-    """A filter over everything below `root` that changes with it: VMs come and go. One call makes the view."""
+def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> tuple[Any, Any]:
+    """A view of everything below `root`, and a filter over it that changes with it: VMs come and go. One call makes the
+    view."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     kinds: dict[Any, list[str]] = {
@@ -84,9 +85,10 @@ def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> Any:
     view = view_manager.CreateContainerView(root, list(kinds), True)
     spec = vmodl.query.PropertyCollector
     through = spec.TraversalSpec(name="view", type=type(view), path="view", skip=False)
-    return spec.FilterSpec(
+    everything = spec.FilterSpec(
         objectSet=[spec.ObjectSpec(obj=view, skip=True, selectSet=[through])], propSet=_properties(kinds)
     )
+    return view, everything
 
 
 def details(vms: Iterable[Any], depth: Depth) -> Any:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from vgpuctl.model.admission import Admission
+from vgpuctl.model.errors import in_short
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.vsphere import news, views
 from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.asking import CLUSTER_SETTINGS
 from vgpuctl.vsphere.views import Outline, Vm, moid_of
 
 _KINDS = {"ClusterComputeResource": "ComputeResource"}
+Made = TypeVar("Made")
+_WORDS = {
+    "VirtualMachine": "vm",
+    "HostSystem": "host",
+    "ComputeResource": "cluster",
+    "Task": "task",
+    "Datastore": "datastore",
+}
 _OF_THE_OUTLINE = {"name", "parent", "runtime.host", "config.uuid"}
 
 
@@ -33,6 +45,7 @@ class Shelves:
         self._admissions: dict[str, Admission | None] = {}
         self._tasks: dict[str, tuple[str, Task]] = {}
         self._tasks_of: dict[str, tuple[Task, ...]] | None = None
+        self._unreadable: dict[str, Unreadable] = {}
 
     def take(self, update: Any) -> None:
         """One object's news."""
@@ -53,6 +66,7 @@ class Shelves:
 
     def _forget(self, kind: str, moid: str, changed: set[str]) -> None:
         """A change of a VM or task concerns its own view; one of folders and clusters may concern every path."""
+        self._unreadable.pop(moid, None)
         if kind in {"Task", "Datastore"}:
             self._tasks.pop(moid, None)
             self._tasks_of = None
@@ -72,6 +86,24 @@ class Shelves:
             self._admissions.clear()
             self._vms.clear()
 
+    def unreadable(self) -> dict[str, Unreadable]:
+        """The objects that could not be read when they were last looked at, by their ids."""
+        return dict(self._unreadable)
+
+    def _view(self, kind: str, moid: str, make: Callable[[], Made], instead: Callable[[str], Made]) -> Made:
+        """`instead`: what is safe to assume of an object that cannot be read, and why not. One spoils nothing else."""
+        try:
+            made = make()
+        except Exception as error:
+            why = in_short(error)
+            self._unreadable[moid] = Unreadable(kind=_WORDS[kind], name=self._name(kind, moid), why=why)
+            return instead(why)
+        self._unreadable.pop(moid, None)
+        return made
+
+    def _name(self, kind: str, moid: str) -> str:
+        return str(self._of(kind).get(moid, {}).get("name") or moid)
+
     def lacking(self, moids: set[str]) -> bool:
         """Is there one of these VMs of which no details came?"""
         raw = self._of("VirtualMachine")
@@ -84,19 +116,23 @@ class Shelves:
         """All VMs from afar."""
         for moid, raw in self._of("VirtualMachine").items():
             if moid not in self._outlines and "name" in raw:
-                self._outlines[moid] = self._outline(moid, raw)
+                made = partial(self._outline, moid, raw)
+                self._outlines[moid] = self._view("VirtualMachine", moid, made, partial(self._no_outline, moid))
         return list(self._outlines.values())
 
     def _outline(self, moid: str, raw: dict[str, Any]) -> Outline:
         host = moid_of(raw.get("runtime.host"))
         return Outline(
             moid=moid,
-            name=raw["name"],
+            name=str(raw["name"]),
             host=host,
             folder=self._path(moid_of(raw.get("parent"))),
             cluster=self._cluster(host),
             uuid=str(raw.get("config.uuid") or ""),
         )
+
+    def _no_outline(self, moid: str, _why: str) -> Outline:
+        return Outline(moid=moid, name=self._name("VirtualMachine", moid))
 
     def _path(self, moid: str) -> str:
         """`/dc-1/vm/gpu`; the root folder has no name of its own."""
@@ -116,21 +152,36 @@ class Shelves:
         self.outlines()
         for moid, raw in self._of("VirtualMachine").items():
             if moid not in self._vms and moid in self._outlines and "runtime.powerState" in raw:
-                self._vms[moid] = views.vm(raw, self._outlines[moid])
+                self._vms[moid] = self._vm(moid, raw)
         return dict(self._vms)
+
+    def _vm(self, moid: str, raw: dict[str, Any]) -> Vm:
+        known = raw, self._outlines[moid]
+        if moid in self._unreadable:
+            # One whose outline could not be read is no better known by its details.
+            return views.unreadable_vm(*known, self._unreadable[moid].why)
+        return self._view("VirtualMachine", moid, partial(views.vm, *known), partial(views.unreadable_vm, *known))
 
     def hosts(self) -> dict[str, Host]:
         for moid, raw in self._of("HostSystem").items():
             if moid not in self._hosts and "name" in raw:
-                self._hosts[moid] = views.host(raw, self._cluster(moid), self._admission(self._parent(moid)))
+                made = partial(self._host, moid, raw)
+                self._hosts[moid] = self._view("HostSystem", moid, made, partial(self._no_host, moid))
         return dict(self._hosts)
+
+    def _host(self, moid: str, raw: dict[str, Any]) -> Host:
+        return views.host(raw, self._cluster(moid), self._admission(self._parent(moid)))
+
+    def _no_host(self, moid: str, _why: str) -> Host:
+        return Host(name=self._name("HostSystem", moid))
 
     def _admission(self, cluster: str) -> Admission | None:
         """Made once for all its hosts."""
         settings = self._of("ComputeResource").get(cluster, {}).get(CLUSTER_SETTINGS)
         if cluster not in self._admissions:
             names = {moid: str(raw.get("name", "")) for moid, raw in self._of("HostSystem").items()}
-            self._admissions[cluster] = admission(cluster, settings, names)
+            made = partial(admission, cluster, settings, names)
+            self._admissions[cluster] = self._view("ComputeResource", cluster, made, lambda _: None)
         return self._admissions[cluster]
 
     def beside(self, hosts: set[str]) -> set[str]:
@@ -148,7 +199,8 @@ class Shelves:
     def _found_tasks(self) -> dict[str, tuple[Task, ...]]:
         for moid, raw in self._of("Task").items():
             if moid not in self._tasks and raw.get("info.entity") is not None and "info.key" in raw:
-                self._tasks[moid] = (raw["info.entity"]._moId, views.task(raw))
+                made, instead = partial(views.task, raw), partial(views.unreadable_task, raw, moid)
+                self._tasks[moid] = (moid_of(raw["info.entity"]), self._view("Task", moid, made, instead))
         found: dict[str, tuple[Task, ...]] = {}
         for vm, task in self._tasks.values():
             found[vm] = (*found.get(vm, ()), task)
@@ -156,8 +208,11 @@ class Shelves:
 
     def datastores(self) -> dict[str, int]:
         """MiB that are free on each."""
-        raw = self._of("Datastore").values()
-        return {str(each["name"]): int(each.get("summary.freeSpace") or 0) >> 20 for each in raw if "name" in each}
+        known = {moid: raw for moid, raw in self._of("Datastore").items() if "name" in raw}
+        free = {
+            moid: self._view("Datastore", moid, partial(_free_mib, raw), lambda _: None) for moid, raw in known.items()
+        }
+        return {str(known[moid]["name"]): mib for moid, mib in free.items() if mib is not None}
 
     def seated(self) -> set[str]:
         """The ids of all VMs that sit on cards."""
@@ -165,3 +220,7 @@ class Shelves:
 
     def _of(self, kind: str) -> dict[str, dict[str, Any]]:
         return self._raw.get(kind, {})
+
+
+def _free_mib(raw: dict[str, Any]) -> int | None:
+    return int(raw.get("summary.freeSpace") or 0) >> 20

@@ -4,59 +4,67 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
-from vgpuctl.model.errors import VgpuctlError
+from vgpuctl.follower import Follower
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.vsphere import asking
 from vgpuctl.vsphere.asking import Depth
-from vgpuctl.vsphere.faults import translated
+from vgpuctl.vsphere.faults import garbled, translated
 from vgpuctl.vsphere.session import Session
 from vgpuctl.vsphere.shelves import Shelves
 from vgpuctl.vsphere.views import Outline, Vm
 
 WAIT_S = 60
-AGAIN_AFTER_S = 1.0
 OBJECTS_A_PAGE = 1000
+#: How often everything is asked for once more because a change found no place in what is known.
+MOST_ANEW = 3
 
 Chooser = Callable[[list[Outline]], Iterable[Outline]]
 
 
-class VcenterStream:
+class VcenterStream(Follower):
     """The VMs that matter, all hosts, and tasks. One thread writes; readers take copies under the lock."""
 
     def __init__(self, session: Session, choose: Chooser, depth: Depth, on_change: Callable[[], None]) -> None:
-        self._session, self._choose, self._depth, self._on_change = session, choose, depth, on_change
+        super().__init__("vcenter-stream", on_change)
+        self._session, self._choose, self._depth = session, choose, depth
         self._shelves = Shelves()
         self._lock = threading.Lock()
         self._followed: set[str] = set()
         self._near: set[str] = set()
         self._collector: Any = None
         self._version = ""
-        self._closed = threading.Event()
-        self.heard = False
+        self._made: tuple[Any, ...] = ()
 
     def fill(self) -> None:
         """The first picture, whole; raises where vCenter cannot be asked."""
         content = self._session.content
         with translated(self._session.settings.server):
+            self._let_go(content)
             with self._lock:
                 self._shelves, self._version = Shelves(), ""
                 self._followed, self._near = set(), set()
             self._collector = content.propertyCollector.CreatePropertyCollector()
-            everything = asking.outlines(content.rootFolder, content.viewManager, self._depth, self._session.version)
+            self._made = content, self._collector
+            view, everything = asking.outlines(
+                content.rootFolder, content.viewManager, self._depth, self._session.version
+            )
+            self._made = content, self._collector, view
             self._collector.CreateFilter(everything, False)
             self._next(wait_s=0)
             self._catch_up()
-        self.heard = True
+        self._now_heard()
 
-    def follow(self) -> None:
-        """Begin to listen for changes."""
-        threading.Thread(target=self._listen, name="vcenter-stream", daemon=True).start()
-
-    def close(self) -> None:
-        self._closed.set()
+    def _let_go(self, content: Any) -> None:
+        """What an earlier fill of the same session made would stay with vCenter until that ends."""
+        (login, *made), self._made = self._made or (None,), ()
+        with suppress(Exception):
+            for each in made if login is content else ():
+                each.Destroy()
 
     def vms(self) -> dict[str, Vm]:
         with self._lock:
@@ -73,6 +81,10 @@ class VcenterStream:
     def datastores(self) -> dict[str, int]:
         with self._lock:
             return self._shelves.datastores()
+
+    def unreadable_by_id(self) -> dict[str, Unreadable]:
+        with self._lock:
+            return self._shelves.unreadable()
 
     def _catch_up(self) -> bool:
         """Learn of VMs that have come to matter. A server that tells of a later filter only its changes, as vcsim does,
@@ -115,26 +127,20 @@ class VcenterStream:
         return full - self._followed, near - full - self._near
 
     def _listen(self) -> None:
-        while not self._closed.is_set():
-            try:
-                if not self.heard:
-                    self._session.open()
-                    self.fill()
-                else:
-                    with translated(self._session.settings.server):
-                        if not self._catch_up():
-                            self._next(wait_s=WAIT_S)
-            except VgpuctlError:
-                self.heard = False
-                self._on_change()
-                self._closed.wait(AGAIN_AFTER_S)
-            self._on_change()
+        if not self.heard:
+            self._session.open()
+            self.fill()
+        else:
+            with translated(self._session.settings.server):
+                if not self._catch_up():
+                    self._next(wait_s=WAIT_S)
+        self._on_change()
 
     def _next(self, wait_s: int) -> None:
         from pyVmomi import vmodl  # noqa: PLC0415
 
         options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=wait_s, maxObjectUpdates=OBJECTS_A_PAGE)
-        truncated = True
+        truncated, asked_anew = True, 0
         while truncated:
             update = self._collector.WaitForUpdatesEx(self._version, options)
             if update is None:
@@ -145,3 +151,6 @@ class VcenterStream:
                     self._shelves.take(change)
                 if self._shelves.unclear:
                     self._shelves.unclear, self._version, truncated = False, "", True
+                    asked_anew += 1
+            if asked_anew > MOST_ANEW:
+                raise garbled(self._session.settings.server, "its changes do not fit what it said before")

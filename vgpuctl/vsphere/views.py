@@ -13,6 +13,10 @@ from vgpuctl.vsphere.faults import explain
 
 SHARED = "sharedDirect"
 SHUTTING_DOWN = "shuttingDown"
+#: The type of a vGPU of which nothing can be read: it may take a whole card.
+UNKNOWN_VGPU = "unknown-vgpu"
+#: In these states a task has ended.
+_ENDED = {"success", "error"}
 
 Properties = Mapping[str, Any]
 
@@ -31,7 +35,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vm:
-    """A VM that matters."""
+    """A VM that matters. `unreadable`: why the rest of it is not what vCenter says, but what is safe to assume."""
 
     outline: Outline
     power: Power
@@ -46,10 +50,11 @@ class Vm:
     managed_by: str = ""
     question: str = ""
     datastore: str = ""
+    unreadable: str = ""
 
 
 def moid_of(reference: Any) -> str:
-    return str(reference._moId) if reference is not None else ""
+    return str(getattr(reference, "_moId", ""))
 
 
 def vm(properties: Properties, outline: Outline) -> Vm:
@@ -62,7 +67,7 @@ def vm(properties: Properties, outline: Outline) -> Vm:
         power=power,
         shutting_down=power is Power.ON and str(properties.get("guest.guestState")) == SHUTTING_DOWN,
         uuid=str(properties.get("config.uuid") or ""),
-        vgpus=tuple(device.backing.vgpu for device in vgpu_devices(properties.get("config.hardware.device"))),
+        vgpus=_vgpu_types(properties),
         memory_mib=memory,
         memory_locked=locked,
         reserved_mib=memory if locked else int(properties.get("summary.config.memoryReservation") or 0),
@@ -72,6 +77,29 @@ def vm(properties: Properties, outline: Outline) -> Vm:
         question=str(question.text) if question is not None else "",
         datastore=str(properties.get("config.files.vmPathName") or "").partition("]")[0].removeprefix("["),
     )
+
+
+def unreadable_vm(properties: Properties, outline: Outline, why: str) -> Vm:
+    """Instead of a VM that cannot be read: unless something else is certain, it runs and fills its card."""
+    power = str(properties.get("runtime.powerState"))
+    try:
+        vgpus = _vgpu_types(properties)
+    except Exception:
+        vgpus = (UNKNOWN_VGPU,)
+    return Vm(
+        outline=outline,
+        power=Power(power) if power in set(Power) else Power.ON,
+        uuid=str(properties.get("config.uuid") or ""),
+        vgpus=vgpus,
+        unreadable=why,
+    )
+
+
+def _vgpu_types(properties: Properties) -> tuple[str, ...]:
+    types = tuple(device.backing.vgpu for device in vgpu_devices(properties.get("config.hardware.device")))
+    if not all(types):
+        raise ValueError("one of its vGPUs has no type")
+    return types
 
 
 def vgpu_devices(devices: Any) -> list[Any]:
@@ -117,12 +145,18 @@ def task(properties: Properties) -> Task:
     return Task(
         key=str(properties["info.key"]),
         kind=str(properties.get("info.descriptionId") or "").rsplit(".", 1)[-1],
-        running=str(properties["info.state"]) in {"queued", "running"},
+        running=str(properties["info.state"]) not in _ENDED,
         fault=type(error).__name__.rsplit(".", 1)[-1] if error is not None else None,
         message=explanation.text if explanation else "",
         passing=explanation.passing if explanation else False,
         own=explanation.own if explanation else False,
     )
+
+
+def unreadable_task(properties: Properties, key: str, _why: str) -> Task:
+    """Instead of a task that cannot be read: unless it certainly has ended, its VM is busy."""
+    ended = str(properties.get("info.state")) in _ENDED
+    return Task(key=str(properties.get("info.key") or key), kind="a task that cannot be read", running=not ended)
 
 
 def host(properties: Properties, cluster: str, admission: Admission | None = None) -> Host:

@@ -1,0 +1,61 @@
+"""What an object that cannot be read takes from the picture of a worker: enough to leave the worker alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from vgpuctl.model.hosts import Host
+from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.vsphere.views import Vm
+
+
+class Lost:
+    """All that could not be read at one look. `of_vcenter`: by the ids of VMs and hosts."""
+
+    def __init__(
+        self,
+        of_vcenter: Mapping[str, Unreadable],
+        of_kubernetes: Iterable[Unreadable],
+        vms: Mapping[str, Vm],
+        hosts: Mapping[str, Host],
+    ) -> None:
+        self._of_vcenter, self._of_kubernetes = of_vcenter, tuple(dict.fromkeys(of_kubernetes))
+        self._nodes = [each.name for each in self._of_kubernetes if each.kind == "node"]
+        self._pods: dict[str, list[str]] = {}
+        for each in self._of_kubernetes:
+            if each.kind == "pod" and each.node:
+                self._pods.setdefault(each.node, []).append(each.name)
+        self._vms: dict[str, list[str]] = {}
+        for moid, vm in vms.items():
+            if vm.unreadable and (vm.vgpus or _holds(hosts.get(vm.outline.host), moid)):
+                self._vms.setdefault(vm.outline.host, []).append(vm.outline.name)
+
+    def about(self, vm: Vm, node: str) -> tuple[str, ...]:
+        """Why the worker in this VM cannot be judged. `node`: the one inside, if it is known."""
+        return tuple(self._about(vm, node)) if self._of_vcenter or self._of_kubernetes or vm.unreadable else ()
+
+    def _about(self, vm: Vm, node: str) -> Iterator[str]:
+        if vm.unreadable:
+            yield f"its VM cannot be read: {vm.unreadable}"
+        host = self._of_vcenter.get(vm.outline.host)
+        if host is not None:
+            yield f"its host {host.name} cannot be read: {host.why}"
+        for name in self._vms.get(vm.outline.host, ()):
+            if name != vm.outline.name:
+                yield f"{name}, on a card of its host, cannot be read"
+        if pods := self._pods.get(node):
+            more = f" and {len(pods) - 1} more" if pods[1:] else ""
+            yield f"its pod{'s' * len(pods[1:2])} {pods[0]}{more} cannot be read"
+        if not node and vm.outline.name in self._nodes:
+            yield f"its node {vm.outline.name} cannot be read"
+        elif not node:
+            yield from (f"node {name}, which may be its own, cannot be read" for name in self._nodes)
+
+    def beside(self, workers: Iterable[str]) -> tuple[Unreadable, ...]:
+        """Less the VMs of workers, which say so themselves. `workers`: the ids of their VMs."""
+        ours = set(workers)
+        return (*(each for moid, each in self._of_vcenter.items() if moid not in ours), *self._of_kubernetes)
+
+
+def _holds(host: Host | None, moid: str) -> bool:
+    return host is not None and any(moid in card.holds for card in host.cards)
