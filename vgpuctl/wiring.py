@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import getpass
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from vgpuctl.engine.ports import Answer, World
+from vgpuctl.follower import Follower
 from vgpuctl.kube import notices
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, delete, evict, patch_machine, patch_node, scale
@@ -20,6 +22,7 @@ from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.shelf import Shelf
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.change import changed
 from vgpuctl.model.departure import Departure, Key
@@ -51,6 +54,8 @@ from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
 from vgpuctl.vsphere.views import Outline
 
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -60,9 +65,26 @@ class Settings:
     connect_s: float = 10.0
 
 
-def journal_of(settings: KubernetesSettings) -> Journal:
-    """For readers: it takes no vCenter."""
-    return Journal(Client(settings), settings.namespace)
+def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) -> Journal:
+    """For readers: it takes no vCenter. `unverified` is called with a server whose certificate nobody looks at."""
+    client = Client(settings)
+    if client.unverified:
+        unverified(client.called)
+    return Journal(client, settings.namespace)
+
+
+def beside(work: Callable[[], Made]) -> Future[Made]:
+    """In a thread that holds up no exit: a command that is stopped does not wait for a server that hangs."""
+    done: Future[Made] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="opening", daemon=True).start()
+    return done
 
 
 def _who(settings: KubernetesSettings) -> str:
@@ -99,6 +121,7 @@ class Connection:
         self._kubernetes = KubernetesStream(self._client, self._changed, drains=depth.drains, scales=depth.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
         self._on_their_way: Mapping[Key, Departure] = {}
+        self._followed = Shelf(self._client, self._departures.kind, self._changed)
         self._quotas = Aside(self._client, QUOTAS, self._changed)
         self._rollouts = Aside(self._client, ROLLOUTS, self._changed)
         depth = replace(
@@ -112,19 +135,32 @@ class Connection:
 
     def open(self) -> Connection:
         """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
-        with ThreadPoolExecutor(2) as pool:
-            kubernetes = pool.submit(self._kubernetes.fill)
-            departures = pool.submit(self._departures.read)
-            self._session.open()
+        login = beside(self._session.open)
+        kubernetes, departures = beside(self._kubernetes.fill), beside(self._departures.read_once)
+        every: list[Future[Any]] = [login, kubernetes, departures]
+        try:
+            login.result()
             if self._painter.catalogue.asks_labels:
                 kubernetes.result()
             self._vcenter.fill()
             self._painter.host_told = self._ask_a_host()
             kubernetes.result()
-            with suppress(VgpuctlError):
-                # Who may not read them can still look; before anything is written they are read again.
-                self._on_their_way = departures.result()
+            self._on_their_way = self._if_allowed(departures)
+        except VgpuctlError as error:
+            if error.passing:
+                # Whoever tries again begins with all of them.
+                wait(every)
+            raise
         return self
+
+    def _if_allowed(self, departures: Future[Mapping[Key, Departure]]) -> Mapping[Key, Departure]:
+        """Who may not read them can still look; before anything is written they are read again."""
+        try:
+            return departures.result()
+        except VgpuctlError as error:
+            if error.passing:
+                raise
+        return {}
 
     def _ask_a_host(self) -> tuple[Told, ...]:
         """One, and once: what no name and no file tells of a type is the same on all hosts that offer it."""
@@ -138,14 +174,18 @@ class Connection:
     def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
         return self._painter.interesting(vms, self._kubernetes.nodes())
 
-    def follow(self) -> None:
-        """From now on the picture is kept true."""
+    def follow(self, *, departures: bool = False) -> None:
+        """From now on the picture is kept true. `departures`: these too, for those who stay; others read them when
+        they need them."""
         self._vcenter.follow()
         self._kubernetes.follow()
+        if departures:
+            self._followed.follow()
 
     def close(self) -> None:
         self._vcenter.close()
         self._kubernetes.close()
+        self._followed.close()
         self._quotas.close()
         self._rollouts.close()
         self._session.close()
@@ -206,13 +246,13 @@ class Connection:
 
     def fleet(self) -> Fleet:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
-        if self._stale() and self._last is not None:
-            return changed(self._last, stale=self._stale())
-        seen = changed(self._painter.paint(self._vcenter, self._kubernetes), departures=self._on_their_way)
-        stale = self._stale()
-        if not stale:
+        if (silent := self.silent()) and self._last is not None:
+            return changed(self._last, stale=tuple(silent), silence=silent)
+        seen = changed(self._painter.paint(self._vcenter, self._kubernetes), departures=self._departed())
+        silent = self.silent()
+        if not silent:
             self._last = seen
-        return changed(self._last or seen, stale=stale)
+        return changed(self._last or seen, stale=tuple(silent), silence=silent)
 
     def quotas(self, *, follow: bool) -> list[Quota] | None:
         """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
@@ -230,6 +270,20 @@ class Connection:
         """Asked for at once: it is no part of the picture."""
         return clusters.drs(self._session)
 
-    def _stale(self) -> tuple[str, ...]:
-        heard = {"vCenter": self._vcenter.heard, "Kubernetes": self._kubernetes.heard}
-        return tuple(name for name, well in heard.items() if not well)
+    def silent(self) -> dict[str, str]:
+        """The streams that are not heard, and why."""
+        streams: dict[str, Follower | KubernetesStream] = {"vCenter": self._vcenter, "Kubernetes": self._kubernetes}
+        return {name: stream.silence for name, stream in streams.items() if not stream.heard}
+
+    def _departed(self) -> Mapping[Key, Departure]:
+        """As they were last heard."""
+        if self._followed.heard:
+            self._on_their_way = {key: left for found in self._followed.objects() for key, left in found.items()}
+        return self._on_their_way
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """The servers whose certificates nobody looks at."""
+        vcenter = self._settings.vcenter
+        found = ((f"vCenter {vcenter.server}", vcenter.unverified), (self._client.called, self._client.unverified))
+        return tuple(name for name, unverified in found if unverified)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -68,28 +70,47 @@ def read(flags: Flags) -> Files:
 
 
 @contextmanager
-def connected(flags: Flags, files: Files, depth: Depth | None = None) -> Iterator[Connection]:
-    """Both servers, first looked at. A server that does not answer is given a little time, visibly."""
+def connected(flags: Flags, files: Files, depth: Depth | None = None, *, lasting: bool = False) -> Iterator[Connection]:
+    """Both servers, first looked at. A server that does not answer is given a little time, visibly. `lasting`: a login
+    that is refused is tried again, as rarely as vCenter wants it, instead of by whoever starts us anew."""
     from vgpuctl.settings import settings  # noqa: PLC0415
     from vgpuctl.wiring import Connection  # noqa: PLC0415
 
+    terminate_politely()
     found = settings(flags)
-    if found.vcenter.unverified:
-        console(error=True).tell(f"The certificate of vCenter {found.vcenter.server} is not verified, as you asked.")
     connection = Connection(found, files.catalogue, depth)
-    _open(connection, found.connect_s)
+    for server in connection.unverified:
+        say_unverified(server)
     try:
+        _open(connection, found.connect_s, lasting=lasting)
         yield connection
     finally:
         connection.close()
 
 
-def _open(connection: Connection, patience_s: float) -> None:
+def terminate_politely() -> None:
+    """SIGTERM ends a command as Ctrl-C does: it logs out first."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def say_unverified(server: str) -> None:
+    console(error=True).tell(f"The certificate of {server} is not verified, as you asked.")
+
+
+def _open(connection: Connection, patience_s: float, *, lasting: bool) -> None:
+    from vgpuctl.vsphere.session import LoginRefusedError  # noqa: PLC0415
+
     began, said = time.monotonic(), False
     while True:
         try:
             connection.open()
             return
+        except LoginRefusedError as error:
+            if not lasting:
+                raise
+            show_error(error.message, error.hint)
+            time.sleep(max(1.0, error.after_s))
         except VgpuctlError as error:
             if not error.passing or time.monotonic() - began + error.after_s > patience_s:
                 raise

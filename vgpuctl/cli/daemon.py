@@ -40,8 +40,9 @@ def _keep(flags: Flags) -> None:
     from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
 
     files = read(flags)
-    with connected(flags, files, Depth(neighbours=True, drains=True, scales=files.scales)) as connection:
-        connection.follow()
+    depth = Depth(neighbours=True, drains=True, scales=files.scales)
+    with connected(flags, files, depth, lasting=True) as connection:
+        connection.follow(departures=True)
         keeper = Keeper(files, connection, Lines(console()))
         alarm = Alarm(keeper.next_start)
 

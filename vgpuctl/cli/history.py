@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import console, explained, print_json
+from vgpuctl.cli.common import console, explained, print_json, say_unverified
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import DebugOption, HistoryOutput, HistoryOutputOption
 from vgpuctl.model.errors import UsageError
@@ -87,7 +87,7 @@ def _entries(flags: Flags) -> list[Entry]:
     from vgpuctl.settings import kubernetes_settings  # noqa: PLC0415
     from vgpuctl.wiring import journal_of  # noqa: PLC0415
 
-    return journal_of(kubernetes_settings(flags)).entries()
+    return journal_of(kubernetes_settings(flags), say_unverified).entries()
 
 
 def _chosen(entries: list[Entry], asked: str) -> Entry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -75,9 +74,8 @@ def _watch(connection: Connection, looker: Looker, view: View) -> None:
 
     pulse = Pulse()
     connection.on_change(pulse.ring)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        connection.follow()
+        connection.follow(departures=True)
         watch(looker.look, pulse.wait, view)
     except KeyboardInterrupt:
         raise typer.Exit(int(ExitCode.INTERRUPTED)) from None

@@ -16,12 +16,19 @@ Facts = dict[str, dict[str, str]]
 
 
 def facts(situation: Situation) -> Facts:
-    found: Facts = {name: {"": "silent" if name in situation.stale else "heard"} for name in SERVERS}
+    found: Facts = {name: {"": _hearing(situation, name)} for name in SERVERS}
     found |= {each.timetable.name: {"shift": each.current or "none"} for each in situation.standings}
     found |= {host.name: {"": host_remarks(host) or "well"} for host in situation.hosts}
     found |= {judged.worker.name: _of_worker(situation, judged) for judged in situation.workers}
     found |= {str(each.pod): {"waits for": " or ".join(each.profiles)} for each in situation.waiting}
     return found
+
+
+def _hearing(situation: Situation, server: str) -> str:
+    if server not in situation.stale:
+        return "heard"
+    why = situation.fleet.silence.get(server)
+    return f"silent ({why})" if why else "silent"
 
 
 def _of_worker(situation: Situation, judged: Judged) -> dict[str, str]:

@@ -25,7 +25,10 @@ def document(situation: Situation) -> Document:
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Status",
         "observedAt": _time(situation.now),
-        "stale": [{"server": name, "since": _time(since)} for name, since in situation.stale.items()],
+        "stale": [
+            {"server": name, "since": _time(since), "why": situation.fleet.silence.get(name) or None}
+            for name, since in situation.stale.items()
+        ],
         "timetables": [_timetable(standing) for standing in situation.standings],
         "hosts": [_host(situation, host) for host in situation.hosts],
         "workers": [_worker(situation, judged) for judged in situation.workers],

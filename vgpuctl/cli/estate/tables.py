@@ -69,6 +69,8 @@ def stale_lines(situation: Situation, width: int) -> Iterator[Text]:
     for name, since in situation.stale.items():
         text = f"{name} cannot be heard since {since.astimezone():%H:%M:%S}: what is shown of it is from before."
         yield from paragraph(text, width, "bold red")
+        if why := situation.fleet.silence.get(name):
+            yield from paragraph(one_line(f"  {why}"), width, "red")
 
 
 def head_lines(situation: Situation, width: int) -> Iterator[Text]:
