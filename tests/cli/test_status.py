@@ -40,6 +40,7 @@ from vgpuctl.model.pods import Demand, Pod, Quota
 from vgpuctl.model.record import ASLEEP, HOST, LEAVING, Record
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.timetable import Shift, Timetable
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Scaled
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.situation import Situation, situate
@@ -382,7 +383,36 @@ def test_quotas_that_cannot_be_seen_are_not_known() -> None:
     assert document(seen(by_day(), DAY_NIGHT).with_quotas(None))["quotas"] is None
 
 
+# What cannot be seen
+
+
+def test_a_silent_server_is_shown_with_its_reason() -> None:
+    """However long that is, and whatever it is made of."""
+    silence = {"Kubernetes": "the watch broke: \x1b[31mProtocolError\n" + "x " * 60}
+    situation = replace(seen(replace(by_day(), silence=silence), DAY_NIGHT), stale={"Kubernetes": NOON})
+    first = shown(situation).splitlines()[0]
+    assert first.startswith("Kubernetes cannot be heard since")
+    assert "the watch broke" in " ".join(shown(situation).split())
+    assert max(map(len, shown(situation).splitlines())) <= 80
+    assert "\x1b" not in shown(situation)
+    assert document(situation)["stale"][0]["why"] == silence["Kubernetes"]
+    assert document(replace(situation, fleet=by_day()))["stale"][0]["why"] is None
+
+
+def test_what_cannot_be_read_is_out_of_step() -> None:
+    lost = (Unreadable(kind="pod", name="lab/bad", why="it has no uid", node="worker-1"),)
+    situation = seen(replace(by_day(), unreadable=lost), DAY_NIGHT)
+    assert "lab/bad: this pod cannot be read and is left out: it has no uid" in shown(situation)
+    assert {"kind": "pod", "name": "lab/bad"}.items() <= document(situation)["outOfStep"][0].items()
+
+
 # Watching
+
+
+def test_a_line_tells_why_a_server_is_silent() -> None:
+    before = seen(by_day(), DAY_NIGHT)
+    after = replace(seen(replace(by_day(), silence={"vCenter": "timed out"}), DAY_NIGHT), stale={"vCenter": NOON})
+    assert list(differences(facts(before), facts(after))) == ["vCenter heard → silent (timed out)"]
 
 
 def test_a_line_tells_what_has_changed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wire import Wire
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import PassingError
@@ -94,3 +96,24 @@ def test_an_answer_that_breaks_off_is_none(server: Server, tmp_path: Path) -> No
         client.get("/api/v1/nodes")
     with pytest.raises(PassingError):
         client.patch("/api/v1/nodes/worker-1", {})
+
+
+def test_a_proxy_sees_no_token_of_a_server_behind_tls(tmp_path: Path) -> None:
+    """It is asked for a tunnel, and this one hangs up then."""
+    config = {
+        "current-context": "one",
+        "contexts": [{"name": "one", "context": {"cluster": "one", "user": "me"}}],
+        "users": [{"name": "me", "user": {"token": "canary"}}],
+    }
+
+    def hang_up(_: Wire, connection: socket.socket, __: bytes) -> None:
+        connection.close()
+
+    with Wire(hang_up) as proxy:
+        cluster = {"server": "https://elsewhere.invalid", "proxy-url": proxy.url}
+        path = tmp_path / "kubeconfig"
+        path.write_text(json.dumps({**config, "clusters": [{"name": "one", "cluster": cluster}]}))
+        with pytest.raises(PassingError):
+            Client(KubernetesSettings(kubeconfig=str(path))).get("/api/v1/nodes")
+        assert proxy.asked[0].startswith(b"CONNECT elsewhere.invalid:443 ")
+        assert b"canary" not in b"".join(proxy.asked)

@@ -176,9 +176,10 @@ def test_what_is_no_vcenter_may_be_one_later(how: str) -> None:
 
 def test_our_own_mistake_is_not_blamed_on_vcenter() -> None:
     with Wire(saying(answer(b"")), tls=self_signed()) as wire:
-        vm = vim.VirtualMachine("vm-1", vcenter(wire))
-        with pytest.raises(TypeError), translated("vc:443"):
-            vm.Rename(7)
+        stub = vcenter(wire)
+        vm = vim.VirtualMachine("vm-1", stub)
+        with pytest.raises(AttributeError), translated("vc:443"):
+            stub.InvokeMethod(vm, vm._GetMethodInfo("Rename"), (object(),))
         assert wire.asked == []
 
 

@@ -188,9 +188,9 @@ NO_EVENTS = {
     "metadata that are none": event("DELETED", {"metadata": 7}),
     "an error": event("ERROR", {"code": 410, "message": "too old resource version"}),
     "an error that is none": event("ERROR", None),
-    "a half line": b'{"type": "MODIFIED", "obj',
+    "a half line": json.dumps(event("ADDED", pod("a"))).encode() + b'\n{"type": "MODIFIED", "obj',
     "brackets without an end": b"[" * 200_000 + b"\n",
-    "a line without an end": b"x" * (3 << 20),
+    "a line that is too long": json.dumps(event("ADDED", pod("a", x="x" * (3 << 20)))).encode() + b"\n",
 }
 
 

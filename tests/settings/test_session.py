@@ -98,14 +98,13 @@ def test_once_closed_it_is_not_opened_again(by_day: Lab) -> None:
 
 def test_a_login_that_is_under_way_when_it_is_closed_is_logged_out(by_day: Lab) -> None:
     one, going_on, go_on = session(by_day, by_day.env["GOVC_URL"]), Event(), Event()
-    accepted = one._throttle.accepted
 
-    def slowly() -> None:
+    def slowly() -> float:
         going_on.set()
         assert go_on.wait(WITHIN_S)
-        accepted()
+        return 0.0
 
-    one._throttle.accepted = slowly  # type: ignore[method-assign]
+    one._throttle.wait_s = slowly  # type: ignore[method-assign]
     with ThreadPoolExecutor(2) as pool:
         opening = pool.submit(one.open)
         assert going_on.wait(WITHIN_S)

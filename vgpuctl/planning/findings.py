@@ -38,7 +38,7 @@ def of_missing(names: Iterable[str]) -> Iterator[Finding]:
 
 def of_unreadable(found: Iterable[Unreadable]) -> Iterator[Finding]:
     for each in found:
-        yield Finding(each.kind, each.name, f"cannot be read and is left out: {each.why}")
+        yield Finding(each.kind, each.name, f"this {each.kind} cannot be read and is left out: {each.why}")
 
 
 def of_host(host: Host) -> Iterator[Finding]:
