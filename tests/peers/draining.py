@@ -23,6 +23,7 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Choice
 from vgpuctl.model.requests import Evict, PatchNode, Request, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import Prospect, look_ahead
 from vgpuctl.picture import Painter
@@ -49,6 +50,9 @@ class OneVm:
         return {}
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
+        return {}
+
+    def unreadable_by_id(self) -> dict[str, Unreadable]:
         return {}
 
 
