@@ -45,11 +45,16 @@ class Call(NamedTuple):
 
     def too_slow(self) -> VgpuctlError:
         took = f"{self.bounds.call_s:g} s"
-        return PassingError(f"{self.server} did not end its reply within {took}.", hint="See call-seconds.")
+        return PassingError(
+            f"{self.server} did not end its reply within {took}.",
+            hint="If it is slow as a rule, give it more: call-seconds.",
+        )
 
     def too_large(self) -> VgpuctlError:
         most = f"{self.bounds.reply_mib:g} MiB"
-        return UnreachableError(f"{self.server} sends a reply of more than {most}.", hint="See reply-mib.")
+        return UnreachableError(
+            f"{self.server} sends a reply of more than {most}.", hint="If that is right, allow more: reply-mib."
+        )
 
 
 _THREAD = threading.local()

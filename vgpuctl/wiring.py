@@ -7,10 +7,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.follower import Follower
@@ -120,6 +120,7 @@ class Connection:
         depth = depth or Depth()
         self._kubernetes = KubernetesStream(self._client, self._changed, drains=depth.drains, scales=depth.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
+        self._filling: Future[None] | None = None
         self._on_their_way: Mapping[Key, Departure] = {}
         self._followed = Shelf(self._client, self._departures.kind, self._changed)
         self._quotas = Aside(self._client, QUOTAS, self._changed)
@@ -135,22 +136,17 @@ class Connection:
 
     def open(self) -> Connection:
         """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
-        login = beside(self._session.open)
-        kubernetes, departures = beside(self._kubernetes.fill), beside(self._departures.read_once)
-        every: list[Future[Any]] = [login, kubernetes, departures]
-        try:
-            login.result()
-            if self._painter.catalogue.asks_labels:
-                kubernetes.result()
-            self._vcenter.fill()
-            self._painter.host_told = self._ask_a_host()
-            kubernetes.result()
-            self._on_their_way = self._if_allowed(departures)
-        except VgpuctlError as error:
-            if error.passing:
-                # Whoever tries again begins with all of them.
-                wait(every)
-            raise
+        login, departures = beside(self._session.open), beside(self._departures.read_once)
+        if self._filling is None or self._filling.done():
+            # Whoever tries again does not begin beside a list that is still being read.
+            self._filling = beside(self._kubernetes.fill)
+        login.result()
+        if self._painter.catalogue.asks_labels:
+            self._filling.result()
+        self._vcenter.fill()
+        self._painter.host_told = self._ask_a_host()
+        self._filling.result()
+        self._on_their_way = self._if_allowed(departures)
         return self
 
     def _if_allowed(self, departures: Future[Mapping[Key, Departure]]) -> Mapping[Key, Departure]:

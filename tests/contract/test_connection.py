@@ -21,6 +21,7 @@ from vgpuctl.model import pauses
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import PassingError
 from vgpuctl.settings import Flags, settings
+from vgpuctl.vsphere.session import LoginRefusedError
 from vgpuctl.wiring import Connection
 
 WITHIN_S = 20.0
@@ -126,3 +127,21 @@ def test_a_silent_stream_is_named_with_its_reason(opened: Connection) -> None:
         "vCenter and Kubernetes cannot be heard: vCenter vc:443 does not answer: timed out; "
         "pods: the watch broke: ProtocolError"
     )
+
+
+def test_a_list_that_is_still_being_read_is_not_begun_twice(by_day: Lab, tmp_path: Path) -> None:
+    """A login that is refused ends the try at once; the next one may come before Kubernetes has answered the first."""
+
+    def later(wire: Wire, connection: socket.socket, asked: bytes) -> None:
+        if b"/nodes" in asked:
+            wire.ended.wait(0.3)
+        connection.sendall(answer(b"{}", "503 Busy"))
+
+    with Wire(later) as wire:
+        one = connection(by_day, **kubeconfig(by_day, tmp_path, wire.url), GOVC_PASSWORD="wrong")
+        for _ in range(3):
+            with pytest.raises(LoginRefusedError):
+                one.open()
+        until(lambda: one._filling and one._filling.done())
+        one.close()
+    assert len([path for path in wire.paths() if "/nodes" in path]) == 1
