@@ -1,4 +1,4 @@
-"""A thread that keeps a copy of what a server says. Whatever ends it, it is not heard then, says why, begins anew."""
+"""A thread that keeps a copy of what a server says. After any failure it counts as not heard, says why, begins anew."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Follower(ABC):
         while not self._closed.is_set():
             try:
                 self._listen()
-            # A thread that died of our own mistake would leave an old copy that counts as true.
+            # If our own mistake ended the thread, its old copy would count as true.
             except Exception as error:
                 self._closed.wait(self._fall_silent(error))
 

@@ -62,7 +62,7 @@ _THREAD = threading.local()
 
 def begin(server: str, bounds: Bounds, silence_s: float, *, wait_s: float = 0.0, endless: bool = False) -> None:
     """The next reply that this thread reads belongs to this call. `wait_s`: how long a long poll was asked to wait.
-    `endless`: a watch, whose reader bounds each event by itself."""
+    `endless`: a watch, whose reader bounds each event."""
     most_bytes = math.inf if endless else bounds.reply_mib * MIB
     _THREAD.call = Call(server, bounds, time.monotonic() + wait_s + bounds.call_s, wait_s + silence_s, most_bytes)
 

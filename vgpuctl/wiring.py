@@ -66,7 +66,7 @@ class Settings:
 
 
 def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) -> Journal:
-    """For readers: it takes no vCenter. `unverified` is called with a server whose certificate nobody looks at."""
+    """For readers: it takes no vCenter. `unverified` is called with a server whose certificate is not verified."""
     client = Client(settings)
     if client.unverified:
         unverified(client.called)
@@ -74,7 +74,7 @@ def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) 
 
 
 def beside(work: Callable[[], Made]) -> Future[Made]:
-    """In a thread that holds up no exit: a command that is stopped does not wait for a server that hangs."""
+    """Run it in a daemon thread: an interrupted command does not wait for a server that hangs."""
     done: Future[Made] = Future()
 
     def run() -> None:
@@ -138,7 +138,7 @@ class Connection:
         """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
         login, departures = beside(self._session.open), beside(self._departures.read_once)
         if self._filling is None or self._filling.done():
-            # Whoever tries again does not begin beside a list that is still being read.
+            # A second try does not start a list while the first is still being read.
             self._filling = beside(self._kubernetes.fill)
         login.result()
         if self._painter.catalogue.asks_labels:
@@ -150,7 +150,7 @@ class Connection:
         return self
 
     def _if_allowed(self, departures: Future[Mapping[Key, Departure]]) -> Mapping[Key, Departure]:
-        """Who may not read them can still look; before anything is written they are read again."""
+        """Without the right to read them, a look still works; before anything is written they are read again."""
         try:
             return departures.result()
         except VgpuctlError as error:
@@ -171,8 +171,8 @@ class Connection:
         return self._painter.interesting(vms, self._kubernetes.nodes())
 
     def follow(self, *, departures: bool = False) -> None:
-        """From now on the picture is kept true. `departures`: these too, for those who stay; others read them when
-        they need them."""
+        """From now on the picture is kept true. `departures`: these too, for commands that run on; a switch reads
+        them afresh before it writes."""
         self._vcenter.follow()
         self._kubernetes.follow()
         if departures:
@@ -279,7 +279,7 @@ class Connection:
 
     @property
     def unverified(self) -> tuple[str, ...]:
-        """The servers whose certificates nobody looks at."""
+        """The servers whose certificates are not verified."""
         vcenter = self._settings.vcenter
         found = ((f"vCenter {vcenter.server}", vcenter.unverified), (self._client.called, self._client.unverified))
         return tuple(name for name, unverified in found if unverified)

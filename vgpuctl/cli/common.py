@@ -71,8 +71,8 @@ def read(flags: Flags) -> Files:
 
 @contextmanager
 def connected(flags: Flags, files: Files, depth: Depth | None = None, *, lasting: bool = False) -> Iterator[Connection]:
-    """Both servers, first looked at. A server that does not answer is given a little time, visibly. `lasting`: a login
-    that is refused is tried again, as rarely as vCenter wants it, instead of by whoever starts us anew."""
+    """Both servers, first looked at. A server that does not answer is given a little time, visibly. `lasting`: try a
+    refused login again, at the pace that keeps the account unlocked. A restart by kubelet would know no such pace."""
     from vgpuctl.settings import settings  # noqa: PLC0415
     from vgpuctl.wiring import Connection  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""An API server's address: it holds no secret, and nothing that lets us in leaves for it in clear."""
+"""The API server's address: it holds no secret, and no credential is sent to it in clear."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from vgpuctl.model.errors import UsageError
 
-#: What in a kubeconfig's user goes with every request, or asks a program for what does.
+#: The parts of a kubeconfig's user that send a secret with each request.
 CREDENTIALS = ("token", "tokenFile", "username", "password", "exec", "auth-provider")
 
 
@@ -22,7 +22,7 @@ def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -
         )
     if url.username is not None or url.password is not None:
         raise UsageError(
-            f"The server of the cluster in {where} holds a user or password, which whoever sees the address sees too.",
+            f"The server of the cluster in {where} holds a user or password, which everyone who sees the address sees too.",
             hint="Take it out of the URL, and log in by a token, a certificate or an exec plugin.",
         )
     if url.scheme == "https" or not any(user.get(name) for name in CREDENTIALS):

@@ -149,7 +149,7 @@ class Client:
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         try:
-            # Whoever is redirected would take the token along.
+            # A redirected request would take the token along.
             response = self._pool.urlopen(method, url, preload_content=False, redirect=False, **options)
         except (HTTPError, OSError) as error:
             raise _no_answer(self.server, error) from error

@@ -37,7 +37,7 @@ class DepartureMap:
 
     @property
     def kind(self) -> Kind:
-        """For whoever follows it: all objects of this name, of which there is one or none."""
+        """For a stream: all objects of this name, of which there is one or none."""
         return Kind(self._path, _departures, {"fieldSelector": f"metadata.name={NAME}"})
 
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
@@ -55,7 +55,7 @@ class DepartureMap:
 
 
 def _departures(raw: Mapping[str, Any]) -> Mapping[Key, Departure]:
-    """A key that we cannot understand is left to whoever wrote it."""
+    """A key that cannot be read belongs to another program, and stays as it is."""
     found = (_departure(text) for text in (raw.get("data") or {}).values())
     return {each.key: each for each in found if each is not None}
 

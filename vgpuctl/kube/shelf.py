@@ -110,7 +110,7 @@ class Shelf(Follower):
             raise PassingError("the watch ended as soon as it began")
 
     def _take(self, event: Any) -> None:
-        """What cannot be told of any object makes the list be read anew."""
+        """An event that names no object, or is of no known type, makes the list be read anew."""
         kind, item = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
         name = _name(item)
         if kind == "ERROR":

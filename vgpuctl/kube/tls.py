@@ -1,4 +1,4 @@
-"""Whom we take for the API server, and the certificate by which it takes us. No key of a kubeconfig stays in a file."""
+"""How the API server is verified, and our certificate for it. No key of a kubeconfig stays in a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from vgpuctl.model.errors import UsageError
 
-#: A file that people keep, or what stood inside the kubeconfig.
+#: A file, or the PEM that stood inside the kubeconfig.
 Part = Path | bytes | None
 
 
@@ -43,7 +43,7 @@ class Tls:
             if self._context is None:
                 self._context, self._made_of = self._make(), made_of
             elif made_of != self._made_of:
-                # One that is only half written is no reason to give up what still works.
+                # A file may be half written; the last context still works.
                 with suppress(UsageError):
                     self._context, self._made_of = self._make(), made_of
             return self._context

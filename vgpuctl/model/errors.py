@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-#: Of a reason that comes from elsewhere, so much is shown.
+#: How many characters of a foreign reason are shown.
 MOST_REASON = 160
 
 
@@ -91,7 +91,7 @@ class BudgetError(TryAgainError):
 
 
 def in_short(error: Exception) -> str:
-    """Why something failed, in a few words: whatever raised it, and however long its text is."""
+    """Why something failed, in a few words, for any exception and any length of its text."""
     match error:
         case VgpuctlError():
             text = error.message

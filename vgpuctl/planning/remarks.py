@@ -39,7 +39,7 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
 
 
 def _left_out(fleet: Fleet) -> Iterator[Remark]:
-    """Whether what cannot be read matters here, nobody can say."""
+    """An object that cannot be read may matter to this plan."""
     kinds: dict[str, list[str]] = {}
     for each in fleet.unreadable:
         kinds.setdefault(each.kind, []).append(each.name)

@@ -158,7 +158,7 @@ class Shelves:
     def _vm(self, moid: str, raw: dict[str, Any]) -> Vm:
         known = raw, self._outlines[moid]
         if moid in self._unreadable:
-            # One whose outline could not be read is no better known by its details.
+            # Its outline could not be read, so its details are not trusted either.
             return views.unreadable_vm(*known, self._unreadable[moid].why)
         return self._view("VirtualMachine", moid, partial(views.vm, *known), partial(views.unreadable_vm, *known))
 

@@ -1,4 +1,4 @@
-"""pyVmomi's way to vCenter, within bounds. Whatever it cannot read becomes one of our errors here, and nowhere else."""
+"""pyVmomi's connection to vCenter, within bounds. A reply that it cannot read becomes one of our errors here alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG_POLL = "WaitForUpdatesEx"
 
 
 class _OwnError(Exception):
-    """The request could not be written: our own mistake, and no fault of vCenter's."""
+    """The request could not be written: our own mistake, not vCenter's."""
 
 
 class Stub(SoapStubAdapter):

@@ -1,7 +1,6 @@
 """When a login that was refused may be tried again.
 
-vCenter locks an account after five refusals within three minutes, unless somebody set that otherwise. Four are ours,
-one is left to people.
+By default vCenter locks an account after five refusals within three minutes. We use four and leave one to people.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ def next_try(now_s: float, refusals: Sequence[float]) -> float:
 
 
 class Throttle:
-    """What is remembered of one account's refusals: those since the last login, and what is young enough to count at
-    vCenter."""
+    """The refusals of one account that count: those since the last login, and those that vCenter still counts."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
