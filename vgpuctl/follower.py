@@ -1,4 +1,4 @@
-"""A thread that keeps a copy of what a server says. After any failure it counts as not heard, says why, begins anew."""
+"""A thread that keeps a copy of what a server says. After a failure it is not heard, says why, and begins anew."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from vgpuctl.vsphere.stub import Stub
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-SMALL = Bounds(reply_mib=1, call_s=0.2)
+SHORT, SMALL = Bounds(call_s=0.2), Bounds(reply_mib=1)
 BOMB = answer(gzip.compress(b" " * (3 << 20)), "200 OK", "Content-Encoding: gzip")
 
 
@@ -49,20 +49,20 @@ class Asked:
     """One call to one of the servers."""
 
     of: str
-    call: Callable[[Wire, Path], Any]
+    call: Callable[[Wire, Path, Bounds], Any]
 
     def __repr__(self) -> str:
         return self.of
 
 
-def _of_vcenter(wire: Wire, _: Path) -> Any:
+def content(wire: Wire, bounds: Bounds = SMALL) -> Any:
     with translated("vc:443"):
-        return vim.ServiceInstance("ServiceInstance", vcenter(wire)).RetrieveContent()
+        return vim.ServiceInstance("ServiceInstance", vcenter(wire, bounds)).RetrieveContent()
 
 
 BOTH = [
-    Asked("Kubernetes", lambda wire, folder: kubernetes(wire, folder).get("/api/v1/nodes")),
-    Asked("vCenter", _of_vcenter),
+    Asked("Kubernetes", lambda wire, folder, bounds: kubernetes(wire, folder, bounds).get("/api/v1/nodes")),
+    Asked("vCenter", lambda wire, _, bounds: content(wire, bounds)),
 ]
 
 SLOW = {
@@ -87,7 +87,7 @@ LARGE = {
 @pytest.mark.parametrize("how", SLOW)
 def test_a_call_ends_in_time_however_slowly_it_is_answered(how: str, asked: Asked, tmp_path: Path) -> None:
     with Wire(SLOW[how], tls=self_signed()) as wire, pytest.raises(PassingError) as told:
-        asked.call(wire, tmp_path)
+        asked.call(wire, tmp_path, SHORT)
     assert asked.of in told.value.message
     assert "did not end its reply within 0.2 s" in told.value.message
 
@@ -96,7 +96,7 @@ def test_a_call_ends_in_time_however_slowly_it_is_answered(how: str, asked: Aske
 @pytest.mark.parametrize("how", LARGE)
 def test_a_reply_is_given_up_once_it_is_larger_than_allowed(how: str, asked: Asked, tmp_path: Path) -> None:
     with Wire(LARGE[how], tls=self_signed()) as wire, pytest.raises(UnreachableError) as told:
-        asked.call(wire, tmp_path)
+        asked.call(wire, tmp_path, SMALL)
     assert asked.of in told.value.message
     assert how == "headers without an end" or "more than 1 MiB" in told.value.message
 
@@ -114,7 +114,7 @@ def test_a_reply_within_the_bounds_is_read_packed_or_plain(packed: bool, tmp_pat
 def test_vcenters_packed_reply_is_read_too() -> None:
     soap = answer(gzip.compress(_soap("<RetrieveServiceContentResponse/>")), "200 OK", "Content-Encoding: gzip")
     with Wire(saying(soap), tls=self_signed()) as wire:
-        assert _of_vcenter(wire, Path()) is None
+        assert content(wire) is None
         assert b"Accept-Encoding: gzip\r\n" in wire.asked[0]
 
 
@@ -171,7 +171,7 @@ def test_what_is_no_vcenter_may_be_one_later(how: str) -> None:
         Wire(UNREADABLE[how], tls=self_signed()) as wire,
         pytest.raises(PassingError, match="vCenter vc:443 answers, but not as a vCenter does"),
     ):
-        _of_vcenter(wire, Path())
+        content(wire)
 
 
 def test_our_own_mistake_is_not_blamed_on_vcenter() -> None:
@@ -192,7 +192,7 @@ def test_a_long_poll_has_its_own_time_besides() -> None:
 
     options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=1)
     with Wire(later, tls=self_signed()) as wire:
-        collector = vmodl.query.PropertyCollector("collector", vcenter(wire))
+        collector = vmodl.query.PropertyCollector("collector", vcenter(wire, SHORT))
         assert collector.WaitForUpdatesEx("", options) is None
         with pytest.raises(VgpuctlError, match="did not end its reply"):
             collector.WaitForUpdatesEx("", None)
@@ -207,7 +207,7 @@ def test_a_fault_of_vcenter_is_still_a_fault() -> None:
         Wire(saying(answer(fault, "500 Internal Server Error")), tls=self_signed()) as wire,
         pytest.raises(RequestFailedError, match="not found"),
     ):
-        _of_vcenter(wire, Path())
+        content(wire)
 
 
 def _soap(body: str) -> bytes:

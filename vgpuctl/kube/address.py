@@ -22,7 +22,7 @@ def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -
         )
     if url.username is not None or url.password is not None:
         raise UsageError(
-            f"The server of the cluster in {where} holds a user or password, which everyone who sees the address sees too.",
+            f"The server of the cluster in {where} holds a user or password, and addresses are printed.",
             hint="Take it out of the URL, and log in by a token, a certificate or an exec plugin.",
         )
     if url.scheme == "https" or not any(user.get(name) for name in CREDENTIALS):

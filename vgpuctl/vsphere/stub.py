@@ -1,4 +1,4 @@
-"""pyVmomi's connection to vCenter, within bounds. A reply that it cannot read becomes one of our errors here alone."""
+"""pyVmomi's connection to vCenter, within bounds. A reply that it cannot read becomes one of our errors here."""
 
 from __future__ import annotations
 
