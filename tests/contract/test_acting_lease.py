@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import itertools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.kube.lease import ActingLease
-from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, PassingError
+from vgpuctl.kube.leases import LONGEST_S, claimed_s
+from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, ExitCode, PassingError, StoppedError
 
 
 class Server:
@@ -21,6 +23,7 @@ class Server:
         self.lease: dict[str, Any] | None = None
         self.lose_answers = 0
         self.asks_to_wait: list[float] = []
+        self.faults: list[Exception] = []
         self._versions = itertools.count(1)
 
     def get(self, path: str) -> dict[str, Any]:
@@ -38,7 +41,10 @@ class Server:
         return self._stored(body)
 
     def put(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        assert self.lease is not None
+        if self.faults:
+            raise self.faults.pop(0)
+        if self.lease is None:
+            raise NotFoundError("no lease")
         if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
             raise ChangedMeanwhileError("it has changed")
         return self._stored(body)
@@ -163,4 +169,113 @@ def test_a_look_that_fails_while_a_silent_holder_is_waited_out_begins_nothing_an
     mine.acquire(say, lambda: False)
     assert mine.held()
     assert len(said) == 2, "that it waits, and that nobody showed"
+    mine.release()
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+
+
+def test_who_stops_while_a_living_holder_is_waited_for_takes_nothing() -> None:
+    """The holder renews every five seconds: at the moment of Ctrl-C it has shown no sign of life yet."""
+    server = Server()
+    holder = lease(server, duration_s=60)
+    acquire(holder)
+    before = copy.deepcopy(server.lease)
+    stopped: list[str] = []
+    with pytest.raises(StoppedError) as error:
+        lease(server).acquire(stopped.append, lambda: bool(stopped))
+    assert error.value.exit_code is ExitCode.INTERRUPTED
+    assert server.lease == before
+    holder.release()
+
+
+def test_who_stops_before_the_lease_is_taken_takes_nothing() -> None:
+    server = Server()
+    with pytest.raises(StoppedError):
+        lease(server).acquire(print, lambda: True)
+    assert server.lease is None
+
+
+def test_who_stops_while_the_server_cannot_answer_ends_as_interrupted() -> None:
+    server = Server()
+    server.asks_to_wait = [0.01]
+    with pytest.raises(StoppedError):
+        lease(server).acquire(print, lambda: True)
+
+
+def test_who_stops_after_an_answer_was_lost_gives_back_what_the_server_took() -> None:
+    server = Server()
+    server.lose_answers = 1
+    looks = iter([False, True, True])
+    with pytest.raises(StoppedError):
+        lease(server).acquire(print, lambda: next(looks))
+    assert server.holder == ""
+
+
+def test_one_that_somebody_deleted_is_put_back_by_its_holder() -> None:
+    server = Server()
+    mine = lease(server)
+    acquire(mine)
+    server.lease = None
+    wait_until(lambda: server.lease is not None)
+    assert server.holder == mine.identity
+    wait_until(mine.held)
+    assert not mine.lost()
+    mine.release()
+    assert server.holder == ""
+
+
+def test_one_that_was_deleted_and_taken_by_another_is_lost() -> None:
+    server = Server()
+    mine = lease(server)
+    acquire(mine)
+    server.lease = None
+    other = lease(server)
+    acquire(other)
+    wait_until(mine.lost)
+    assert not mine.held()
+    assert server.holder == other.identity
+    other.release()
+
+
+def test_a_fault_of_ours_while_it_is_renewed_is_reported_with_its_place_and_the_next_renewal_goes_on() -> None:
+    server = Server()
+    mine = lease(server)
+    said = acquire(mine)
+    server.faults = [KeyError("spec")]
+    wait_until(lambda: bool(said))
+    assert "KeyError" in said[0]
+    assert "test_acting_lease.py:" in said[0]
+    version = server.get("")["metadata"]["resourceVersion"]
+    wait_until(lambda: server.get("")["metadata"]["resourceVersion"] != version)
+    assert mine.held()
+    mine.release()
+
+
+@pytest.mark.parametrize(
+    ("said", "believed"),
+    [
+        (15, 15.0),
+        (3600, LONGEST_S),
+        (10**400, 0.0),
+        (float("nan"), 0.0),
+        ("soon", 0.0),
+        (-1, 0.0),
+        (None, 0.0),
+        ([], 0.0),
+    ],
+)
+def test_what_a_holder_claims_is_believed_up_to_a_minute(said: object, believed: float) -> None:
+    assert claimed_s({"spec": {"leaseDurationSeconds": said}}) == believed
+
+
+def test_a_lease_without_a_spec_is_nobodys() -> None:
+    server = Server()
+    server.lease = {"metadata": {"name": "vgpuctl", "resourceVersion": "1"}, "spec": None}
+    mine = lease(server)
+    acquire(mine)
+    assert server.holder == mine.identity
     mine.release()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.kube.lease import acting
+from vgpuctl.kube.leases import acting
 from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError
 from vgpuctl.model.journal import CUT_SHORT, RUNNING, Entry, document, from_document
 from vgpuctl.model.record import PREFIX

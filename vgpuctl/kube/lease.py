@@ -9,14 +9,20 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
+from vgpuctl.kube.leases import NAME, claimed_s, holder_of, renewal_of, written
 from vgpuctl.kube.patience import PATIENCE_S, patiently, rest_until
-from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, VgpuctlError
+from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, StoppedError, VgpuctlError, with_place
 
-NAME = "vgpuctl"
 LOOK_EVERY_S = 0.2
+
+Say = Callable[[str], None]
+Stop = Callable[[], bool]
+
+
+def _silence(_text: str) -> None:
+    """Before there is a listener."""
 
 
 class ActingLease:
@@ -31,27 +37,34 @@ class ActingLease:
         self._lost = False
         self._released = threading.Event()
         self._writing = threading.Lock()
+        self._say: Say = _silence
 
-    def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+    def acquire(self, say: Say, stop: Stop) -> None:
         """Take it. A holder that renews it is at work: BusyError. One that does not is waited out. A server that cannot
-        answer is asked again for at least as long."""
+        answer is asked again for at least as long. Once `stop` says so, nothing is taken: StoppedError."""
+        self._say = say
         patience_s = max(PATIENCE_S, self._duration_s + LOOK_EVERY_S)
-        patiently(lambda: self._become_holder(say, stop), LOOK_EVERY_S, patience_s, stop)
+        try:
+            patiently(lambda: self._become_holder(say, stop), LOOK_EVERY_S, patience_s, stop)
+        except VgpuctlError as error:
+            if not stop():
+                raise
+            # The answer to a write of ours may have been lost.
+            self._release_what_is_there()
+            raise _stopped() from error
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
 
-    def _become_holder(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+    def _become_holder(self, say: Say, stop: Stop) -> None:
         found = self._read()
-        holder = _holder(found)
+        holder = holder_of(found)
         if found is not None and holder not in {"", self.identity}:
-            seen = found["spec"].get("renewTime")
+            seen = renewal_of(found)
             self._wait_out(found, say, stop)
             found = self._read()
-            if (
-                found is not None
-                and _holder(found)
-                and (_holder(found), found["spec"].get("renewTime")) != (holder, seen)
-            ):
+            if found is not None and holder_of(found) and (holder_of(found), renewal_of(found)) != (holder, seen):
                 raise _busy(found)
+        if stop():
+            raise _stopped()
         self._take(found)
 
     def held(self) -> bool:
@@ -78,7 +91,7 @@ class ActingLease:
         """Our last renewal arrived although its answer did not: what is there is newer than what we know."""
         with contextlib.suppress(VgpuctlError):
             found = self._read()
-            if found is not None and _holder(found) == self.identity:
+            if found is not None and holder_of(found) == self.identity:
                 self._lease = found
                 self._write(holder="")
 
@@ -91,13 +104,17 @@ class ActingLease:
         except NotFoundError:
             return None
 
-    def _wait_out(self, found: Object, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+    def _wait_out(self, found: Object, say: Say, stop: Stop) -> None:
         """Watch for a sign of life for as long as the holder said it needs. A look that fails shows none; whoever takes
         it looks once more."""
-        patience = float(found["spec"].get("leaseDurationSeconds") or self._duration_s)
-        say(f"Another instance ({_holder(found)}) holds the Lease; waiting up to {patience:.0f} s for a sign of life.")
-        began, seen = time.monotonic(), found["spec"].get("renewTime")
-        while time.monotonic() - began < patience and not stop():
+        patience = claimed_s(found) or self._duration_s
+        say(
+            f"Another instance ({holder_of(found)}) holds the Lease; waiting up to {patience:.0f} s for a sign of life."
+        )
+        began, seen = time.monotonic(), renewal_of(found)
+        while time.monotonic() - began < patience:
+            if stop():
+                raise _stopped()
             time.sleep(LOOK_EVERY_S)
             try:
                 now = self._read()
@@ -106,9 +123,9 @@ class ActingLease:
                     raise
                 rest_until(time.monotonic() + error.after_s, stop)
                 continue
-            if now is None or not _holder(now):
+            if now is None or not holder_of(now):
                 return
-            if now["spec"].get("renewTime") != seen:
+            if renewal_of(now) != seen:
                 raise _busy(now)
         say("It shows none: it ended without a release. Going on.")
 
@@ -134,13 +151,24 @@ class ActingLease:
         """For how long the server asks not to be asked again; while that is too long, nothing is written."""
         began = time.monotonic()
         try:
-            self._write(holder=self.identity)
+            self._write_or_put_back()
             self._renewed_s = began
         except ChangedMeanwhileError:
             self._take_back(began)
         except VgpuctlError as error:
             return error.after_s
+        except Exception as error:
+            # Without this thread the Lease would grow old with nobody told; the next renewal may succeed.
+            with contextlib.suppress(Exception):
+                self._say(f"The Lease could not be renewed: {with_place(error)}")
         return 0.0
+
+    def _write_or_put_back(self) -> None:
+        """One that somebody deleted is made again. If another instance was quicker, the server refuses ours."""
+        try:
+            self._write(holder=self.identity)
+        except NotFoundError:
+            self._lease = self._client.post(self._path, self._body(None, holder=self.identity))
 
     def _take_back(self, began: float) -> None:
         """Somebody wrote it: we ourselves, where an answer was lost; else it is lost."""
@@ -148,45 +176,25 @@ class ActingLease:
             found = self._read()
         except VgpuctlError:
             return
-        if found is None or _holder(found) != self.identity:
+        if found is None:
+            # Deleted since the server refused our write; the next renewal puts it back.
+            return
+        if holder_of(found) != self.identity:
             self._lost = True
             self._released.set()
             return
         self._lease, self._renewed_s = found, began
 
     def _body(self, found: Object | None, *, holder: str) -> Object:
-        spec = dict((found or {}).get("spec") or {})
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        spec |= {
-            "holderIdentity": holder,
-            "leaseDurationSeconds": max(1, round(self._duration_s)),
-            "renewTime": now,
-        }
-        if found is None or found["spec"].get("holderIdentity") != holder:
-            spec |= {"acquireTime": now, "leaseTransitions": int(spec.get("leaseTransitions") or 0) + 1}
-        metadata = {"name": NAME}
-        if found is not None:
-            metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
-        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        return written(found, holder, self._duration_s)
 
 
-def acting(client: Client, namespace: str) -> str:
-    """For people: who holds it and, by the clock on the wall, renews it; "" for nobody. No write stands on this."""
-    try:
-        found = client.get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{NAME}")
-        renewed = datetime.fromisoformat(found["spec"]["renewTime"])
-    except (NotFoundError, KeyError, TypeError, ValueError):
-        return ""
-    silent_s = (datetime.now(UTC) - renewed).total_seconds()
-    return _holder(found) if silent_s <= float(found["spec"].get("leaseDurationSeconds") or 0) else ""
-
-
-def _holder(lease: Object | None) -> str:
-    return str(((lease or {}).get("spec") or {}).get("holderIdentity") or "")
+def _stopped() -> StoppedError:
+    return StoppedError("Stopped before the Lease was taken. Nothing was changed.")
 
 
 def _busy(lease: Object) -> BusyError:
     return BusyError(
-        f"Another instance is at work: {_holder(lease)} renews its Lease.",
+        f"Another instance is at work: {holder_of(lease)} renews its Lease.",
         hint="Wait until it has ended, or stop it; then run this again.",
     )

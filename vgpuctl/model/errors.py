@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from enum import IntEnum
+from pathlib import Path
 
 #: How many characters of a foreign reason are shown.
 MOST_REASON = 160
@@ -66,6 +68,12 @@ class BusyError(VgpuctlError):
     exit_code = ExitCode.BUSY
 
 
+class StoppedError(VgpuctlError):
+    """A person stopped it before anything was taken or written."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
 class RequestFailedError(VgpuctlError):
     """A server refused one request."""
 
@@ -101,3 +109,10 @@ def in_short(error: Exception) -> str:
             text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     text = text.rstrip(".")
     return text if len(text) <= MOST_REASON else f"{text[:MOST_REASON]}…"
+
+
+def with_place(error: BaseException) -> str:
+    """`ValueError: … (lease.py:123)`: where an error that nobody foresaw was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"
