@@ -78,3 +78,47 @@ def test_two_timetables_that_share_a_host_keep_each_their_own_departure() -> Non
     fleet = replace(fleet, departures={left.key: left, theirs.key: theirs})
     back = former_wish(switch_wish(fleet, CATALOGUE, TABLE, "night"))
     assert {name for name, mine in back.workers.items() if mine.awake} == set(DAY)
+
+
+def arrived_and_changed_by_hand(*, lease: str | None = "2026-11-18T20:03:00.000000Z") -> Fleet:
+    """The night was there, its process was killed before it could take the departure off, and then somebody suspended
+    the night worker."""
+    by_day, _ = day_and_night()
+    (left,) = departed(by_day, "night", "2026-11-18T20:00:00Z").values()
+    assert left is not None
+    asleep = Record(wish="night", state=ASLEEP, since="2026-11-18T20:01:00Z")
+    for name in DAY:
+        by_day = with_worker(by_day, name, power=Power.SUSPENDED)
+        by_day = with_node(by_day, name, record=asleep)
+    by_day = with_node(by_day, "worker-5", record=None, lease_renewed=lease)
+    return replace(by_day, departures={left.key: left})
+
+
+def awake_after_going_back(fleet: Fleet, shift: str) -> set[str]:
+    wish = former_wish(switch_wish(fleet, CATALOGUE, TABLE, shift))
+    return {name for name, mine in wish.workers.items() if mine.awake}
+
+
+def test_a_host_that_had_arrived_goes_back_to_where_it_arrived_not_to_where_it_came_from() -> None:
+    fleet = arrived_and_changed_by_hand()
+    assert awake_after_going_back(fleet, "night") == {"worker-5"}
+    assert awake_after_going_back(fleet, "day") == {"worker-5"}
+    assert on_their_way(fleet, [TABLE]) == []
+    (left,) = departed(fleet, "day", "2026-11-18T21:00:00Z").values()
+    assert left is not None
+    assert (left.origin, left.to, left.since, left.awake) == ("night", "day", "2026-11-18T21:00:00Z", ("worker-5",))
+
+
+def test_a_worker_without_a_record_that_has_not_been_alive_since_the_departure_has_not_arrived() -> None:
+    """It may have been off since before the first switch, and that switch may have been killed before it woke."""
+    for lease in (None, "2026-11-18T08:00:00.000000Z", "no time"):
+        fleet = arrived_and_changed_by_hand(lease=lease)
+        assert awake_after_going_back(fleet, "night") == set(DAY)
+        assert [left.host for left in on_their_way(fleet, [TABLE])] == ["esx-1"]
+
+
+def test_a_host_whose_worker_is_awake_and_still_bears_our_record_has_not_arrived() -> None:
+    fleet = with_worker(arrived_and_changed_by_hand(), "worker-5", power=Power.ON)
+    fleet = with_worker(fleet, "worker-1", power=Power.ON)
+    fleet = with_node(fleet, "worker-5", record=Record(wish="day", state=ASLEEP, since="2026-11-18T08:00:00Z"))
+    assert awake_after_going_back(fleet, "night") == set(DAY)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan
-from vgpuctl.model.timetable import Timetable
+from vgpuctl.model.record import ASLEEP
+from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.steps import Label, MarkAsleep, Shield, Unshield
 
 
 def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Departure]:
-    """For each host of the timetable. One that is on its way already keeps what it left."""
+    """For each host of the timetable. One that is on its way already keeps what it left; one that had arrived, and was
+    changed by somebody since, leaves the shift in which it arrived."""
     found: dict[str, Departure] = {}
     for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
         mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
         left = fleet.departures.get((timetable.name, host))
         if left is not None and not whole(mine, timetable):
-            found[host] = replace(left, to=shift)
+            found[host] = replace(_last_whole(left, mine, timetable), to=shift)
             continue
         found[host] = Departure(
             timetable=timetable.name,
@@ -31,6 +34,44 @@ def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Depa
             carried={worker.name: worker.vgpus for worker in mine},
         )
     return found
+
+
+def _last_whole(left: Departure, workers: Iterable[Worker], timetable: Timetable) -> Departure:
+    """From where a host goes back that is not whole: usually what was written down; see decision 0012."""
+    workers = list(workers)
+    shift = timetable.shifts.get(left.to)
+    if shift is None or not arrived(left, workers, shift):
+        return left
+    awake = tuple(sorted(worker.name for worker in workers if shift.wakes(worker)))
+    return replace(left, origin=left.to, since="", awake=awake, carried={w.name: w.vgpus for w in workers})
+
+
+def arrived(left: Departure, workers: Iterable[Worker], shift: Shift) -> bool:
+    """True if the host was in this shift after it had left, although nobody could write that down any more.
+
+    The last write of a switch takes our record off each node that woke, and such a node has been alive since the
+    departure. The others slept: they are off, or say so.
+    """
+    return all(_woke(worker, left) if shift.wakes(worker) else _slept(worker) for worker in workers)
+
+
+def _woke(worker: Worker, left: Departure) -> bool:
+    if worker.node is None or worker.node.record is not None:
+        return False
+    return worker.name in left.awake or _is_later(worker.node.lease_renewed, left.since)
+
+
+def _slept(worker: Worker) -> bool:
+    record = worker.node.record if worker.node else None
+    return not worker.on or (record is not None and record.state == ASLEEP)
+
+
+def _is_later(time: str | None, than: str) -> bool:
+    """False for a time that cannot be read."""
+    try:
+        return time is not None and datetime.fromisoformat(time) > datetime.fromisoformat(than)
+    except (TypeError, ValueError):
+        return False
 
 
 def whole(workers: Iterable[Worker], timetable: Timetable) -> bool:
@@ -52,7 +93,9 @@ def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departur
         for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
             mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
             left = fleet.departures.get((timetable.name, host))
-            if left is not None and left.to in timetable.shifts and not whole(mine, timetable):
+            if left is None or left.to not in timetable.shifts or whole(mine, timetable):
+                continue
+            if not arrived(left, mine, timetable.shifts[left.to]):
                 found.append(left)
     return found
 
