@@ -7,10 +7,26 @@ import gc
 import sys
 
 from vgpuctl import __version__
+from vgpuctl.cli import output
 
 
 def main() -> None:
     """The console script. Asking for the version needs nothing else of the program."""
+    output.guard()
+    try:
+        try:
+            _run()
+        finally:
+            sys.stdout.flush()
+    except OSError:
+        if output.failure() is None:
+            raise
+        if told := output.complaint():
+            print(f"Error: {told}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _run() -> None:
     if sys.argv[1:2] == ["--version"]:
         print(f"vgpuctl {__version__}")
         return
