@@ -13,18 +13,19 @@ from vgpuctl.model.pauses import Pauses
 
 
 class Follower(ABC):
-    """`heard`: is the copy true now? `silence`: why it is not."""
+    """`heard`: is the copy true now? `silence`: why it is not. `following`: does the thread run?"""
 
     def __init__(self, name: str, on_change: Callable[[], None]) -> None:
         self._name, self._on_change = name, on_change
         self._closed = threading.Event()
         self._pauses = Pauses()
         self._heard_s = 0.0
-        self.heard = False
+        self.heard = self.following = False
         self.silence = ""
 
     def follow(self) -> None:
         """Begin to listen for changes."""
+        self.following = True
         threading.Thread(target=self._keep_listening, name=self._name, daemon=True).start()
 
     def close(self) -> None:

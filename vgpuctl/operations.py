@@ -10,7 +10,7 @@ from vgpuctl.engine.ports import Report, World
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.recorder import Recorder
 from vgpuctl.engine.runner import Listener, Runner
-from vgpuctl.model.errors import ExitCode, RefusedError, VgpuctlError
+from vgpuctl.model.errors import ExitCode, PassingError, RefusedError, StoppedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, HostReport
 from vgpuctl.model.plan import Plan, Refusal, Remark
@@ -101,17 +101,20 @@ class Operation:
 
     def _under_the_lease(self, recorder: Recorder, make: MakeWish, former: MakeFormer | None) -> Report:
         """Take the Lease, look again (somebody may have acted while we waited), and run."""
-        self.world.lease.acquire(self.listener.say, lambda: self._stopped)
+        self.world.lease.acquire(recorder.say, lambda: self._stopped)
         try:
-            fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())
+            fleet = self._fresh()
             prospect = look_ahead(fleet, make(fleet))
             if prospect.refusals and not prospect.plan:
                 raise refused(prospect)
+            if self._stopped:
+                raise StoppedError("Stopped before the first step. Nothing was changed.")
             self._depart(prospect)
             self.world.sender.announce(notices(prospect.fleet, prospect.wish, prospect.plan))
             if prospect.memorable:
                 recorder.begin(prospect.wish.name, self.timetable, self.world.clock.utc())
-            goal = Goal(wish=prospect.wish, former=former(prospect.wish) if former else None)
+            former_wish = former(prospect.wish) if former else None
+            goal = Goal(wish=prospect.wish, former=former_wish, blind_s=self.world.blind_s)
             self._runner = Runner(self.world, goal, recorder)
             if self._stopped:
                 self._runner.interrupt()
@@ -121,6 +124,14 @@ class Operation:
             return report
         finally:
             self.world.lease.release()
+
+    def _fresh(self) -> Fleet:
+        """What both servers say now: the picture that was planned on may be older than the Lease."""
+        self.world.observer.refresh()
+        fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())
+        if unheard := fleet.unheard():
+            raise PassingError(f"{unheard}. Nothing was changed.")
+        return fleet
 
     def _depart(self, prospect: Prospect) -> None:
         """Before the first cordon: from where each host goes, in one write for all of them."""
@@ -150,6 +161,8 @@ def exit_code(report: Report, refused: bool) -> ExitCode:
     ends = {host.end for host in report.hosts}
     if report.interrupted:
         return ExitCode.INTERRUPTED
+    if report.unheard:
+        return ExitCode.UNREACHABLE
     if FAILED in ends:
         return ExitCode.FAILED
     if WENT_BACK in ends:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from vgpuctl.engine.ports import Answer, World
+from vgpuctl.engine.ports import BLIND_S, Answer, World
 from vgpuctl.follower import Follower
 from vgpuctl.kube import notices
 from vgpuctl.kube.access import KubernetesSettings
@@ -63,6 +63,7 @@ class Settings:
     kubernetes: KubernetesSettings
     lease_s: float = 15.0
     connect_s: float = 10.0
+    blind_s: float = BLIND_S
 
 
 def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) -> Journal:
@@ -178,6 +179,12 @@ class Connection:
         if departures:
             self._followed.follow()
 
+    def refresh(self) -> None:
+        """Both servers are asked once more, side by side."""
+        vcenter = beside(self._vcenter.refresh)
+        self._kubernetes.refresh()
+        vcenter.result()
+
     def close(self) -> None:
         self._vcenter.close()
         self._kubernetes.close()
@@ -196,6 +203,7 @@ class Connection:
             clock=SystemClock(),
             departures=self._departures,
             journal=Journal(self._client, settings.namespace, lease.identity, _who(settings)),
+            blind_s=self._settings.blind_s,
         )
 
     def history(self) -> list[Entry]:

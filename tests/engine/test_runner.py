@@ -3,95 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import pytest
 
 from tests.support.fleets import CATALOGUE, WHOLE, day_and_night, fleet, node, timetable, worker
-from vgpuctl.engine.ports import Answer, Report, World
+from tests.support.ports import Ports
+from vgpuctl.engine.ports import Answer, Report
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import REQUESTS_AT_ONCE, Progress, Runner
-from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet, Power
-from vgpuctl.model.journal import DONE, INTERRUPTED, NOT_BEGUN, Entry, HostReport
-from vgpuctl.model.notice import Notice
+from vgpuctl.model.journal import DONE, INTERRUPTED, NOT_BEGUN, HostReport
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.requests import PatchNode, PowerOnVm, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.wishes import Provisioning, provision_wish, switch_wish
 
 
-@dataclass
-class Ports:
-    """All ports in one; the Lease is held as the script says, look by look."""
-
-    some: Fleet
-    held_at: list[bool]
-    is_lost: bool = False
-    now_s: float = 0.0
-    look_s: float = 0.0
-    sent: list[Request] = field(default_factory=list)
-    said: list[set[str]] = field(default_factory=list)
-    answered: list[int] = field(default_factory=list)
-
-    def fleet(self) -> Fleet:
-        self.now_s += self.look_s
-        return self.some
-
-    def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
-        return lambda: None
-
-    def send(self, request: Request) -> Answer:
-        self.sent.append(request)
-        return Answer()
-
-    def announce(self, notices: Sequence[Notice]) -> None: ...
-
-    def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None: ...
-
-    def held(self) -> bool:
-        return self.held_at.pop(0) if self.held_at else True
-
-    def lost(self) -> bool:
-        return self.is_lost
-
-    def release(self) -> None: ...
-
-    def read(self) -> dict[str, Departure]:
-        return {}
-
-    def write(self, changed: Mapping[str, Departure | None]) -> None: ...
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    def utc(self) -> str:
-        return "now"
-
-    def keep(self, entry: Entry) -> None: ...
-
-    def close(self, entry: Entry) -> str:
-        return ""
-
-    def say(self, text: str) -> None: ...
-
-    def progress(self, progress: Progress) -> None:
-        """Ends the run after the third look."""
-        self.said.append(set(progress.decision.waits.values()))
-        attempts = progress.decision.memory.all_attempts()
-        self.answered.append(sum(attempt.answered_s is not None for attempt in attempts))
-        if len(self.said) >= 3:
-            self.runner.interrupt()
-
-    runner: Runner = field(init=False)
-
-
 def run(ports: Ports, wish: Wish | None = None) -> Report:
     wish = wish or day_and_night()[1]
-    world = World(observer=ports, sender=ports, lease=ports, clock=ports, departures=ports, journal=ports)
-    ports.runner = Runner(world, Goal(wish=wish), ports)
+    ports.runner = Runner(ports.world(), Goal(wish=wish), ports)
     return ports.runner.run()
 
 
@@ -160,3 +91,51 @@ def test_who_interrupts_it_is_told_of_each_host_where_it_stands() -> None:
         HostReport(host="esx-2", end=INTERRUPTED, why="b-[1-3] before cordon"),
         HostReport(host="esx-3", end=NOT_BEGUN),
     )
+
+
+class SlowServer(Ports):
+    """Answers nothing until the run was interrupted, which happens once as many requests are out as may be."""
+
+    def __init__(self, some: Fleet) -> None:
+        super().__init__(some, held_at=[])
+        self.interrupted, self.out = threading.Event(), threading.Semaphore(0)
+
+    def send(self, request: Request) -> Answer:
+        self.out.release()
+        assert self.interrupted.wait(timeout=20)
+        return super().send(request)
+
+    def progress(self, progress: Progress) -> None:
+        self.said.append(set())
+        if len(self.said) == 2:
+            assert all(self.out.acquire(timeout=20) for _ in range(REQUESTS_AT_ONCE))
+            self.runner.interrupt()
+            self.interrupted.set()
+
+
+def test_who_interrupts_it_withdraws_the_requests_that_stand_in_line() -> None:
+    """64 cordons are due at once, and 16 are on their way when Ctrl-C is pressed: no other is sent."""
+    hosts = [f"esx-{n:02}" for n in range(64)]
+    some = fleet(*(worker(f"{host}-a", host=host, node=node(f"{host}-a")) for host in hosts))
+    names = tuple(some.workers)
+    ports = SlowServer(some)
+    report = run(ports, switch_wish(some, CATALOGUE, timetable(day=names, night=()), "night"))
+    assert len(ports.sent) == REQUESTS_AT_ONCE
+    assert report.interrupted
+    ends = {host.host: host.end for host in report.hosts}
+    cordoned = {request.node.removesuffix("-a") for request in ports.sent if isinstance(request, PatchNode)}
+    assert {host for host, end in ends.items() if end == INTERRUPTED} == cordoned
+    assert {host for host, end in ends.items() if end == NOT_BEGUN} == set(hosts) - cordoned
+
+
+def test_a_host_with_sleepers_of_another_shift_on_which_nothing_was_asked_has_not_begun() -> None:
+    asleep = Record(wish="day", state=ASLEEP, since="", cordoned=True, lease="L1", heartbeat="H1")
+    awake = worker("a-1", host="esx-1", node=node("a-1"))
+    sleeper = worker("a-2", WHOLE, host="esx-1", power=Power.SUSPENDED, node=node("a-2", record=asleep))
+    some = fleet(awake, sleeper)
+    ports = Ports(some, held_at=[])
+    wish = switch_wish(some, CATALOGUE, timetable(day=("a-1",), night=("a-2",)), "night")
+    ports.runner = Runner(ports.world(), Goal(wish=wish), ports)
+    ports.runner.interrupt()
+    assert ports.runner.run().hosts == (HostReport(host="esx-1", end=NOT_BEGUN),)
+    assert ports.sent == []

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, worker
 from tests.support.lab import BIN, Lab
+from tests.support.ports import Ports
+from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.progress import Lines
 from vgpuctl.daemon.keeper import Keeper
-from vgpuctl.engine.ports import World
+from vgpuctl.engine.ports import Answer, World
+from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.names import Names
+from vgpuctl.model.requests import Request
 from vgpuctl.model.timetable import Shift, Timetable
 
 
@@ -59,22 +67,24 @@ class Broken:
 
     some: Fleet
     looks: int = 0
+    fault: Exception = field(default_factory=lambda: PassingError("the Lease cannot be read"))
 
     def fleet(self) -> Fleet:
         self.looks += 1
         return self.some
 
     def world(self) -> World:
-        raise PassingError("the Lease cannot be read")
+        raise self.fault
 
 
-def keeper_at(now: list[datetime], world: Broken, listener: Telling) -> Keeper:
+def keeper_at(now: list[datetime], connection: Any, listener: Telling | Callable[[], Listener], **more: Any) -> Keeper:
     shifts = {
         "day": Shift("day", ("0 8 * * *",), workers=Names(("worker-1",))),
         "night": Shift("night", ("0 20 * * *",)),
     }
     timetable = Timetable(name="t", timezone="UTC", shifts=shifts)
-    return Keeper(Files(CATALOGUE, {"t": timetable}), world, listener, lambda: now[0])  # type: ignore[arg-type]
+    listening = listener if callable(listener) else lambda: listener
+    return Keeper(Files(CATALOGUE, {**more, "t": timetable}), connection, listening, lambda: now[0])
 
 
 def test_a_shift_that_stands_is_left_alone() -> None:
@@ -123,3 +133,57 @@ def test_a_server_that_is_away_is_asked_again_without_a_pause() -> None:
         now[0] += timedelta(minutes=1)
     assert world.looks == 3
     assert sum("cannot be read" in said for said in listener.said) == 3
+
+
+class EachNight(Ports):
+    """Somebody takes the label off by day; at night one write sets it again."""
+
+    def by_day(self) -> None:
+        self.some = fleet(worker("worker-1", node=node("worker-1")))
+
+    def send(self, request: Request) -> Answer:
+        self.some = fleet(worker("worker-1", node=node("worker-1", labels=LABELLED)))
+        return super().send(request)
+
+
+def test_the_log_has_the_steps_of_every_night_not_only_of_the_first() -> None:
+    now, log = [datetime(2026, 11, 18, 9, tzinfo=UTC)], io.StringIO()
+    world = EachNight(fleet(), held_at=[])
+    paper = Paper()
+    paper.file = log
+    keeper = keeper_at(now, world, lambda: Lines(paper))
+    for _ in range(3):
+        world.by_day()
+        keeper.keep()
+        now[0] += timedelta(days=1)
+    assert log.getvalue().count("worker-1 labelled") == 3
+
+
+class Faulty:
+    """Two timetables, of which the first cannot be looked at."""
+
+    def shift_at(self, now: datetime) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    next_start = shift_at
+    name = "faulty"
+
+
+def test_a_fault_in_one_timetable_is_said_with_its_place_and_holds_up_no_other() -> None:
+    now, listener = [datetime(2026, 11, 18, 9, tzinfo=UTC)], Telling()
+    world = Broken(fleet(worker("worker-1", QUARTER, on=False)))
+    keeper = keeper_at(now, world, listener, faulty=Faulty())
+    keeper.keep()
+    assert "ZeroDivisionError: a fault of ours (test_daemon.py:" in listener.said[0]
+    assert world.looks == 1, "the other was looked at"
+    assert keeper.next_start() is None
+    assert "When the next shift starts is not known" in listener.said[-1]
+
+
+def test_a_fault_in_the_middle_of_a_switch_is_said_with_its_place_and_tried_again_later() -> None:
+    now, listener = [datetime(2026, 11, 18, 9, tzinfo=UTC)], Telling()
+    world = Broken(fleet(worker("worker-1", QUARTER, on=False)), fault=KeyError("a fault of ours"))
+    keeper = keeper_at(now, world, listener)
+    keeper.keep()
+    assert any("KeyError" in said and "test_daemon.py:" in said for said in listener.said)
+    assert listener.said[-1] == "Next try for day on t in 1 min."

@@ -179,17 +179,58 @@ def wait_for(lab: Lab, *what: str) -> None:
     raise AssertionError(f"in vain: {' '.join(what)}")
 
 
-def test_ctrl_c_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "closed terminal"])
+def test_a_signal_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab, number: int) -> None:
     hold(day)
     first = start(day, "switch", "night", "--yes")
-    wait_for_lease(day)
-    first.send_signal(signal.SIGINT)
+    wait_for_cordon(day)
+    first.send_signal(number)
     _, err = first.communicate(timeout=30)
     assert first.returncode == 130
     assert "Run the same command to go on" in err
+    assert day.holder() == ""
     let_go(day)
     day.vgpuctl("switch", "night", "--yes").ok()
     assert day.awake() == {"worker-5"}
+
+
+def test_a_switch_whose_reader_has_seen_enough_ends_well(day: Lab) -> None:
+    """As `vgpuctl switch night --yes | head -1`."""
+    running = start(day, "switch", "night", "--yes")
+    assert running.stdout is not None
+    running.stdout.readline()
+    running.stdout.close()
+    assert running.wait(timeout=60) == 0
+    assert day.awake() == {"worker-5"}
+
+
+@pytest.mark.parametrize(("output", "code"), [("table", 0), ("json", 1)])
+def test_a_switch_whose_output_fills_the_disk_ends_well_and_says_so(day: Lab, output: str, code: int) -> None:
+    """The document was asked for and is lost: that is a failure, though not of the switch."""
+    words = [str(BIN / "vgpuctl"), "switch", "night", "--yes", "-o", output]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            words, env=day.env, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == code
+    assert "could not be written: No space left on device" in done.stderr
+    assert day.awake() == {"worker-5"}
+
+
+def test_who_stops_while_the_lease_is_waited_for_takes_and_writes_nothing(day: Lab) -> None:
+    """The holder is alive, but renews its Lease more seldom than we look."""
+    day.hold_the_lease("laptop/1/aaaa", seconds=60)
+    before = day.json("kubectl", "get", "configmaps,leases,events", "-A")["items"]
+    waiting = start(day, "switch", "night", "--yes")
+    assert waiting.stdout is not None
+    assert "waiting up to 60 s" in waiting.stdout.readline()
+    waiting.send_signal(signal.SIGINT)
+    _, err = waiting.communicate(timeout=30)
+    assert waiting.returncode == 130
+    assert "Nothing was changed." in err
+    ours = [each for each in before if each["metadata"]["name"].startswith("vgpuctl")]
+    after = day.json("kubectl", "get", "configmaps,leases,events", "-A")["items"]
+    assert [each for each in after if each["metadata"]["name"].startswith("vgpuctl")] == ours
 
 
 def test_servers_that_fall_silent_in_the_middle_are_waited_out(day: Lab) -> None:

@@ -69,6 +69,21 @@ def test_its_paths_are_meant_from_its_own_folder(tmp_path: Path) -> None:
     assert profiles_path(Flags(), env | {"VGPUCTL_PROFILES": "mine"}) == Path("mine")
 
 
+@pytest.mark.parametrize("said", ["60.5", "3600"])
+def test_a_lease_that_would_hold_up_others_for_more_than_a_minute_is_refused(said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="VGPUCTL_LEASE_SECONDS must be at most 60 seconds"):
+        vcenter(tmp_path, env=govc() | {"VGPUCTL_LEASE_SECONDS": said})
+    config(tmp_path, f"lease-seconds: {said}\n")
+    with pytest.raises(UsageError, match=r"lease-seconds in .*config\.yaml must be at most 60 seconds"):
+        vcenter(tmp_path, env=govc())
+
+
+def test_how_long_a_switch_may_be_blind_is_half_an_hour_unless_said_otherwise(tmp_path: Path) -> None:
+    env = govc() | {"HOME": str(tmp_path)}
+    assert settings(Flags(), env).blind_s == 1800
+    assert settings(Flags(), env | {"VGPUCTL_BLIND_SECONDS": "90"}).blind_s == 90
+
+
 def test_a_folder_of_timetables_that_is_named_must_be_there(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path)}
     with pytest.raises(UsageError, match="There is no nowhere") as told:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,22 @@ class Lab:
     def nodes(self) -> dict[str, Any]:
         """The nodes by name, as kubectl shows them."""
         return {item["metadata"]["name"]: item for item in self.json("kubectl", "get", "nodes")["items"]}
+
+    def holder(self) -> str:
+        """Of the acting Lease; "" for nobody."""
+        lease = self.json("kubectl", "get", "lease", "vgpuctl", "-n", "kube-system")
+        return str(lease["spec"].get("holderIdentity") or "")
+
+    def hold_the_lease(self, holder: str, *, seconds: int) -> None:
+        """As another instance that was seen to renew it just now."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": seconds, "acquireTime": now, "renewTime": now}
+        metadata = {"name": "vgpuctl", "namespace": "kube-system"}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        path = self.folder / "lease.json"
+        path.write_text(json.dumps(lease))
+        self.kubectl("delete", "lease", "vgpuctl", "-n", "kube-system", "--ignore-not-found").ok()
+        self.kubectl("create", "--validate=false", "-f", str(path)).ok()
 
     def calls(self) -> dict[str, dict[str, int]]:
         """What was called since the last time this was asked."""

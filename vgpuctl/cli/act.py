@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vgpuctl.cli.common import connected, console, explained, may_go_on, print_json, read
+from vgpuctl.cli import output
+from vgpuctl.cli.common import STOP_SIGNALS, connected, console, explained, may_go_on, print_json, read
 from vgpuctl.cli.options import Output
 from vgpuctl.model.errors import ExitCode
 from vgpuctl.model.names import fold
@@ -117,22 +118,32 @@ def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
 
 
 def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: Prospect) -> ExitCode:
+    """Whatever becomes of the output, the work ends in order, and the exit code says how."""
     from vgpuctl.cli.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
 
     connection.follow()
-    out = console()
-    with screen(out, quiet=manner.output is Output.JSON) as listener:
-        operation = Operation(world=connection.world(), listener=listener, timetable=order.timetable)
-        with _interruptible(operation):
-            report = operation.carry_out(order.wish, order.former)
-    code = exit_code(report, refused=bool(prospect.refusals))
+    with output.muting():
+        with screen(console(), quiet=manner.output is Output.JSON) as listener:
+            operation = Operation(world=connection.world(), listener=listener, timetable=order.timetable)
+            with _interruptible(operation):
+                report = operation.carry_out(order.wish, order.former)
+        code = exit_code(report, refused=bool(prospect.refusals))
+        _show_end(manner, order, prospect, report, code)
+    if told := output.complaint():
+        console(error=True).tell(told)
+        if manner.output is Output.JSON and code is ExitCode.DONE:
+            # The document was asked for, and nobody has it.
+            return ExitCode.FAILED
+    return code
+
+
+def _show_end(manner: Manner, order: Order, prospect: Prospect, report: Report, code: ExitCode) -> None:
     if manner.output is Output.JSON:
         print_json(report_document(report, prospect) | {"exitCode": int(code)})
-        return code
+        return
     _tell(report, code, order, prospect)
     _tell_missing(prospect)
-    return code
 
 
 def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> None:
@@ -141,7 +152,10 @@ def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> N
     out = console(error=code is not ExitCode.DONE)
     for (end, why), hosts in _alike(troubled(report)).items():
         out.say(f"{' '.join(fold(hosts))} {end}{':' if why else ''}", why, "bold red")
-    if report.interrupted:
+    if report.unheard:
+        names = " and ".join(report.unheard)
+        out.tell(f"Stopped: {names} could not be heard for too long. Run the same command to go on.")
+    elif report.interrupted:
         or_else = ", or another shift to go there" if order.timetable else ""
         out.tell(f"Stopped after what was in flight. Run the same command to go on{or_else}.")
     elif code is ExitCode.DONE:
@@ -163,7 +177,8 @@ def _tell_missing(prospect: Prospect) -> None:
 
 @contextmanager
 def _interruptible(operation: Operation) -> Iterator[None]:
-    """The first Ctrl-C ends what is in flight and no more; the second ends at once."""
+    """The first Ctrl-C ends what is in flight and no more; the second ends at once. So do SIGTERM, and SIGHUP when the
+    terminal is closed; what `nohup` ignores stays ignored."""
     asked: list[int] = []
 
     def handle(number: int, _frame: object) -> None:
@@ -172,7 +187,8 @@ def _interruptible(operation: Operation) -> Iterator[None]:
             raise KeyboardInterrupt
         operation.interrupt()
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    heeded = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heeded}
     try:
         yield
     finally:
@@ -187,6 +203,7 @@ def report_document(report: Report, prospect: Prospect) -> dict[str, Any]:
         "wish": report.wish,
         "seconds": round(report.seconds, 3),
         "interrupted": report.interrupted,
+        "unheard": list(report.unheard),
         "hosts": [{"host": host.host, "end": host.end, "why": host.why} for host in report.hosts],
         "steps": [
             {"worker": step.worker, "step": step.step, "seconds": round(step.seconds, 3)} for step in report.steps

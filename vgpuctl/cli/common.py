@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vgpuctl.model.errors import ExitCode, UsageError, VgpuctlError
+from vgpuctl.cli import output
+from vgpuctl.model.errors import ExitCode, StoppedError, UsageError, VgpuctlError
 
 if TYPE_CHECKING:
     from vgpuctl.cli.paper import Paper
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from vgpuctl.settings import Flags
     from vgpuctl.vsphere.asking import Depth
     from vgpuctl.wiring import Connection
+
+#: What asks this process to end.
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def console(*, error: bool = False) -> Paper:
@@ -34,19 +37,18 @@ def explained(*, debug: bool = False) -> Iterator[None]:
     """No traceback reaches a user unless asked for; each error ends the process with its own code."""
     try:
         yield
+    except StoppedError as error:
+        console(error=True).tell(error.message)
+        raise typer.Exit(int(error.exit_code)) from None
     except VgpuctlError as error:
         if debug:
             raise
         show_error(error.message, error.hint)
         raise typer.Exit(int(error.exit_code)) from None
-    except BrokenPipeError:
-        with suppress(OSError):
-            os.close(1)
-        raise typer.Exit(int(ExitCode.FAILED)) from None
     except typer.Exit:
         raise
     except Exception as error:
-        if debug:
+        if debug or error is output.failure():
             raise
         show_error(f"Unexpected: {type(error).__name__}: {error}", "This is a fault of vgpuctl. --debug shows where.")
         raise typer.Exit(int(ExitCode.FAILED)) from None
@@ -89,9 +91,12 @@ def connected(flags: Flags, files: Files, depth: Depth | None = None, *, lasting
 
 
 def terminate_politely() -> None:
-    """SIGTERM ends a command as Ctrl-C does: it logs out first."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM and a closed terminal end a command as Ctrl-C does: it logs out first. What `nohup` ignores stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in STOP_SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 def say_unverified(server: str) -> None:
@@ -137,4 +142,4 @@ def may_go_on(question: str, *, yes: bool) -> bool:
 def print_json(document: dict[str, Any]) -> None:
     import json  # noqa: PLC0415
 
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    print(json.dumps(document, indent=2, ensure_ascii=False), flush=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+from vgpuctl.cli import output
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import connected, console, explained, read
-from vgpuctl.cli.options import (
-    DebugOption,
-)
+from vgpuctl.cli.common import STOP_SIGNALS, connected, console, explained, read
+from vgpuctl.cli.options import DebugOption
 
 if TYPE_CHECKING:
     from vgpuctl.settings import Flags
@@ -43,13 +42,14 @@ def _keep(flags: Flags) -> None:
     depth = Depth(neighbours=True, drains=True, scales=files.scales)
     with connected(flags, files, depth, lasting=True) as connection:
         connection.follow(departures=True)
-        keeper = Keeper(files, connection, Lines(console()))
+        keeper = Keeper(files, connection, lambda: Lines(console()))
         alarm = Alarm(keeper.next_start)
 
         def end(_number: int, _frame: object) -> None:
             alarm.end()
             keeper.interrupt()
 
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in STOP_SIGNALS:
             signal.signal(number, end)
-        alarm.each(keeper.keep)
+        with output.muting():
+            alarm.each(keeper.keep)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from vgpuctl.engine.listening import MutedOnFailure
 from vgpuctl.engine.ports import World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
-from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError
+from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError, with_place
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
@@ -36,16 +37,20 @@ class BackOff:
 
 
 class Keeper:
-    """Level-triggered: it compares the world with the shift of now, and remembers nothing but its back-off."""
+    """Level-triggered: it compares the world with the shift of now, and remembers nothing but its back-off.
+
+    `listening`: makes a listener for each operation, so that each reports its own steps. Nothing raises here: a fault
+    of ours is reported with its place, and the next round comes.
+    """
 
     def __init__(
         self,
         files: Files,
         connection: Connection,
-        listener: Listener,
+        listening: Callable[[], Listener],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._files, self._connection, self._listener, self._now = files, connection, listener, now
+        self._files, self._connection, self._listening, self._now = files, connection, listening, now
         self._back_off: dict[str, BackOff] = {}
         self._operation: Operation | None = None
         self._ending = False
@@ -56,15 +61,23 @@ class Keeper:
             self._operation.interrupt()
 
     def next_start(self) -> datetime | None:
-        starts = (timetable.next_start(self._now()) for timetable in self._files.timetables.values())
-        return min((start for found in starts if found for start in found[1:]), default=None)
+        """None if that cannot be told; the next round comes all the same."""
+        try:
+            starts = [timetable.next_start(self._now()) for timetable in self._files.timetables.values()]
+            return min((start for found in starts if found for start in found[1:]), default=None)
+        except Exception as error:
+            self._say(f"When the next shift starts is not known: {with_place(error)}")
+            return None
 
     def keep(self) -> None:
         """One look at every timetable."""
         for timetable in self._files.timetables.values():
-            due = timetable.shift_at(self._now())
-            if due is not None and not self._ending:
-                self._keep(timetable, due[0].name)
+            try:
+                due = timetable.shift_at(self._now())
+                if due is not None and not self._ending:
+                    self._keep(timetable, due[0].name)
+            except Exception as error:
+                self._say(f"{timetable.name} could not be looked at: {with_place(error)}")
 
     def _keep(self, timetable: Timetable, shift: str) -> None:
         waiting = self._back_off.get(timetable.name)
@@ -73,8 +86,11 @@ class Keeper:
         try:
             code = self._switch(timetable, shift)
         except VgpuctlError as error:
-            self._listener.say(f"{shift} on {timetable.name}: {error.message}")
+            self._say(f"{shift} on {timetable.name}: {error.message}")
             code = error.exit_code
+        except Exception as error:
+            self._say(f"{shift} on {timetable.name} ended by a fault of vgpuctl: {with_place(error)}")
+            code = ExitCode.FAILED
         if code in {ExitCode.FAILED, ExitCode.WENT_BACK, ExitCode.REFUSED}:
             self._wait(timetable.name, shift)
         elif code is ExitCode.DONE:
@@ -86,21 +102,25 @@ class Keeper:
             return switch_wish(fleet, self._files.catalogue, timetable, shift, self._now())
 
         fleet = self._connection.fleet()
-        if fleet.stale:
-            raise PassingError(f"{' and '.join(fleet.stale)} cannot be heard.")
+        if unheard := fleet.unheard():
+            raise PassingError(f"{unheard}.")
         prospect = look_ahead(fleet, wish(fleet))
         for refusal in prospect.refusals:
-            self._listener.say(f"{shift} on {timetable.name} is refused: {refusal.message} {refusal.hint}")
+            self._say(f"{shift} on {timetable.name} is refused: {refusal.message} {refusal.hint}")
         if not prospect.plan:
             return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
-        self._listener.say(f"{shift} on {timetable.name} begins.")
-        self._operation = Operation(world=self._connection.world(), listener=self._listener, timetable=timetable.name)
+        self._say(f"{shift} on {timetable.name} begins.")
+        self._operation = Operation(
+            world=self._connection.world(), listener=self._listening(), timetable=timetable.name
+        )
         report = self._operation.carry_out(wish, former_wish)
+        if report.unheard:
+            self._say(f"{shift} on {timetable.name} stopped: {' and '.join(report.unheard)} could not be heard.")
         for host in troubled(report):
-            self._listener.say(f"{host.host} {host.end}: {host.why}")
+            self._say(f"{host.host} {host.end}: {host.why}")
         code = exit_code(report, refused=bool(prospect.refusals))
         if code is ExitCode.DONE:
-            self._listener.say(f"It is {shift} on {timetable.name}, after {report.seconds:.0f} s.")
+            self._say(f"It is {shift} on {timetable.name}, after {report.seconds:.0f} s.")
         return code
 
     def _wait(self, timetable: str, shift: str) -> None:
@@ -108,4 +128,7 @@ class Keeper:
         again = before is not None and before.shift == shift
         pause = min(before.pause * 2, LONGEST_PAUSE) if before and again else FIRST_PAUSE
         self._back_off[timetable] = BackOff(shift, self._now() + pause, pause)
-        self._listener.say(f"Next try for {shift} on {timetable} in {pause.total_seconds() / 60:.0f} min.")
+        self._say(f"Next try for {shift} on {timetable} in {pause.total_seconds() / 60:.0f} min.")
+
+    def _say(self, text: str) -> None:
+        MutedOnFailure(self._listening()).say(text)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 
 from vgpuctl.engine.memory import EVERYWHERE, Memory
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BACK, HostReport
 from vgpuctl.model.names import fold
 from vgpuctl.model.plan import Plan
+from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.wishes import BACK_FROM
 
 
 def ends(wish: Wish, fleet: Fleet, memory: Memory, left: Plan) -> tuple[HostReport, ...]:
@@ -18,13 +20,14 @@ def ends(wish: Wish, fleet: Fleet, memory: Memory, left: Plan) -> tuple[HostRepo
     for worker in fleet.workers.values():
         if worker.name in wish.workers:
             by_host.setdefault(worker.host, []).append(worker)
-    found = [_end(host, workers, memory, left, host in wish.departures) for host, workers in by_host.items()]
+    found = [_end(wish, workers, memory, left) for workers in by_host.values()]
     if EVERYWHERE in memory.gave_up:
         found.append(HostReport(host="workloads", end=FAILED, why=memory.gave_up[EVERYWHERE]))
     return tuple(found)
 
 
-def _end(host: str, workers: list[Worker], memory: Memory, left: Plan, away: bool) -> HostReport:
+def _end(wish: Wish, workers: list[Worker], memory: Memory, left: Plan) -> HostReport:
+    host = workers[0].host
     if host in memory.gave_up:
         tried = memory.going_back.get(host)
         why = memory.gave_up[host] if tried is None else f"{tried} Going back failed too: {memory.gave_up[host]}"
@@ -32,17 +35,24 @@ def _end(host: str, workers: list[Worker], memory: Memory, left: Plan, away: boo
     if host in memory.held_back:
         return HostReport(host=host, end=NOT_BEGUN, why=memory.held_back[host])
     if standing := _standing({worker.name for worker in workers}, left):
-        begun = away or _begun(workers, memory)
+        asked = memory.begun()
+        begun = host in memory.going_back or any(has_begun(worker, wish, asked) for worker in workers)
         return HostReport(host=host, end=INTERRUPTED if begun else NOT_BEGUN, why=standing if begun else "")
     if host in memory.going_back:
         return HostReport(host=host, end=WENT_BACK, why=memory.going_back[host])
     return HostReport(host=host, end=DONE)
 
 
-def _begun(workers: Iterable[Worker], memory: Memory) -> bool:
-    """By us, or by one who was interrupted before."""
-    asked = memory.begun()
-    return any(worker.name in asked or (worker.node and worker.node.record) for worker in workers)
+def has_begun(worker: Worker, wish: Wish, asked: Container[str]) -> bool:
+    """True if something was asked for it (`asked`: by this run), or its host was on its way before this run.
+
+    Only a departure that was written down before has a time. What a sleeper bears from another shift is no sign.
+    """
+    departure = wish.departures.get(worker.host)
+    if worker.name in asked or (departure is not None and departure.since):
+        return True
+    record = worker.node.record if worker.node else None
+    return record is not None and (record.state != ASLEEP or record.wish.removeprefix(BACK_FROM) == wish.name)
 
 
 def _standing(names: set[str], left: Plan) -> str:

@@ -130,8 +130,8 @@ class Look:
 
     def _busy(self, worker: Worker | None) -> str:
         """Why nothing is to be asked for this worker, whatever the step."""
-        if self.fleet.stale:
-            return f"{' and '.join(self.fleet.stale)} cannot be heard"
+        if unheard := self.fleet.unheard():
+            return unheard
         if worker is None:
             return ""
         if worker.doubts:

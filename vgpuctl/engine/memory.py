@@ -40,6 +40,9 @@ class Memory:
     """Frozen as everything that decisions are made on: a new one after every look.
 
     `attempts`: by the names of their steps. Those of a step stay the same object until one of them changes.
+    `due_since`: time during which a server was not heard is left out. `looked_s`, `blind`: when the last look was
+    taken, and whether a server was not heard then; `blind_s`: for how long that was so in all. `unheard`: the servers
+    for which it stopped.
     """
 
     attempts: Mapping[str, Attempts] = field(default_factory=dict)
@@ -50,6 +53,10 @@ class Memory:
     booting: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
     stopping: bool = False
+    looked_s: float = 0.0
+    blind: bool = False
+    blind_s: float = 0.0
+    unheard: tuple[str, ...] = ()
 
     def answered(self, key: str, now: float, **outcome: object) -> Memory:
         step, _, part = key.rpartition("/")
@@ -58,6 +65,16 @@ class Memory:
             return self
         attempt: Attempt = replace(known[part], answered_s=now, **outcome)  # type: ignore[arg-type]
         return replace(self, attempts={**self.attempts, step: {**known, part: attempt}})
+
+    def withdrawn(self, key: str, now: float) -> Memory:
+        """It was not sent after all: what was never sent before is forgotten, as if it had not been decided."""
+        step, _, part = key.rpartition("/")
+        known = dict(self.attempts.get(step, NONE))
+        if part in known and known[part].tries > 1:
+            return self.answered(key, now, error="it was withdrawn", passing=True)
+        known.pop(part, None)
+        others = {name: attempts for name, attempts in self.attempts.items() if name != step}
+        return replace(self, attempts={**others, step: known} if known else others)
 
     def due(self, names: Iterable[str], now: float) -> Memory:
         """The steps that are due now, and since when each has been."""

@@ -12,6 +12,9 @@ from vgpuctl.model.journal import Entry, HostReport
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
 
+#: For how long in all an operation goes on although a server is not heard.
+BLIND_S = 1800.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -25,6 +28,9 @@ class Observer(Protocol):
 
     def fleet(self) -> Fleet:
         """The picture as it is now."""
+
+    def refresh(self) -> None:
+        """Ask both servers once more: `fleet` is then newer than this call. PassingError if one does not answer."""
 
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         """Call this (from any thread) after every change of the picture, until the function given back is called."""
@@ -80,7 +86,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """The ports together."""
+    """The ports together, and for how long in all they may be blind (see BLIND_S)."""
 
     observer: Observer
     sender: Sender
@@ -88,6 +94,7 @@ class World:
     clock: Clock
     departures: Departures
     journal: Journal
+    blind_s: float = BLIND_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +106,11 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
+    """`interrupted`: a person stopped it. `unheard`: it stopped because these could not be heard for too long."""
+
     wish: str
     hosts: tuple[HostReport, ...] = ()
     steps: tuple[StepReport, ...] = field(default=())
     seconds: float = 0.0
     interrupted: bool = False
+    unheard: tuple[str, ...] = ()

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from vgpuctl.engine.blindness import bounded, counted
+from vgpuctl.engine.ends import has_begun
 from vgpuctl.engine.look import Look, Moment, Send, task_of
 from vgpuctl.engine.memory import EVERYWHERE, Attempt, Attempts, Memory
+from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.engine.rests import Asked, Rests
 from vgpuctl.engine.turns import queued
 from vgpuctl.model.conduct import OnResumeFailed
@@ -23,7 +26,8 @@ LAG_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A wish, and the wish to go back to where it fails; None: where it fails, it stops.
+    """A wish, and the wish to go back to where it fails; None: where it fails, it stops. `blind_s`: for how long in all
+    it goes on although a server is not heard.
 
     `memos` spare looks the planning of hosts where nothing changed, `rests` steps of which nothing is to be decided;
     they change no decision.
@@ -31,6 +35,7 @@ class Goal:
 
     wish: Wish
     former: Wish | None = None
+    blind_s: float = BLIND_S
     memos: tuple[Memo, Memo] = field(default_factory=lambda: (Memo(), Memo()), compare=False, repr=False)
     rests: Rests = field(default_factory=Rests, compare=False, repr=False)
 
@@ -58,6 +63,7 @@ class Failure:
 
 def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision:
     """One look: what is still missing, what may be sent now, and what each due step waits for."""
+    memory = bounded(counted(memory, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
     if memory.going_back and goal.former is not None:
         goal = replace(goal, former=with_devices_back(fleet, goal.former))
     if memory.booting:
@@ -157,7 +163,7 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory
         else:
             memory = memory.give_up(host, why)
         if goal.wish.max_unavailable:
-            memory = memory.hold_back(_not_begun(todo, fleet, memory), f"because of {host}: {why}")
+            memory = memory.hold_back(_not_begun(todo, goal.wish, fleet, memory), f"because of {host}: {why}")
     return memory
 
 
@@ -180,11 +186,11 @@ def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: Memory
     return found
 
 
-def _not_begun(todo: Plan, fleet: Fleet, memory: Memory) -> set[str]:
+def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: Memory) -> set[str]:
     """A rollout that went wrong on one host is not carried on to the next."""
     names = dict.fromkeys(step.worker for step in todo)
     asked, left = memory.begun(), [worker for name in names if (worker := fleet.find(name))]
-    begun = {w.host for w in left if w.name in asked or (w.node and w.node.record)}
+    begun = {worker.host for worker in left if has_begun(worker, wish, asked)}
     return {worker.host for worker in left} - begun - memory.gave_up.keys() - memory.going_back.keys()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
+from vgpuctl.engine.listening import MutedOnFailure
 from vgpuctl.engine.ports import Journal, Report
 from vgpuctl.engine.runner import Listener, Progress
+from vgpuctl.model.errors import with_place
 from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, RUNNING, WENT_BACK, Entry, PastStep
 from vgpuctl.model.plan import Plan, Step
 
@@ -18,10 +21,13 @@ _AT_WORK = ("to go", "at work on it", "its guest shuts down", "it is about to st
 
 
 class Recorder:
-    """A listener that passes on what it hears. What went wrong with the journal is said once, at the end."""
+    """A listener that passes on what it hears. What went wrong with the journal is said once, at the end.
+
+    It never raises: no decision depends on what it shows and writes.
+    """
 
     def __init__(self, listener: Listener, journal: Journal) -> None:
-        self._listener, self._journal = listener, journal
+        self._listener, self._journal = MutedOnFailure(listener), journal
         self._entry: Entry | None = None
         self._steps: dict[str, PastStep] = {}
         self._under_way: set[str] = set()
@@ -31,14 +37,19 @@ class Recorder:
         self._changed = False
 
     def begin(self, wish: str, timetable: str, utc: str) -> None:
-        self._entry = Entry(wish=wish, timetable=timetable, began=datetime.fromisoformat(utc))
-        self._journal.keep(self._entry)
+        with self._recording():
+            self._entry = Entry(wish=wish, timetable=timetable, began=datetime.fromisoformat(utc))
+            self._journal.keep(self._entry)
 
     def say(self, text: str) -> None:
         self._listener.say(text)
 
     def progress(self, progress: Progress) -> None:
         self._listener.progress(progress)
+        with self._recording():
+            self._record(progress)
+
+    def _record(self, progress: Progress) -> None:
         if self._entry is None:
             return
         self._count_holds(progress.elapsed_s)
@@ -51,18 +62,29 @@ class Recorder:
             self._journal.keep(self._so_far(self._entry))
 
     def end(self, report: Report) -> None:
-        if self._entry is not None:
-            self._now_s = report.seconds
-            self._entry = replace(self._entry, outcome=_outcome(report), hosts=report.hosts)
+        with self._recording():
+            if self._entry is not None:
+                self._now_s = report.seconds
+                self._entry = replace(self._entry, outcome=_outcome(report), hosts=report.hosts)
 
     def close(self) -> None:
         """Without a report, an error or a person ended it at once."""
-        if self._entry is None:
-            return
-        if self._entry.outcome == RUNNING:
-            self._entry = replace(self._entry, outcome=INTERRUPTED)
-        if why := self._journal.close(self._so_far(self._entry)):
-            self._listener.say(f"The history will not tell of this: {why}")
+        with self._recording():
+            if self._entry is None:
+                return
+            if self._entry.outcome == RUNNING:
+                self._entry = replace(self._entry, outcome=INTERRUPTED)
+            if why := self._journal.close(self._so_far(self._entry)):
+                self._listener.say(f"The history will not tell of this: {why}")
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        """A fault of ours ends the entry, and nothing else."""
+        try:
+            yield
+        except Exception as error:
+            self._entry = None
+            self._listener.say(f"The history will not tell of this: {with_place(error)}")
 
     def _count_holds(self, now_s: float) -> None:
         """What was waited for at the last look was waited for until this one."""
@@ -126,6 +148,6 @@ class Recorder:
 def _outcome(report: Report) -> str:
     """The worst of what its hosts came to."""
     ends = {host.end for host in report.hosts}
-    if report.interrupted:
+    if report.interrupted or report.unheard:
         return INTERRUPTED
     return next((end for end in (FAILED, WENT_BACK, NOT_BEGUN, INTERRUPTED) if end in ends), DONE)

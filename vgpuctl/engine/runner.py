@@ -56,9 +56,12 @@ class Runner:
         self._line: queue.SimpleQueue[Send] = queue.SimpleQueue()
         self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="request")
         self._aside = ThreadPoolExecutor(PATIENT_AT_ONCE, thread_name_prefix="patient")
+        self._stopping = False
 
     def interrupt(self) -> None:
-        """Start nothing more; end when what is in flight has ended. May be called from a signal handler."""
+        """Start nothing more, withdraw what stands in line, and end when what is in flight has ended. It may be called
+        from a signal handler."""
+        self._stopping = True
         self._events.put(lambda memory, _: replace(memory, stopping=True))
 
     def run(self) -> Report:
@@ -138,6 +141,9 @@ class Runner:
 
     def _send(self, send: Send) -> None:
         """In a thread of the pool: fence, send, and put the answer where the loop takes it in."""
+        if self._stopping:
+            self._events.put(lambda memory, now_s: memory.withdrawn(send.key, now_s))
+            return
         try:
             if not self._world.lease.held():
                 raise PassingError("The acting Lease could not be renewed in time.")
@@ -159,7 +165,8 @@ class Runner:
             hosts=ends(self._goal.wish, self._world.observer.fleet(), self._memory, decision.plan),
             steps=tuple(_step_report(name, seconds) for name, seconds in self._done.items()),
             seconds=now_s - self._began_s,
-            interrupted=self._memory.stopping and bool(decision.plan),
+            interrupted=self._memory.stopping and bool(decision.plan) and not self._memory.unheard,
+            unheard=self._memory.unheard,
         )
 
 

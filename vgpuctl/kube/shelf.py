@@ -21,6 +21,8 @@ MOST_PAGES = 10_000
 #: A watch that ends sooner, with no event, would be asked for again and again.
 SHORTEST_S = 1.0
 _CHANGES = {"ADDED", "MODIFIED"}
+#: Digits of the largest version that a server counts to: 2**64.
+LONGEST_VERSION = 20
 
 
 class Kind(NamedTuple):
@@ -44,6 +46,10 @@ class Shelf(Follower):
         self._unreadable: dict[str, Unreadable] = {}
         self._version = ""
         self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
+        #: The version that the last refresh has seen, and those of what the watch brings while one goes on.
+        self._seen_until = 0
+        self._meanwhile: dict[str, int] | None = None
 
     def objects(self) -> list[Any]:
         with self._lock:
@@ -55,6 +61,28 @@ class Shelf(Follower):
 
     def fill(self) -> None:
         """The whole list, page by page; raises where the server cannot be asked."""
+        with self._refreshing:
+            objects, unreadable, version = self._listed()
+            with self._lock:
+                self._objects, self._unreadable, self._seen_until = objects, unreadable, 0
+        self._version = version
+        self._now_heard()
+
+    def refresh(self) -> None:
+        """List once more, now, beside the watch: what that brings later, and the list has seen, is passed over."""
+        with self._refreshing:
+            self._meanwhile = meanwhile = dict[str, int]()
+            try:
+                objects, unreadable, version = self._listed()
+                with self._lock:
+                    self._seen_until = as_number(version)
+                    newer = {name for name, at in meanwhile.items() if at > self._seen_until}
+                    self._objects = _with(self._objects, objects, newer)
+                    self._unreadable = _with(self._unreadable, unreadable, newer)
+            finally:
+                self._meanwhile = None
+
+    def _listed(self) -> tuple[dict[str, Any], dict[str, Unreadable], str]:
         objects: dict[str, Any] = {}
         unreadable: dict[str, Unreadable] = {}
         query = {**self._query, "limit": PAGE}
@@ -68,10 +96,7 @@ class Shelf(Follower):
                 break
         else:
             raise self._client.garbled("its list does not end")
-        with self._lock:
-            self._objects, self._unreadable = objects, unreadable
-        self._version = version
-        self._now_heard()
+        return objects, unreadable, version
 
     def _page(self, page: Any) -> tuple[list[Any], str, str]:
         """Its objects, the version from which to watch, and where the next page is."""
@@ -118,13 +143,22 @@ class Shelf(Follower):
             raise PassingError(f"the watch has ended: {said or 'no reason'}")
         if kind != "BOOKMARK" and (kind not in {*_CHANGES, "DELETED"} or not name):
             raise self._client.garbled("an event of its watch is none")
-        with self._lock:
-            if kind == "DELETED":
-                self._objects.pop(name, None)
-                self._unreadable.pop(name, None)
-            elif kind in _CHANGES:
-                self._put(name, item, self._objects, self._unreadable)
+        if kind != "BOOKMARK":
+            with self._lock:
+                self._change(name, item, gone=kind == "DELETED")
         self._version = _version(item) or self._version
+
+    def _change(self, name: str, item: Any, *, gone: bool) -> None:
+        at = as_number(_version(item))
+        if 0 < at <= self._seen_until:
+            return
+        if self._meanwhile is not None:
+            self._meanwhile[name] = at
+        if gone:
+            self._objects.pop(name, None)
+            self._unreadable.pop(name, None)
+        else:
+            self._put(name, item, self._objects, self._unreadable)
 
 
 def _events(response: Any, most_bytes: float) -> Iterator[Any]:
@@ -166,6 +200,17 @@ def _lines(chunks: Iterator[bytes], most_bytes: float) -> Iterator[bytes]:
             raise PassingError("an event of the watch is larger than a reply may be")
     if b"".join(begun).strip():
         raise PassingError("the watch ended in the middle of an event")
+
+
+def _with(known: dict[str, Any], listed: dict[str, Any], newer: set[str]) -> dict[str, Any]:
+    """What was listed, but for the names of which something newer is known: that they are gone, perhaps."""
+    kept = {name: known[name] for name in newer if name in known}
+    return {name: each for name, each in listed.items() if name not in newer} | kept
+
+
+def as_number(version: str) -> int:
+    """To compare resource versions of one kind: KEP-5504 promises what etcd's always were. 0 for any other."""
+    return int(version) if version.isascii() and version.isdecimal() and len(version) <= LONGEST_VERSION else 0
 
 
 def _meta(item: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
 from vgpuctl.kube.machines import Machines
 from vgpuctl.kube.shelf import Kind, Shelf
 from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.model.errors import PassingError
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.unreadable import Unreadable
@@ -39,6 +40,9 @@ SCALE_KINDS = {
     "horizontalpodautoscalers": Kind("/apis/autoscaling/v2/horizontalpodautoscalers", workloads.autoscaler),
 }
 
+#: What a switch decides on just after it has taken the Lease.
+REFRESHED = ("nodes", "pods", "deployments", "statefulsets")
+
 
 class KubernetesStream:
     """The four shelves together, and those for drains and for scaling as far as there is something that we may see."""
@@ -66,6 +70,14 @@ class KubernetesStream:
                     raise
                 self._denied += (name,)
                 del self.shelves[name]
+
+    def refresh(self) -> None:
+        """Nodes, pods and workloads once more, as they are now. PassingError if Kubernetes is not heard."""
+        for name in REFRESHED:
+            if name in self.shelves:
+                self.shelves[name].refresh()
+        if not self.heard:
+            raise PassingError(f"Kubernetes cannot be heard: {self.silence}.")
 
     def follow(self) -> None:
         for shelf in self.shelves.values():

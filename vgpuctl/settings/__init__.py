@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.kube.leases import LONGEST_S
 from vgpuctl.model.errors import UsageError
 from vgpuctl.replies import Bounds
 from vgpuctl.settings import environment
@@ -66,8 +68,9 @@ def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = 
     return Settings(
         vcenter=replace(vcenter(places), bounds=_bounds(places)),
         kubernetes=_kubernetes(places, env, account),
-        lease_s=seconds(first(own, "lease-seconds"), 15.0),
+        lease_s=seconds(first(own, "lease-seconds"), 15.0, most=LONGEST_S),
         connect_s=seconds(first(own, "connect-seconds"), 10.0),
+        blind_s=seconds(first(own, "blind-seconds"), BLIND_S),
     )
 
 

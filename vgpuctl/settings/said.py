@@ -5,6 +5,7 @@ All four use one name: `--password-file`, `VGPUCTL_PASSWORD_FILE`, `password-fil
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -26,7 +27,7 @@ NAMES = (
     "schedules",
 )
 #: What is no flag: variables and the file.
-TIMES = ("lease-seconds", "connect-seconds", "call-seconds")
+TIMES = ("lease-seconds", "connect-seconds", "call-seconds", "blind-seconds")
 SIZES = ("reply-mib",)
 
 _YES, _NO = {"1", "true", "t", "yes", "y", "on"}, {"0", "false", "f", "no", "n", "off"}
@@ -60,8 +61,11 @@ def yes(said: Said | None) -> bool:
     return word in _YES
 
 
-def seconds(said: Said | None, default: float) -> float:
-    return _number(said, default, "seconds")
+def seconds(said: Said | None, default: float, most: float = math.inf) -> float:
+    value = _number(said, default, "seconds")
+    if said is not None and value > most:
+        raise UsageError(f"{said.by} must be at most {most:.0f} seconds.")
+    return value
 
 
 def mib(said: Said | None, default: float) -> float:
@@ -75,6 +79,6 @@ def _number(said: Said | None, default: float, unit: str) -> float:
         value = float(said.value)
     except ValueError:
         value = 0.0
-    if not 0 < value < float("inf"):
+    if not 0 < value < math.inf:
         raise UsageError(f"{said.by} must be a number of {unit}.")
     return value

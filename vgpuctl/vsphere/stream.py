@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import queue
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 from vgpuctl.follower import Follower
+from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.unreadable import Unreadable
@@ -20,6 +23,9 @@ from vgpuctl.vsphere.views import Outline, Vm
 
 WAIT_S = 60
 OBJECTS_A_PAGE = 1000
+#: How long a refresh may take, and how often the call that it waits for is cancelled meanwhile.
+REFRESH_WITHIN_S = 30.0
+CANCEL_EVERY_S = 0.2
 #: How often everything is asked for once more because a change found no place in what is known.
 MOST_ANEW = 3
 
@@ -39,6 +45,7 @@ class VcenterStream(Follower):
         self._collector: Any = None
         self._version = ""
         self._made: tuple[Any, ...] = ()
+        self._refreshes: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
 
     def fill(self) -> None:
         """The first picture, whole; raises where vCenter cannot be asked."""
@@ -65,6 +72,26 @@ class VcenterStream(Follower):
         with suppress(Exception):
             for each in made if login is content else ():
                 each.Destroy()
+
+    def refresh(self) -> None:
+        """Ask once more without waiting, and return once the answer is in place. PassingError if vCenter is not heard.
+
+        The listening thread asks, for the collector's version is its own; its long call is cancelled for that.
+        """
+        if not self.following:
+            with translated(self._session.settings.server):
+                self._next(wait_s=0)
+            return
+        asked = threading.Event()
+        self._refreshes.put(asked)
+        until_s = time.monotonic() + REFRESH_WITHIN_S
+        while self.heard and time.monotonic() < until_s:
+            # Once more each time: the first may have come before the long call.
+            with suppress(Exception):
+                self._collector.CancelWaitForUpdates()
+            if asked.wait(CANCEL_EVERY_S):
+                return
+        raise PassingError(f"vCenter cannot be heard: {self.silence or 'it does not answer'}.")
 
     def vms(self) -> dict[str, Vm]:
         with self._lock:
@@ -132,9 +159,26 @@ class VcenterStream(Follower):
             self.fill()
         else:
             with translated(self._session.settings.server):
-                if not self._catch_up():
-                    self._next(wait_s=WAIT_S)
+                if not (self._answer_refreshes() or self._catch_up()):
+                    self._wait_for_changes()
         self._on_change()
+
+    def _answer_refreshes(self) -> bool:
+        asked: list[threading.Event] = []
+        with suppress(queue.Empty):
+            while True:
+                asked.append(self._refreshes.get_nowait())
+        if asked:
+            self._next(wait_s=0)
+        for each in asked:
+            each.set()
+        return bool(asked)
+
+    def _wait_for_changes(self) -> None:
+        from pyVmomi import vmodl  # noqa: PLC0415
+
+        with suppress(vmodl.fault.RequestCanceled):
+            self._next(wait_s=WAIT_S)
 
     def _next(self, wait_s: int) -> None:
         from pyVmomi import vmodl  # noqa: PLC0415
