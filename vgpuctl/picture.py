@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from vgpuctl.choosing import Chooser, Chosen
 from vgpuctl.evidence import Alive, Machines, Owners, overdue_s
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.lost import Lost
@@ -18,7 +19,7 @@ from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
 from vgpuctl.model.kept import Kept
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
-from vgpuctl.model.profiles import Candidate, Catalogue, Choice
+from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import FACTS
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
@@ -59,6 +60,7 @@ class _Parts(NamedTuple):
     vm: Vm
     host: str
     seen: SeenNode | None
+    chosen: Chosen
     machine: Machine | None
     renewed: str | None
     pods: tuple[Pod, ...]
@@ -81,8 +83,7 @@ class Painter:
     def __init__(self, catalogue: Catalogue, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.catalogue, self._now = catalogue, now
         self.host_told: tuple[Told, ...] = ()
-        self._by_label: dict[str, tuple[Choice, ...]] = {}
-        self._chosen: Kept[tuple[Choice, ...]] = Kept()
+        self._chooser = Chooser(catalogue)
         self._inside: Kept[dict[str, Inside]] = Kept()
         self._hosts: Kept[Host] = Kept()
         self._workers: Kept[Worker | None] = Kept()
@@ -92,19 +93,18 @@ class Painter:
     def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
         """Those of all VMs that are workers, as far as can be told from afar."""
         if not self.catalogue.asks_labels:
-            return [vm for vm in vms if self._choices(vm, None)]
+            return [vm for vm in vms if self._chooser.takes(vm, ())]
         seen = {node.identity.name: node for node in nodes}
         index = NodeIndex(node.identity for node in seen.values())
-        return [
-            vm
-            for vm in vms
-            if self._choices(vm, None)
-            or any(self._choices(vm, seen[name]) for name in index.candidates(VmIdentity(vm.moid, vm.name, vm.uuid)))
-        ]
 
-    def _choices_of(self, vm: Outline, node: SeenNode | None) -> tuple[Choice, ...]:
-        """As `_choices`, asked again only after one of the two has changed."""
-        return self._chosen.of(vm.moid, (vm, node and node.node.labels), lambda: self._choices(vm, node))
+        def inside(vm: Outline) -> Iterable[SeenNode]:
+            return (seen[name] for name in index.candidates(VmIdentity(vm.moid, vm.name, vm.uuid)))
+
+        return [vm for vm in vms if self._chooser.takes(vm, inside(vm))]
+
+    def learn(self, nodes: Iterable[SeenNode]) -> None:
+        """Told of nodes between two looks, too."""
+        self._chooser.learn(nodes)
 
     def _match(self, vms: Mapping[str, Vm], nodes: Iterable[SeenNode]) -> dict[str, Inside]:
         """Asked again only after a VM or a node came, went or became another."""
@@ -113,15 +113,6 @@ class Painter:
         return self._inside.of(
             "all", (named, identities), lambda: match((VmIdentity(*vm) for vm in named), NodeIndex(identities))
         )
-
-    def _choices(self, vm: Outline, node: SeenNode | None) -> tuple[Choice, ...]:
-        """One that its node's label chose stays a worker although that node be deleted while it sleeps."""
-        found = self.catalogue.chosen(Candidate(vm.name, vm.folder, vm.cluster, node.node.labels if node else {}))
-        if node is None:
-            return found or self._by_label.get(vm.moid, ())
-        if any(choice.labels for choice in found):
-            self._by_label[vm.moid] = found
-        return found
 
     def untold(self, vms: Iterable[Vm]) -> set[str]:
         """The vGPU types of files and VMs of which neither their names nor the file say the frame."""
@@ -135,6 +126,7 @@ class Painter:
         nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
         renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
         inside = self._match(vms, nodes.values())
+        self.learn(nodes.values())
         disks = kubernetes.disks() or {}
         daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
         machines = Machines(kubernetes.machines())
@@ -151,6 +143,7 @@ class Painter:
                 vm,
                 on_host.get(vm.outline.host, ""),
                 seen,
+                self._chooser.of(vm.outline, tuple(nodes[name] for name in here.nodes)),
                 machines.of(vm, seen),
                 renewed.get(node),
                 its_pods,
@@ -187,8 +180,8 @@ class Painter:
 
     def _painted(self, parts: _Parts, now: datetime) -> Worker | None:
         """None for a VM that is no worker. All that time changes is in its parts."""
-        vm = parts.vm
-        if not (choices := self._choices_of(vm.outline, parts.seen)):
+        vm, choices = parts.vm, parts.chosen.choices
+        if not choices:
             return None
         alive_s = self._alive.seen(vm, parts.seen, parts.renewed, now)
         owners = Owners(parts.daemon_sets, parts.counting_jobs, now)
@@ -211,7 +204,7 @@ class Painter:
             tasks=parts.tasks or (),
             node=_node(parts, alive_s, owners),
             machine=parts.machine,
-            doubts=(*_doubts(choices, parts.doubt, twice=parts.twice), *parts.lost),
+            doubts=(*_doubts(parts), *parts.lost),
         )
 
     def _completed(self, host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
@@ -242,13 +235,13 @@ def _node(parts: _Parts, alive_s: float, owners: Owners) -> Node | None:
     return changed(parts.seen.node, lease_renewed=parts.renewed, alive_s=alive_s, pods=pods, disks=disks)
 
 
-def _doubts(choices: tuple[Choice, ...], node: str, *, twice: bool) -> Iterable[str]:
-    if twice:
+def _doubts(parts: _Parts) -> Iterable[str]:
+    choices, doubt = parts.chosen
+    if parts.twice:
         yield "several VMs of vCenter have this name"
     if len(choices) > 1:
         yield f"two entries choose it for different profiles: {' and '.join(choice.where for choice in choices)}"
-    if node:
-        yield node
+    yield from filter(None, (parts.doubt, doubt))
 
 
 def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:

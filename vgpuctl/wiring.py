@@ -119,7 +119,8 @@ class Connection:
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         depth = depth or Depth()
-        self._kubernetes = KubernetesStream(self._client, self._changed, drains=depth.drains, scales=depth.scales)
+        told = self._kubernetes_changed
+        self._kubernetes = KubernetesStream(self._client, told, drains=depth.drains, scales=depth.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
         self._filling: Future[None] | None = None
         self._on_their_way: Mapping[Key, Departure] = {}
@@ -216,6 +217,11 @@ class Connection:
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(call)
         return lambda: self._listeners.remove(call)
+
+    def _kubernetes_changed(self) -> None:
+        if self._painter.catalogue.asks_labels:
+            self._painter.learn(self._kubernetes.nodes())
+        self._changed()
 
     def _changed(self) -> None:
         for call in tuple(self._listeners):

@@ -126,7 +126,7 @@ workers:
   - {profile: whole, names: gpu-7}
   - {profile: small, folder: /dc-1/vm/gpu}
   - {profile: whole, cluster: "night-*", names: "big-[1-2]"}
-  - {profile: small, nodes: {pool: slices}}
+  - {profile: small, nodes: {pool: slices}, folder: /dc-2}
   - {profile: none, names: plain}
 """
 
@@ -142,8 +142,10 @@ workers:
         (Candidate("big-1", cluster="night-a"), ["whole"]),
         (Candidate("big-1", cluster="day"), []),
         (Candidate("any", cluster="night-a"), []),
-        (Candidate("any", labels={"pool": "slices"}), ["small"]),
-        (Candidate("any", labels={"pool": "other"}), []),
+        (Candidate("any", folder="/dc-2/vm", labels={"pool": "slices"}), ["small"]),
+        (Candidate("any", folder="/dc-2/vm", labels={"pool": "other"}), []),
+        (Candidate("any", folder="/dc-3/vm", labels={"pool": "slices"}), []),
+        (Candidate("any", labels={"pool": "slices"}), []),
         (Candidate("big-2", cluster="night-a", folder="/dc-1/vm/gpu"), ["small", "whole"]),
         (Candidate("plain"), ["none"]),
         (Candidate("GPU-1"), []),
@@ -161,6 +163,15 @@ def test_who_is_chosen_by_what(tmp_path: Path, vm: Candidate, profiles: list[str
         ("profile: whole, names", "profile: whle, names", "line 7: workers[1].profile: no profile whle; did you mean"),
         ("nodes: {pool: slices}", "nodes: {}", "line 10: workers[4].nodes: is empty"),
         ("nodes: {pool: slices}", "nodes:", "line 10: workers[4].nodes: is empty"),
+        (
+            ", folder: /dc-2",
+            "",
+            "line 10: workers[4]: chooses by nodes alone, but a node says itself how it is labelled",
+        ),
+        (", folder: /dc-2", "", "such as folder: /dc-1/vm/gpu"),
+        ("folder: /dc-2", "folder: '/*/*'", "line 10: workers[4]: chooses by nodes alone"),
+        ("folder: /dc-2", "cluster: '*'", "line 10: workers[4]: chooses by nodes alone"),
+        ("folder: /dc-2", "names: [gpu-1, '?*']", "line 10: workers[4]: chooses by nodes alone"),
         ("names: gpu-7", "names: []", "line 7: workers[1].names: is empty"),
         ("profile: none", "profile: 3", "line 11: workers[5].profile: must be a profile's name"),
         ("version: 1", "version: true", "line 1: version: must be 1"),

@@ -113,9 +113,9 @@ def entry(number: int) -> st.SearchStrategy[Any]:
     names = f"e{number}-[1-2]"
     return mapping(
         profile=mostly(REFERENCE, NEVER),
-        names=some(NEVER, names, [names], [names, f"g{number}-*"]) | mostly(some(NEVER), None, [], "", [3], "/"),
-        folder=mostly(some(NEVER, "/dc-1/vm/gpu", "a"), None, "", "/", "//", 3),
-        cluster=mostly(some(NEVER, "gpu-*"), None, "", "/", []),
+        names=some(NEVER, names, [names], [names, f"g{number}-*"]) | mostly(some(NEVER, "*"), None, [], "", [3], "/"),
+        folder=mostly(some(NEVER, "/dc-1/vm/gpu", "a", "/*/"), None, "", "/", "//", 3),
+        cluster=mostly(some(NEVER, "gpu-*", "?*"), None, "", "/", []),
         nodes=mostly(some(NEVER, {"pool": "gpu"}, {"a.b/c": ""}), None, {}, {"p q": "x"}, {"pool": 1}, [], {"/": "x"}),
         nmes=mostly(some(NEVER), "x"),
     )
@@ -212,6 +212,10 @@ GOOD: dict[str, Any] = {
         *(
             ("profiles", "workers", [{**ENTRY, "names": wrong}])
             for wrong in ([], None, "", "a" * 81, "a/b", "/b", " b", [""], 3)
+        ),
+        *(
+            ("profiles", "workers", [{"profile": "small", "nodes": {"pool": "gpu"}, **alone}])
+            for alone in ({}, {"names": "*"}, {"names": ["a", "?"]}, {"folder": "/*"}, {"cluster": "*"})
         ),
         *(("profiles", "workers", [{**ENTRY, "folder": wrong}]) for wrong in ("", "/", "//", None, 3)),
         *(("profiles", "workers", [{**ENTRY, "cluster": wrong}]) for wrong in ("", "/", None, [])),

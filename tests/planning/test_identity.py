@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vgpuctl.kube import views
 from vgpuctl.model.identity import Inside, NodeIdentity, NodeIndex, VmIdentity, match, swapped
 
 ONE = "4210f2a6-53c1-8d0e-1b2c-0a0b0c0d0e0f"
@@ -48,7 +50,8 @@ def test_a_name_tells_it_only_where_no_id_does() -> None:
 
 def test_two_nodes_that_claim_one_vm_are_a_doubt() -> None:
     found = inside([vm()], NodeIdentity("a", ONE, ""), NodeIdentity("b", "", swapped(ONE)))
-    assert found == {"vm-1": Inside(doubt="the nodes a and b both claim to be VM worker-1")}
+    both = ("a", "b")
+    assert found == {"vm-1": Inside(doubt="the nodes a and b both claim to be VM worker-1", claimants=both)}
 
 
 def test_one_node_that_may_be_in_two_vms_is_a_doubt_for_both() -> None:
@@ -56,6 +59,42 @@ def test_one_node_that_may_be_in_two_vms_is_a_doubt_for_both() -> None:
     found = inside([vm(), vm("copy", ONE, "vm-2")], NodeIdentity("a", ONE, ""))
     assert {each.node for each in found.values()} == {None}
     assert {each.doubt for each in found.values()} == {"node a may be in any of the VMs copy and worker-1"}
+
+
+@pytest.mark.parametrize("said", [ONE, swapped(ONE), ONE.upper()])
+@pytest.mark.parametrize("true", [("", ""), (ONE, ""), ("", ONE), ("", swapped(ONE))])
+def test_a_foreign_node_that_claims_a_vm_beside_its_own_is_a_doubt(said: str, true: tuple[str, str]) -> None:
+    """Whatever the true node says, even if nothing but its name; and whichever id the foreign one forges."""
+    forged = [("", said)] if said == swapped(ONE) else [("", said), (said, "")]
+    for rogue in (NodeIdentity("rogue", *ids) for ids in forged):
+        found = inside([vm()], NodeIdentity("worker-1", *true), rogue)["vm-1"]
+        assert (found.node, found.claimants) == (None, ("rogue", "worker-1"))
+        assert found.doubt == "the nodes rogue and worker-1 both claim to be VM worker-1"
+
+
+def test_a_node_that_names_two_machines_is_a_doubt_whichever_of_them_are_seen() -> None:
+    """Its provider's id was written for it; its kubelet forged the uuid of another VM."""
+    torn = NodeIdentity("rogue", OTHER, ONE)
+    told = "spec.providerID and systemUUID of node rogue name two different machines"
+    assert inside([vm()], torn) == {"vm-1": Inside(doubt=told, claimants=("rogue",))}
+    both = inside([vm(), vm("own", OTHER, "vm-2")], torn)
+    assert {each.doubt for each in both.values()} == {"node rogue may be in any of the VMs own and worker-1"}
+    assert inside([vm()], NodeIdentity("n", ONE, swapped(ONE))) == {"vm-1": Inside("n")}
+
+
+def test_a_node_of_the_vms_name_with_anothers_uuid_is_a_doubt() -> None:
+    found = inside([vm()], NodeIdentity("worker-1", OTHER, ""))["vm-1"]
+    assert (found.node, found.doubt) == (
+        None,
+        "node worker-1 has the name of VM worker-1, but the uuid of another machine",
+    )
+
+
+def test_only_vspheres_provider_tells_which_vm_a_node_is() -> None:
+    """Other distributions write ids of their own, by which the node would seem to be another machine."""
+    for provider, known in ((f"vsphere://{ONE.upper()}", ONE), ("k3s://worker-1", ""), ("", "")):
+        raw = {"metadata": {"name": "worker-1", "resourceVersion": "1"}, "spec": {"providerID": provider}}
+        assert views.node(raw).identity == NodeIdentity("worker-1", known, "")
 
 
 def test_no_match_is_no_node() -> None:

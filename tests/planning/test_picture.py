@@ -11,16 +11,19 @@ import pytest
 
 from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod, timetable
 from tests.support.fleets import node as ready
+from vgpuctl.engine.look import Moment
+from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.reactor import Goal, decide
 from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.kube.views import pod as pod_view
-from vgpuctl.model.fleet import Node, Power, Task
+from vgpuctl.model.fleet import Fleet, Node, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
-from vgpuctl.model.profiles import Catalogue, Choice
+from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
@@ -145,22 +148,131 @@ def test_entries_that_contradict_each_other_are_a_doubt_that_names_their_lines()
     assert "profiles.yaml:1 and profiles.yaml:2" in doubt
 
 
+FOLDER = "/dc/vm/gpu"
+LABELLED_IN_FOLDER = Choice(profile="v100-4q-4GB", folder=FOLDER, labels={"pool": "slices"})
+
+
+def vm_in(folder: str, moid: str, name: str = "") -> Vm:
+    found = vm(moid, name or f"capv-{moid}")
+    return replace(found, outline=replace(found.outline, folder=folder, uuid=found.uuid))
+
+
+def workers(painter: Painter, seen: Seen) -> set[str]:
+    return set(painter.paint(seen, seen).workers)
+
+
 def test_a_worker_that_its_nodes_label_chose_stays_one_without_its_node() -> None:
     """A cloud provider may delete the node of a VM that sleeps; whoever chose it must still be able to wake it."""
-    painter = Painter(catalogue(Choice(profile="v100-4q-4GB", labels={"pool": "slices"})))
-    seen = Seen(
-        [vm("vm-1", "capv-x7f9"), vm("vm-2", "capv-a3b4")], [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")]
-    )
-    assert set(painter.paint(seen, seen).workers) == {"capv-x7f9"}
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    seen = Seen([vm_in(FOLDER, "vm-1"), vm_in(FOLDER, "vm-2")], [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")])
+    assert workers(painter, seen) == {"capv-vm-1"}
     gone = replace(seen, some_nodes=seen.some_nodes[1:])
-    assert set(painter.paint(gone, gone).workers) == {"capv-x7f9"}
+    assert workers(painter, gone) == {"capv-vm-1"}
+    assert [each.name for each in painter.interesting([each.outline for each in seen.some_vms], ())] == ["capv-vm-1"]
+    moved = replace(gone, some_vms=[vm_in("/dc/vm/old", "vm-1")])
+    assert workers(painter, moved) == set(), "where it is in vCenter counts now as before"
     relabelled = replace(seen, some_nodes=[node("n1", "vm-1", pool="other")])
-    assert set(painter.paint(relabelled, relabelled).workers) == set()
+    assert workers(painter, relabelled) == set()
+
+
+def test_a_worker_whose_label_was_taken_off_before_its_node_went_is_none() -> None:
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
+    assert workers(painter, seen) == {"capv-vm-1"}
+    assert workers(painter, replace(seen, some_nodes=[node("n1", "vm-1")])) == set()
+    gone = replace(seen, some_nodes=[])
+    assert workers(painter, gone) == set()
+    assert painter.interesting([seen.some_vms[0].outline], ()) == []
+
+
+def test_a_label_that_is_taken_off_between_two_looks_counts() -> None:
+    """As where somebody takes the label off and deletes the node in one breath, and the daemon looks once a minute."""
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
+    assert workers(painter, seen) == {"capv-vm-1"}
+    painter.learn([node("n1", "vm-1")])
+    painter.learn([])
+    assert workers(painter, replace(seen, some_nodes=[])) == set()
+
+
+def test_a_node_makes_no_vm_a_worker_that_is_not_where_the_files_say() -> None:
+    """Labels and uuid are its kubelet's own word: it may claim to be any VM."""
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    foreign, ours = vm_in("/dc/vm/infra", "vm-9", "database"), vm_in(FOLDER, "vm-1")
+    rogue = node("rogue", "vm-9", pool="slices")
+    seen = Seen([foreign, ours], [node("n1", "vm-1", pool="slices"), rogue], holds=("vm-1", "vm-9"))
+    fleet = painter.paint(seen, seen)
+    assert (set(fleet.workers), set(fleet.strangers)) == ({"capv-vm-1"}, {"database"})
+    assert [each.name for each in painter.interesting([foreign.outline, ours.outline], seen.some_nodes)] == [
+        "capv-vm-1"
+    ]
+    assert not painter.catalogue.chosen(Candidate("database", labels={"pool": "slices"}))
+
+
+def night_without(name: str, fleet: Fleet) -> Prospect:
+    """A shift in which this worker would sleep."""
+    table = timetable(day=(name,), night=())
+    return look_ahead(fleet, switch_wish(fleet, catalogue(LABELLED_IN_FOLDER), table, "night"))
+
+
+def test_no_suspend_is_planned_for_a_foreign_vm_that_a_node_claims_to_be() -> None:
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    seen = Seen([vm_in("/dc/vm/infra", "vm-9", "database")], [node("rogue", "vm-9", pool="slices")], holds=("vm-9",))
+    prospect = night_without("database", painter.paint(seen, seen))
+    assert (list(prospect.plan), prospect.refusals) == ([], ())
+
+
+def test_a_worker_that_two_nodes_claim_is_refused_before_it_sleeps_and_held_where_it_was_about_to() -> None:
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    true, rogue = node("n1", "vm-1", pool="slices"), node("rogue", "vm-1", pool="slices")
+    seen = Seen([vm_in(FOLDER, "vm-1")], [true], holds=("vm-1",))
+    agreed = night_without("capv-vm-1", painter.paint(seen, seen))
+    assert "Suspend/capv-vm-1" in agreed.plan.names
+    claimed = replace(seen, some_nodes=[true, rogue])
+    after = painter.paint(claimed, claimed)
+    told = "the nodes n1 and rogue both claim to be VM capv-vm-1"
+    refused = night_without("capv-vm-1", after)
+    assert (list(refused.plan), told in refused.refusals[0].message) == ([], True)
+    decision = decide(Goal(wish=agreed.wish), after, Memory(), Moment(now_s=0.0, utc=""))
+    assert (decision.sends, set(decision.waits.values())) == ((), {told})
+
+
+def test_labels_alone_choose_nobody_however_the_choice_came_about() -> None:
+    for choice in (
+        Choice(profile="none", labels={"pool": "slices"}),
+        Choice(profile="none", labels={"pool": "slices"}, names=Names(("*",)), folder="/*", cluster="?*"),
+    ):
+        assert not choice.takes(Candidate("any", "/dc/vm", "gpu", {"pool": "slices"}))
+
+
+def test_a_vm_that_two_nodes_claim_is_a_worker_in_doubt_if_either_is_labelled() -> None:
+    """Else nobody would hear of it, and the true node's worker would quietly be none."""
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    true, rogue = node("n1", "vm-1", pool="slices"), node("rogue", "vm-1")
+    seen = Seen([vm_in(FOLDER, "vm-1")], [true, rogue])
+    fleet = painter.paint(seen, seen)
+    worker = fleet.worker("capv-vm-1")
+    assert (worker.node, worker.doubts) == (None, ("the nodes n1 and rogue both claim to be VM capv-vm-1",))
+    assert {each.name for each in fleet.elsewhere} == {"n1", "rogue"}
+
+
+def test_another_node_without_the_label_makes_a_worker_doubtful_and_not_none() -> None:
+    """As where the node of a VM that sleeps was deleted, and a foreign one claims to be that VM."""
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
+    assert workers(painter, seen) == {"capv-vm-1"}
+    claimed = replace(seen, some_nodes=[node("rogue", "vm-1")])
+    worker = painter.paint(claimed, claimed).worker("capv-vm-1")
+    assert worker.doubts == ("node rogue claims to be VM capv-vm-1, in which node n1 was before",)
+    again = painter.paint(seen, seen).worker("capv-vm-1")
+    assert (again.doubts, again.node and again.node.name) == ((), "n1")
+    anew = replace(seen, some_nodes=[node("n2", "vm-1", pool="slices")])
+    assert painter.paint(anew, anew).worker("capv-vm-1").doubts == ()
 
 
 def test_vms_from_afar_are_interesting_by_their_nodes_labels() -> None:
-    painter = Painter(catalogue(Choice(profile="v100-4q-4GB", labels={"pool": "slices"})))
-    vms = [Outline(moid=f"vm-{n}", name=f"any-{n}", uuid=f"uuid-vm-{n}") for n in range(3)]
+    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    vms = [Outline(moid=f"vm-{n}", name=f"any-{n}", uuid=f"uuid-vm-{n}", folder=FOLDER) for n in range(3)]
     nodes = [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")]
     assert [vm.moid for vm in painter.interesting(vms, nodes)] == ["vm-1"]
 

@@ -17,6 +17,10 @@ _CLASSES = ("C", "Q", "A", "B")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_PREFIX = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _WAYS_TO_CHOOSE = ("names", "folder", "cluster", "nodes")
+_NODES_ALONE = (
+    "chooses by nodes alone, but a node says itself how it is labelled and which VM it is. Add a line that vCenter "
+    "decides, such as folder: /dc-1/vm/gpu (cluster: and names: will do, too, but not a * for every VM)"
+)
 
 
 def read_catalogue(path: Path) -> Catalogue:
@@ -131,7 +135,7 @@ def _choice(reading: Reading, entry: dict[str, Any], key: str, profile: str) -> 
     for label, value in labels.items():
         if not is_label_key(label) or not isinstance(value, str):
             reading.wrong(f"{key}.nodes.{label}", 'must be a node label and its value, a text: pool: "gpu"')
-    return Choice(
+    choice = Choice(
         profile=profile,
         names=names,
         folder=_text(reading, entry, key, "folder"),
@@ -139,6 +143,9 @@ def _choice(reading: Reading, entry: dict[str, Any], key: str, profile: str) -> 
         labels=labels,
         where=reading.where(key),
     )
+    if choice.by_labels_alone:
+        reading.wrong(key, _NODES_ALONE)
+    return choice
 
 
 def _text(reading: Reading, entry: dict[str, Any], key: str, name: str) -> str:

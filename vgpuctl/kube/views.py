@@ -292,10 +292,11 @@ def _writer_of_the_cordon(meta: Object) -> Object:
 
 
 def _identity(raw: Object) -> NodeIdentity:
-    """What tells which VM a node is: its provider's id and its system's uuid."""
+    """What tells which VM a node is: its provider's id, if that is vSphere, and its system's uuid."""
     provider = str((raw.get("spec") or {}).get("providerID") or "")
     system = str(((raw.get("status") or {}).get("nodeInfo") or {}).get("systemUUID") or "")
-    return NodeIdentity(raw["metadata"]["name"], provider.removeprefix(_PROVIDER).lower(), system.lower())
+    vm = provider.removeprefix(_PROVIDER).lower() if provider.startswith(_PROVIDER) else ""
+    return NodeIdentity(raw["metadata"]["name"], vm, system.lower())
 
 
 def _condition(status: Object, kind: str) -> Object:

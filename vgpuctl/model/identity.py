@@ -1,14 +1,20 @@
-"""Which node is inside which VM: by the provider's id, by the system's uuid in either byte order, else by name."""
+"""Which node is inside which VM: by the provider's id, by the system's uuid in either byte order, else by name.
+
+A kubelet writes its node's uuid itself, and its provider's id where it registers itself. So a node that contradicts
+itself or another node is a doubt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
 class NodeIdentity:
+    """`provider_uuid`: "" for a provider's id that is not vSphere's."""
+
     name: str
     provider_uuid: str
     system_uuid: str
@@ -16,6 +22,12 @@ class NodeIdentity:
     @property
     def uuids(self) -> frozenset[str]:
         return _uuids(self.provider_uuid, self.system_uuid)
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Do both ids stand there, of two machines?"""
+        provider, system = self.provider_uuid, self.system_uuid
+        return bool(provider and system) and provider.lower() not in _uuids("", system)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +37,9 @@ class VmIdentity:
     uuid: str
 
 
-@cache
+@lru_cache(16384)
 def _uuids(provider: str, system: str) -> frozenset[str]:
-    """Asked for of each node at each look, and never another."""
+    """Asked for of each node at each look."""
     return frozenset(uuid.lower() for uuid in (provider, system, swapped(system)) if uuid)
 
 
@@ -42,20 +54,25 @@ def swapped(uuid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The node inside a VM, or why that cannot be told."""
+    """The node inside a VM, or why that cannot be told. `claimants`: with a doubt, all nodes that may be inside."""
 
     node: str | None = None
     doubt: str = ""
+    claimants: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (self.node,) if self.node else self.claimants
 
 
 class NodeIndex:
     """All nodes, found by what tells which VM they are."""
 
     def __init__(self, nodes: Iterable[NodeIdentity]) -> None:
-        self._names: set[str] = set()
+        self._nodes: dict[str, NodeIdentity] = {}
         self._by_uuid: dict[str, set[str]] = {}
         for node in nodes:
-            self._names.add(node.name)
+            self._nodes[node.name] = node
             for uuid in node.uuids:
                 self._by_uuid.setdefault(uuid, set()).add(node.name)
 
@@ -63,28 +80,56 @@ class NodeIndex:
         """The nodes that say they are the VM with this uuid."""
         return self._by_uuid.get(uuid.lower(), set()) if uuid else set()
 
+    def named(self, vm: VmIdentity) -> NodeIdentity | None:
+        """The node that has this VM's name."""
+        return self._nodes.get(vm.name)
+
     def candidates(self, vm: VmIdentity) -> set[str]:
-        return self.claiming(vm.uuid) or {vm.name} & self._names
+        """All nodes that may be inside, as far as the VM alone tells."""
+        return self.claiming(vm.uuid) | ({vm.name} & self._nodes.keys())
+
+    def contradiction(self, vm: VmIdentity, name: str) -> str:
+        """Why this node, which may be inside the VM, may be another machine; "" where nothing says so."""
+        node = self._nodes[name]
+        if node.contradicts_itself:
+            return f"spec.providerID and systemUUID of node {name} name two different machines"
+        if vm.uuid and node.uuids and vm.uuid.lower() not in node.uuids:
+            return f"node {name} has the name of VM {vm.name}, but the uuid of another machine"
+        return ""
 
 
 def match(vms: Iterable[VmIdentity], nodes: NodeIndex) -> dict[str, Inside]:
-    """VM id → the node inside. Two nodes that claim one VM, or two VMs for one node, are a doubt, never a guess."""
+    """VM id → the node inside. Whatever leaves a choice is a doubt, never a guess: two nodes that claim one VM, two VMs
+    for one node, or a node that names two machines."""
     known = list(vms)
-    by_uuid = {vm.moid: nodes.claiming(vm.uuid) for vm in known}
-    taken = set().union(*by_uuid.values())
-    found = {vm.moid: by_uuid[vm.moid] or nodes.candidates(vm) - taken for vm in known}
+    claimed = set().union(*(nodes.claiming(vm.uuid) for vm in known))
+    found = {vm.moid: _candidates(vm, nodes, claimed) for vm in known}
     owners: dict[str, list[str]] = {}
     for vm in known:
         for node in found[vm.moid]:
             owners.setdefault(node, []).append(vm.name)
-    return {vm.moid: _inside(vm, found[vm.moid], owners) for vm in known}
+    return {vm.moid: _inside(vm, found[vm.moid], nodes, owners) for vm in known}
 
 
-def _inside(vm: VmIdentity, candidates: set[str], owners: dict[str, list[str]]) -> Inside:
-    if len(candidates) > 1:
-        return Inside(doubt=f"the nodes {' and '.join(sorted(candidates))} both claim to be VM {vm.name}")
-    for node in candidates:
+def _candidates(vm: VmIdentity, nodes: NodeIndex, claimed: set[str]) -> set[str]:
+    """A node of the VM's name counts unless its ids say that it is another machine, and so does any that says it is
+    this VM: else a foreign node that claims the uuid would win over the true one that says none."""
+    by_uuid, named = nodes.claiming(vm.uuid), nodes.named(vm)
+    if named is None or named.name in claimed or (by_uuid and named.uuids):
+        return by_uuid
+    return by_uuid | {named.name}
+
+
+def _inside(vm: VmIdentity, candidates: set[str], nodes: NodeIndex, owners: dict[str, list[str]]) -> Inside:
+    claimants = tuple(sorted(candidates))
+    if len(claimants) > 1:
+        both = "both" if len(claimants) == 2 else "all"
+        return Inside(doubt=f"the nodes {' and '.join(claimants)} {both} claim to be VM {vm.name}", claimants=claimants)
+    for node in claimants:
         if len(owners[node]) > 1:
-            return Inside(doubt=f"node {node} may be in any of the VMs {' and '.join(sorted(owners[node]))}")
+            several = " and ".join(sorted(owners[node]))
+            return Inside(doubt=f"node {node} may be in any of the VMs {several}", claimants=claimants)
+        if why := nodes.contradiction(vm, node):
+            return Inside(doubt=why, claimants=claimants)
         return Inside(node)
     return Inside()

@@ -40,7 +40,11 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One entry of `workers`: VMs that meet all its conditions carry this profile. `where`: its place in the file."""
+    """One entry of `workers`: VMs that meet all its conditions carry this profile. `where`: its place in the file.
+
+    Labels only narrow what vCenter decides. A kubelet writes its node's labels and its VM's id itself, so labels alone
+    would let any node make any VM a worker.
+    """
 
     profile: str
     names: Names | None = None
@@ -51,15 +55,27 @@ class Choice:
 
     def takes(self, vm: Candidate) -> bool:
         return (
-            (self.names is None or vm.name in self.names)
+            not self.by_labels_alone
+            and (self.names is None or vm.name in self.names)
             and (not self.folder or _inside(vm.folder, self.folder))
             and (not self.cluster or fnmatchcase(vm.cluster, self.cluster))
             and all(vm.labels.get(key) == value for key, value in self.labels.items())
         )
 
     @property
+    def by_labels_alone(self) -> bool:
+        """Is there no condition that vCenter decides? A glob of nothing but `*` and `?` is none."""
+        patterns = self.names.patterns if self.names else ()
+        narrows = _narrows(self.folder) or _narrows(self.cluster) or bool(patterns and all(map(_narrows, patterns)))
+        return bool(self.labels) and not narrows
+
+    @property
     def by_name_alone(self) -> bool:
         return self.names is not None and not (self.folder or self.cluster or self.labels)
+
+
+def _narrows(pattern: str) -> bool:
+    return bool(pattern.strip("*?/"))
 
 
 def _inside(folder: str, wanted: str) -> bool:
