@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from vgpuctl.kube.views import SeenNode
+from vgpuctl.model.bounded import time
 from vgpuctl.model.fleet import Power
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Pod
@@ -18,7 +19,7 @@ from vgpuctl.vsphere.views import Vm
 
 def overdue_s(pod: Pod, now: datetime) -> int:
     """For how many seconds it should have ended."""
-    return max(0, int((now - datetime.fromisoformat(pod.ends_by)).total_seconds())) if pod.ends_by else 0
+    return max(0, int((now - time(pod.ends_by, "its end")).total_seconds())) if pod.ends_by else 0
 
 
 @dataclass(frozen=True, slots=True)

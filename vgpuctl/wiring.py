@@ -6,7 +6,7 @@ import getpass
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,13 +19,12 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, delete, evict, patch_machine, patch_node, scale
 from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
 from vgpuctl.kube.client import Client, NotAllowedError
-from vgpuctl.kube.departures import DepartureMap
+from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.shelf import Shelf
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.change import changed
-from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
@@ -123,7 +122,7 @@ class Connection:
         self._kubernetes = KubernetesStream(self._client, told, drains=depth.drains, scales=depth.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
         self._filling: Future[None] | None = None
-        self._on_their_way: Mapping[Key, Departure] = {}
+        self._on_their_way = Departures()
         self._followed = Shelf(self._client, self._departures.kind, self._changed)
         self._quotas = Aside(self._client, QUOTAS, self._changed)
         self._rollouts = Aside(self._client, ROLLOUTS, self._changed)
@@ -151,14 +150,14 @@ class Connection:
         self._on_their_way = self._if_allowed(departures)
         return self
 
-    def _if_allowed(self, departures: Future[Mapping[Key, Departure]]) -> Mapping[Key, Departure]:
+    def _if_allowed(self, departures: Future[Departures]) -> Departures:
         """Without the right to read them, a look still works; before anything is written they are read again."""
         try:
             return departures.result()
         except VgpuctlError as error:
             if error.passing:
                 raise
-        return {}
+        return Departures()
 
     def _ask_a_host(self) -> tuple[Told, ...]:
         """One, and once: what no name and no file tells of a type is the same on all hosts that offer it."""
@@ -258,7 +257,9 @@ class Connection:
         """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
         if (silent := self.silent()) and self._last is not None:
             return changed(self._last, stale=tuple(silent), silence=silent)
-        seen = changed(self._painter.paint(self._vcenter, self._kubernetes), departures=self._departed())
+        painted, left = self._painter.paint(self._vcenter, self._kubernetes), self._departed()
+        unreadable = (*painted.unreadable, *left.unreadable)
+        seen = changed(painted, departures=left.known, unreadable=unreadable)
         silent = self.silent()
         if not silent:
             self._last = seen
@@ -285,10 +286,10 @@ class Connection:
         streams: dict[str, Follower | KubernetesStream] = {"vCenter": self._vcenter, "Kubernetes": self._kubernetes}
         return {name: stream.silence for name, stream in streams.items() if not stream.heard}
 
-    def _departed(self) -> Mapping[Key, Departure]:
+    def _departed(self) -> Departures:
         """As they were last heard."""
         if self._followed.heard:
-            self._on_their_way = {key: left for found in self._followed.objects() for key, left in found.items()}
+            self._on_their_way = next(iter(self._followed.objects()), Departures())
         return self._on_their_way
 
     @property

@@ -215,6 +215,14 @@ def test_a_file_of_aliases_does_not_blow_up(tmp_path: Path) -> None:
         ("version: 1\ntimezone: []\nshifts: {day: {starts: '0 8 * * *'}}", "timezone: must be a name, such as"),
         ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {timeout: soon}", "is no duration"),
         ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {force: 2}", "must be true or false"),
+        (
+            f"version: 1\ntimezone: UTC\nshifts: {{a: {{starts: '0 8 * * *'}}}}\ndrain: {{grace-period: {'9' * 400}}}",
+            "is no duration",
+        ),
+        (
+            f"version: 1\ntimezone: UTC\nshifts: {{{'a' * 254}: {{starts: '0 8 * * *'}}}}",
+            "line 3: shifts: a name is longer than 253 characters",
+        ),
         ("- 1", "must be a mapping, not a list"),
         ("a: [", "is no YAML"),
     ],

@@ -130,8 +130,11 @@ CATALOGUES = mapping(
     workers=mostly(ENTRIES, None, NEVER, 3, "x") | st.dictionaries(NAME, REFERENCE, max_size=3),
     other=mostly(some(NEVER), 1),
 )
-TIMES = some(NEVER, None, 0, 90, 1.5, "10m", "1h", "90", "1.5s") | some(-1, True, "soon", "", "1d", [], "٣s", "1.")
+TIMES = some(NEVER, None, 0, 90, 1.5, "10m", "1h", "90", "1.5s") | some(
+    *(-1, 10**9, "9" * 10, True, "soon", "", "1d", [], "٣s", "1.")
+)
 CRON = some("0 8 * * *", ["0 8 * * *", "0 9 * * 1"]) | mostly(some("*/5 * * * *"), "", [], "0 8", 3, None, ["x"], NEVER)
+SHIFTS = some("day", "night", "x y", "n" * 253, "n" * 254)
 SCALED = some("a/deployment/b", "a-*/sts/b.c", {"selector": "a=b"}, {"selector": "a", "namespace": "team-*"}) | some(
     *("", "a", "a/b/c", "A/deploy/b", "a/deploy/", "a/deploy/b\n", 3, {}, {"selector": " "}, {"namespace": "a"}),
     *({"selector": "a", "namespace": ""}, {"selector": "a", "name": "b"}, {"selector": ["a"]}),
@@ -166,7 +169,7 @@ SHIFT_OF_REPLACE = mapping(
 TIMETABLES = mapping(
     version=mostly(some(1), 2, "1", None, True, NEVER),
     timezone=mostly(some("UTC", "Europe/Berlin"), "", 3, None, [], NEVER),
-    shifts=mostly(st.dictionaries(some("day", "night", "x y"), SHIFT, min_size=1, max_size=2), {}, None, [], NEVER),
+    shifts=mostly(st.dictionaries(SHIFTS, SHIFT, min_size=1, max_size=2), {}, None, [], NEVER),
     drain=mostly(DRAIN | some(NEVER, None), 3, []),
     other=mostly(some(NEVER), 1),
 )

@@ -32,6 +32,7 @@ from vgpuctl.cli.estate.document import document
 from vgpuctl.cli.estate.tables import fitted, screen
 from vgpuctl.cli.estate.views import View
 from vgpuctl.cli.estate.watching import watch
+from vgpuctl.cli.words import moment
 from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
 from vgpuctl.model.hosts import Host
@@ -322,6 +323,14 @@ def test_names_of_others_are_shown_not_obeyed() -> None:
         assert not {"\x1b", "\u202e"} & set(text)
         assert not [line for line in text.splitlines() if line.startswith("\x1b")]
     assert "worker-1\n" not in shown(seen(some, DAY_NIGHT), 500)
+
+
+@pytest.mark.parametrize(
+    "since", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "2026-11-18T09:12:00", "x" * 5000]
+)
+def test_a_time_that_no_clock_shows_is_not_told(since: str) -> None:
+    """Anybody who may write a node's annotations may write such a time."""
+    assert moment(since, NOON) == ""
 
 
 # The document

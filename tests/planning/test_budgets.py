@@ -25,7 +25,7 @@ from tests.support.fleets import (
 from vgpuctl.kube.views import needs_of
 from vgpuctl.model.conduct import Conduct, OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power
-from vgpuctl.model.places import Needs, Taint, Toleration, amount
+from vgpuctl.model.places import Needs, Taint, Toleration
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.selectors import Selector
 from vgpuctl.operations import look_ahead
@@ -308,14 +308,6 @@ def test_what_is_certain_no_way_leads_out_of(case: Case) -> None:
 @given(case=cases(kinds=1))
 def test_of_pods_that_are_all_alike_every_dead_end_is_found(case: Case) -> None:
     assert certain(case) is not possible(case)
-
-
-@pytest.mark.parametrize(
-    ("text", "thousandths"),
-    [("1", 1000), ("100m", 100), ("1.5", 1500), ("1e3", 10**6), ("2Gi", 2 * 2**30 * 1000), ("1k", 10**6), ("x", 0)],
-)
-def test_amounts_as_kubernetes_writes_them(text: str, thousandths: int) -> None:
-    assert amount(text) == thousandths
 
 
 def test_a_pods_needs_are_shared_by_all_that_look_alike() -> None:

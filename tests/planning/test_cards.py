@@ -9,6 +9,7 @@ import pytest
 from tests.support.fleets import QUARTER, WHOLE
 from tests.support.reckoning import types_of
 from vgpuctl.model.hosts import Card, CardMode, Told
+from vgpuctl.planning.boards import type_of
 from vgpuctl.planning.cards import Load, assumption, frame_gib, kind_of, slice_of
 from vgpuctl.sim.card_models import MODELS
 from vgpuctl.sim.card_models import CardMode as SimulatedMode
@@ -82,6 +83,12 @@ def test_all_stems_of_a_board_are_its_own() -> None:
     for stem in ("v100d", "v100dx", "v100s"):
         assert most(card("V100-32"), f"grid_{stem}-8q") == 4
         assert most(card("V100-16"), f"grid_{stem}-8q") == 0
+
+
+def test_a_name_with_a_number_that_no_card_has_tells_no_size() -> None:
+    """Python makes no number of 5,000 digits."""
+    for size in ("9" * 5000, "٣"):
+        assert type_of(f"grid_v100-{size}q").gib is None
 
 
 def test_series_have_their_limits() -> None:

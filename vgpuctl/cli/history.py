@@ -15,6 +15,7 @@ from vgpuctl.cli.options import DebugOption, HistoryOutput, HistoryOutputOption
 from vgpuctl.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from vgpuctl.kube.journal import Past
     from vgpuctl.model.journal import Entry
     from vgpuctl.settings import Flags
 
@@ -49,7 +50,9 @@ def overview(
     """
     with explained(debug=debug):
         if called.invoked_subcommand is None:
-            _list(_entries(flags)[-limit:], output)
+            past = _past(flags)
+            _list(list(past.entries[-limit:]), output)
+            _tell_unreadable(past)
         elif any(str(source).endswith("COMMANDLINE") for source in map(called.get_parameter_source, called.params)):
             raise UsageError(
                 "Options stand behind the command's name.", hint="As in: vgpuctl history show last -o json"
@@ -76,22 +79,42 @@ def show(
     with explained(debug=debug):
         if svg is not None and len(ids) > 1:
             raise UsageError("--svg draws one switch.", hint="Name one: vgpuctl history show last --svg FILE")
-        entries = _entries(flags)
-        chosen = [_chosen(entries, each) for each in ids]
+        past = _past(flags)
+        chosen = [_chosen(past, each) for each in ids]
         if svg is not None:
             _draw(chosen[0], svg)
         _show(chosen, output)
 
 
-def _entries(flags: Flags) -> list[Entry]:
+def _past(flags: Flags) -> Past:
     from vgpuctl.settings import kubernetes_settings  # noqa: PLC0415
     from vgpuctl.wiring import journal_of  # noqa: PLC0415
 
-    return journal_of(kubernetes_settings(flags), say_unverified).entries()
+    return journal_of(kubernetes_settings(flags), say_unverified).past()
 
 
-def _chosen(entries: list[Entry], asked: str) -> Entry:
+def _tell_unreadable(past: Past) -> None:
+    """On the error output: what is printed for programs stays one document."""
+    if not past.unreadable:
+        return
+    from vgpuctl.cli.words import count, some  # noqa: PLC0415
+
+    number, why = len(past.unreadable), past.unreadable[0].why
+    names = some(each.name for each in past.unreadable)
+    more = "" if number == 1 else "the first: "
+    told = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
+    console(error=True).tell(f"{told}: {names} ({more}{why}).", style="yellow")
+
+
+def _chosen(past: Past, asked: str) -> Entry:
+    entries = past.entries
     found = entries[-1:] if asked == "last" else [entry for entry in entries if str(entry.number) == asked]
+    if not found and (why := past.why_not(asked)):
+        raise UsageError(
+            f"Switch {asked} cannot be read: {why}.",
+            hint=f"kubectl get configmap -A -o yaml --field-selector metadata.name=vgpuctl-history-{asked} shows what "
+            "stands there. Nothing depends on it: it may be deleted.",
+        )
     if not found:
         known = f"Known: {entries[0].number} to {entries[-1].number}, or last." if entries else "There is none yet."
         raise UsageError(f"There is no switch {asked} in the history.", hint=f"{known} The oldest are pruned.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from vgpuctl.model.bounded import UnreadableError, time
 from vgpuctl.model.names import fold
 
 DAY_S = 86400
@@ -48,8 +49,8 @@ def clock(moment: datetime) -> str:
 def moment(when: datetime | str, now: datetime) -> str:
     """As a person here says it: `08:04`, with the day where that could be another; "" for a text that is no time."""
     try:
-        at = (datetime.fromisoformat(when) if isinstance(when, str) else when).astimezone()
-    except ValueError:
+        at = (time(when, "it") if isinstance(when, str) else when).astimezone()
+    except UnreadableError:
         return ""
     apart = abs((at - now).total_seconds())
     if apart < DAY_S:

@@ -22,7 +22,7 @@ MAX_BYTES = 1 << 20
 MAX_WORKERS = 100_000
 
 _NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|m|h)?")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,20})?)(s|m|h)?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, None: 1}
 
 

@@ -20,6 +20,8 @@ from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Shift, Timetable
 
+#: Nodes and workloads say for which shift they sleep.
+LONGEST_NAME = 253
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -58,6 +60,8 @@ def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:
 
 def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue, mode: Mode) -> Shift:
     key = f"shifts.{name}"
+    if len(name) > LONGEST_NAME:
+        reading.wrong("shifts", f"a name is longer than {LONGEST_NAME} characters")
     entry = reading.mapping(value, key)
     reading.known(entry, ("starts", "profiles", "workers", "scale"), f"{key}.")
     profiles = reading.texts(entry.get("profiles"), f"{key}.profiles")

@@ -5,40 +5,53 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.kube.patience import patiently
 from vgpuctl.kube.shelf import Kind
+from vgpuctl.model import bounded
+from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.departure import Departure, Key
+from vgpuctl.model.unreadable import Unreadable
 
 NAME = "vgpuctl"
 AGAIN_AFTER_S = 0.5
 
+_TEXTS = ("timetable", "host", "from", "to", "since")
 _NO_KEY = re.compile(r"[^-._A-Za-z0-9]")
+
+
+class Departures(NamedTuple):
+    """What the ConfigMap says, and the keys of it that cannot be read."""
+
+    known: Mapping[Key, Departure] = {}
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 class DepartureMap:
     """Written only under the acting Lease."""
 
     def __init__(self, client: Client, namespace: str) -> None:
-        self._client = client
+        self._client, self._namespace = client, namespace
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
 
     def read(self) -> Mapping[Key, Departure]:
-        return patiently(self.read_once, AGAIN_AFTER_S)
+        return patiently(self.read_once, AGAIN_AFTER_S).known
 
-    def read_once(self) -> Mapping[Key, Departure]:
+    def read_once(self) -> Departures:
         """For callers that try again by themselves."""
         try:
-            return _departures(self._client.get(f"{self._path}/{NAME}"))
+            return _departures(self._namespace, self._client.get(f"{self._path}/{NAME}"))
         except NotFoundError:
-            return {}
+            return Departures()
 
     @property
     def kind(self) -> Kind:
         """For a stream: all objects of this name, of which there is one or none."""
-        return Kind(self._path, _departures, {"fieldSelector": f"metadata.name={NAME}"})
+        view = partial(_departures, self._namespace)
+        return Kind(self._path, view, {"fieldSelector": f"metadata.name={NAME}"})
 
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """As one merge of what changed."""
@@ -54,10 +67,18 @@ class DepartureMap:
             self._client.post(self._path, body)
 
 
-def _departures(raw: Mapping[str, Any]) -> Mapping[Key, Departure]:
-    """A key that cannot be read belongs to another program, and stays as it is."""
-    found = (_departure(text) for text in (raw.get("data") or {}).values())
-    return {each.key: each for each in found if each is not None}
+def _departures(namespace: str, raw: Mapping[str, Any]) -> Departures:
+    """A key that cannot be read is left as it is: the next departure of its host writes over it."""
+    found: dict[Key, Departure] = {}
+    unreadable: list[Unreadable] = []
+    for name, text in (raw.get("data") or {}).items():
+        try:
+            departure = _departure(name, text)
+            found[departure.key] = departure
+        except UnreadableError as error:
+            called = f"{namespace}/{NAME} {name}"
+            unreadable.append(Unreadable(kind="departure", name=called, why=str(error)))
+    return Departures(found, tuple(unreadable))
 
 
 def _name(key: Key) -> str:
@@ -78,17 +99,20 @@ def _text(left: Departure) -> str:
     )
 
 
-def _departure(text: str) -> Departure | None:
-    try:
-        raw: Any = json.loads(text)
-        return Departure(
-            timetable=str(raw["timetable"]),
-            host=str(raw["host"]),
-            origin=str(raw["from"]),
-            to=str(raw["to"]),
-            since=str(raw["since"]),
-            awake=tuple(map(str, raw["awake"])),
-            carried={str(name): tuple(map(str, vgpus)) for name, vgpus in raw["carried"].items()},
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+def _departure(name: str, written: Any) -> Departure:
+    """What stands under one key; UnreadableError where it is not as we write it, or stands under another's key."""
+    raw = bounded.fields(bounded.document(written, "it"), "it")
+    timetable, host, origin, to, since = (bounded.text(raw.get(key), key) for key in _TEXTS)
+    carried = bounded.fields(raw.get("carried"), "carried")
+    departure = Departure(
+        timetable=timetable,
+        host=host,
+        origin=origin,
+        to=to,
+        since=since,
+        awake=bounded.texts(raw.get("awake"), "awake"),
+        carried={worker: bounded.texts(vgpus, "carried") for worker, vgpus in carried.items()},
+    )
+    if _name(departure.key) != name:
+        raise UnreadableError("it is about another timetable or host than its key")
+    return departure

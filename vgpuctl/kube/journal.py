@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
 from vgpuctl.kube.leases import acting
+from vgpuctl.model import bounded
+from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError
-from vgpuctl.model.journal import CUT_SHORT, RUNNING, Entry, document, from_document
+from vgpuctl.model.journal import CUT_SHORT, MOST_NUMBER, RUNNING, Entry, document, from_document
 from vgpuctl.model.record import PREFIX
+from vgpuctl.model.unreadable import Unreadable
 
 NAME = "vgpuctl-history-"
 KIND_LABEL, HISTORY = PREFIX + "kind", "history"
@@ -24,7 +29,19 @@ KEPT = 50
 MOST_BYTES, MOST_STEPS = 512 * 1024, 3000
 LAST_WORD_S = 3.0
 TRIES = 3
+_DIGITS = re.compile(f"[0-9]{{1,{len(str(MOST_NUMBER))}}}")
 PAUSE_S = 0.3
+
+
+class Past(NamedTuple):
+    """The journal as it was read: entries, oldest first, and the ConfigMaps that cannot be read as one."""
+
+    entries: tuple[Entry, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+    def why_not(self, number: str) -> str:
+        """Why the entry of this number cannot be read; "" where there is none."""
+        return next((each.why for each in self.unreadable if each.name == f"{NAME}{number}"), "")
 
 
 class Journal:
@@ -53,13 +70,22 @@ class Journal:
                 return "Kubernetes did not answer in time."
         return self._why
 
-    def entries(self) -> list[Entry]:
-        """All of them, oldest first. One that never ended was cut short, unless its writer still holds the Lease."""
-        found = self._client.get(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}").get("items") or ()
-        told = [(entry, _holder(each)) for each in found if (entry := _entry(each))]
+    def past(self) -> Past:
+        """All of it. An entry that never ended was cut short, unless its writer still holds the Lease."""
+        told: list[tuple[Entry, str]] = []
+        unreadable: list[Unreadable] = []
+        for each in self._client.get(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}").get("items") or ():
+            try:
+                told.append((_entry(each), _holder(each)))
+            except UnreadableError as error:
+                unreadable.append(Unreadable(kind="configmap", name=str(each["metadata"]["name"]), why=str(error)))
         holder = self._acting() if any(entry.outcome == RUNNING for entry, _ in told) else ""
         judged = (replace(e, outcome=CUT_SHORT) if e.outcome == RUNNING and by != holder else e for e, by in told)
-        return sorted(judged, key=lambda entry: entry.number)
+        return Past(tuple(sorted(judged, key=lambda entry: entry.number)), tuple(unreadable))
+
+    def entries(self) -> list[Entry]:
+        """Those that can be read, oldest first."""
+        return list(self.past().entries)
 
     def _acting(self) -> str:
         """Without the right to see the Lease, nobody is known to live."""
@@ -145,20 +171,19 @@ class Journal:
 
 def _text(entry: Entry) -> str:
     """Halved until it fits: what is longest says most."""
+    entry = entry.readable()
     entry = entry.shortened(MOST_STEPS) if len(entry.steps) > MOST_STEPS else entry
     while len((text := json.dumps(document(entry), ensure_ascii=False)).encode()) > MOST_BYTES and entry.steps:
         entry = entry.shortened(len(entry.steps) // 2)
     return text
 
 
-def _entry(found: Object) -> Entry | None:
-    """None for what is none of ours, or was made unreadable."""
-    try:
-        entry = from_document(json.loads(found["data"][KEY]))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
+def _entry(found: Object) -> Entry:
+    """UnreadableError for what is none of ours, or was made unreadable."""
     number = _number(found["metadata"]["name"])
-    return replace(entry, number=number) if number else None
+    if not number:
+        raise UnreadableError("its name has no number")
+    return replace(from_document(bounded.document((found.get("data") or {}).get(KEY), KEY)), number=number)
 
 
 def _holder(found: Object) -> str:
@@ -168,4 +193,4 @@ def _holder(found: Object) -> str:
 def _number(name: str) -> int:
     """0 for a name that is none of ours."""
     digits = name.removeprefix(NAME)
-    return int(digits) if digits.isascii() and digits.isdecimal() and digits != name else 0
+    return int(digits) if digits != name and _DIGITS.fullmatch(digits) else 0

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vgpuctl.model import bounded, quantities
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine, is_ours, is_shielded
-from vgpuctl.model.places import Needs, Taint, Term, Toleration, amount, shared
+from vgpuctl.model.places import Needs, Taint, Term, Toleration, shared
 from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Freeze, Pod, Quota, Rollout
 from vgpuctl.model.record import ON_SWITCH, marks_on, read_record
 from vgpuctl.model.selectors import Selector
@@ -60,7 +60,7 @@ def pod(raw: Object, *, with_needs: bool = False) -> Pod:
         phase=status.get("phase", "Pending"),
         ready=_condition(status, "Ready").get("status") == "True",
         terminating="deletionTimestamp" in meta,
-        ends_by=meta.get("deletionTimestamp") or "",
+        ends_by=_end(meta),
         grace_s=_grace(meta, spec),
         owner=f"{owner['kind']}/{owner['name']}" if owner else None,
         owner_uid=sys.intern(str(owner.get("uid") or "")) if owner else "",
@@ -99,10 +99,20 @@ def _claims(meta: Object, spec: Object) -> Iterator[str]:
             yield f"{meta['namespace']}/{meta['name']}-{volume['name']}"
 
 
+def _end(meta: Object) -> str:
+    """By when it must have ended; "" while it need not."""
+    end = meta.get("deletionTimestamp")
+    if end is None:
+        return ""
+    bounded.time(end, "metadata.deletionTimestamp")
+    return str(end)
+
+
 def _grace(meta: Object, spec: Object) -> int:
-    """Once it is terminating, the grace that it was given then."""
+    """Once it is terminating, the grace that it was given then. A negative one counts as none, as for kubelets."""
     told = (meta.get("deletionGracePeriodSeconds"), spec.get("terminationGracePeriodSeconds"))
-    return next((int(seconds) for seconds in told if seconds is not None), GRACE_S)
+    seconds = next((seconds for seconds in told if seconds is not None), GRACE_S)
+    return max(0, bounded.whole(seconds, "its grace period", -bounded.MOST_WHOLE))
 
 
 def _demand(spec: Object, status: Object) -> Demand:
@@ -112,7 +122,7 @@ def _demand(spec: Object, status: Object) -> Demand:
     return Demand(
         gpus=sum(_gpus(container) for container in spec.get("containers") or ()),
         affinity=tuple(Selector.of(term) for term in required.get("nodeSelectorTerms") or ()),
-        unplaced=str(_condition(status, "PodScheduled").get("message") or ""),
+        unplaced=bounded.cut(_condition(status, "PodScheduled").get("message")),
     )
 
 
@@ -121,7 +131,7 @@ def needs_of(spec: Object) -> Needs:
     requests: dict[str, int] = {}
     for container in spec.get("containers") or ():
         for name, value in ((container.get("resources") or {}).get("requests") or {}).items():
-            requests[name] = requests.get(name, 0) + amount(str(value))
+            requests[name] = requests.get(name, 0) + quantities.thousandths(value, "a request of its containers")
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = None if required is None else tuple(_term(term) for term in required.get("nodeSelectorTerms") or ())
@@ -131,7 +141,7 @@ def needs_of(spec: Object) -> Needs:
             labels=tuple(sorted((spec.get("nodeSelector") or {}).items())),
             terms=terms,
             tolerations=tuple(_toleration(each) for each in spec.get("tolerations") or ()),
-            priority=int(spec.get("priority") or 0),
+            priority=bounded.whole(spec.get("priority") or 0, "spec.priority", -bounded.MOST_WHOLE),
         )
     )
 
@@ -154,13 +164,7 @@ def _taint(raw: Object) -> Taint:
 def _gpus(container: Object) -> int:
     resources = container.get("resources") or {}
     asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return _whole(asked.get(GPU_RESOURCE))
-
-
-def _whole(quantity: Any) -> int:
-    """Extended resources are counted in whole numbers, of which the server writes 1000 as 1k; what is none counts 0."""
-    digits = str(quantity).removesuffix("k")
-    return int(digits) * (1000 if digits != str(quantity) else 1) if digits.isdecimal() else 0
+    return quantities.count(asked.get(GPU_RESOURCE, "0"), f"its request of {GPU_RESOURCE}")
 
 
 def quota(raw: Object) -> Quota | None:
@@ -172,21 +176,25 @@ def quota(raw: Object) -> Quota | None:
     return Quota(
         namespace=raw["metadata"]["namespace"],
         name=raw["metadata"]["name"],
-        used=_whole((status.get("used") or {}).get(resource)),
-        hard=_whole(hard),
+        used=quantities.count((status.get("used") or {}).get(resource, "0"), f"status.used of {GPU_RESOURCE}"),
+        hard=quantities.count(hard, f"status.hard of {GPU_RESOURCE}"),
     )
 
 
 def budget(raw: Object) -> Budget:
     status = raw.get("status") or {}
+
+    def number(name: str) -> int:
+        return bounded.whole(status.get(name) or 0, f"status.{name}")
+
     return Budget(
         namespace=raw["metadata"]["namespace"],
         name=raw["metadata"]["name"],
-        allowed=status.get("disruptionsAllowed", 0),
+        allowed=number("disruptionsAllowed"),
         covers=Selector.of(raw["spec"].get("selector")),
-        desired=status.get("desiredHealthy", 0),
-        expected=status.get("expectedPods", 0),
-        healthy=status.get("currentHealthy", 0),
+        desired=number("desiredHealthy"),
+        expected=number("expectedPods"),
+        healthy=number("currentHealthy"),
         always=raw["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
         seen=status.get("observedGeneration") == raw["metadata"].get("generation"),
         version=raw["metadata"]["resourceVersion"],
@@ -197,20 +205,15 @@ def rollout(raw: Object) -> Rollout | None:
     """None for a DaemonSet that has nothing to update, or that does so at no one's cost."""
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
-    wanted, updated = int(status.get("desiredNumberScheduled") or 0), int(status.get("updatedNumberScheduled") or 0)
+    names = ("desiredNumberScheduled", "updatedNumberScheduled")
+    wanted, updated = (bounded.whole(status.get(name) or 0, f"status.{name}") for name in names)
     if updated >= wanted or "maxUnavailable" not in rolling:
         return None
-    most = _at_most(rolling["maxUnavailable"], wanted)
+    most = bounded.part(rolling["maxUnavailable"], "maxUnavailable of its rolling update", wanted)
     if not most:
         return None
     meta = raw["metadata"]
     return Rollout(namespace=meta["namespace"], name=meta["name"], wanted=wanted, updated=updated, most_out=most)
-
-
-def _at_most(written: Any, of: int) -> int:
-    """A number, or a share that is rounded up."""
-    text = str(written)
-    return math.ceil(int(text[:-1]) * of / 100) if text.endswith("%") else int(text)
 
 
 def daemon_set(raw: Object) -> str:
@@ -244,6 +247,7 @@ def node(raw: Object) -> SeenNode:
     meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     ready = _condition(status, "Ready")
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    allocatable = status.get("allocatable") or {}
     cordoned = _writer_of_the_cordon(meta) if spec.get("unschedulable") else {}
     seen = Node(
         name=meta["name"],
@@ -256,8 +260,8 @@ def node(raw: Object) -> SeenNode:
         heartbeat=ready.get("lastHeartbeatTime"),
         taints=tuple(taint["key"] for taint in spec.get("taints") or ()),
         keeps_off=tuple(_taint(each) for each in spec.get("taints") or () if each["effect"] != "PreferNoSchedule"),
-        gpus=int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)),
-        gives=tuple((name, amount(str(value))) for name, value in (status.get("allocatable") or {}).items()),
+        gpus=quantities.count(allocatable.get(GPU_RESOURCE, "0"), f"allocatable {GPU_RESOURCE}"),
+        gives=tuple((name, quantities.thousandths(each, "allocatable")) for name, each in allocatable.items()),
         autoscaled=any(key.startswith(_AUTOSCALERS) and key != _NO_AUTOSCALER for key in (*labels, *annotations)),
         machine=_machine_named(annotations),
         cordoned_by=str(cordoned.get("manager") or ""),
@@ -267,8 +271,8 @@ def node(raw: Object) -> SeenNode:
 
 
 def _machine_named(annotations: Object) -> str:
-    named = annotations.get(_MACHINES_NAMESPACE), annotations.get(_MACHINE)
-    return "/".join(map(str, named)) if all(named) else ""
+    named = [bounded.text(annotations.get(key) or "", key) for key in (_MACHINES_NAMESPACE, _MACHINE)]
+    return "/".join(named) if all(named) else ""
 
 
 def machine(raw: Object, *, at: str) -> Machine:
@@ -293,8 +297,8 @@ def _writer_of_the_cordon(meta: Object) -> Object:
 
 def _identity(raw: Object) -> NodeIdentity:
     """What tells which VM a node is: its provider's id, if that is vSphere, and its system's uuid."""
-    provider = str((raw.get("spec") or {}).get("providerID") or "")
-    system = str(((raw.get("status") or {}).get("nodeInfo") or {}).get("systemUUID") or "")
+    provider = bounded.text((raw.get("spec") or {}).get("providerID") or "", "spec.providerID")
+    system = bounded.text(((raw.get("status") or {}).get("nodeInfo") or {}).get("systemUUID") or "", "systemUUID")
     vm = provider.removeprefix(_PROVIDER).lower() if provider.startswith(_PROVIDER) else ""
     return NodeIdentity(raw["metadata"]["name"], vm, system.lower())
 

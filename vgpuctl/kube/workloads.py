@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vgpuctl.model.bounded import whole
 from vgpuctl.model.selectors import Selector
-from vgpuctl.model.workloads import Workload, read_scaled
+from vgpuctl.model.workloads import MOST_REPLICAS, Workload, read_scaled
 
 Object = Mapping[str, Any]
 
@@ -55,7 +56,7 @@ def _workload(kind: str, raw: Object) -> Workload:
         namespace=meta["namespace"],
         name=meta["name"],
         version=meta["resourceVersion"],
-        replicas=1 if replicas is None else int(replicas),
+        replicas=1 if replicas is None else whole(replicas, "spec.replicas", most=MOST_REPLICAS),
         labels=labels,
         covers=Selector.of(spec.get("selector")),
         scaled=read_scaled(labels, meta.get("annotations") or {}),

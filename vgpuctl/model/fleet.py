@@ -46,7 +46,7 @@ class Task:
 class Node:
     """A Kubernetes node, inside a worker or elsewhere.
 
-    `taints`: the keys of all; `keeps_off`: those that keep new pods away. `gives`: what it has for pods, see `amount`.
+    `taints`: the keys of all; `keeps_off`: those that keep new pods away. `gives`: thousandths that it has for pods.
     `alive_s`: where it slept, for how long its kubelet has been seen to renew its Lease since.
     `autoscaled`: it tells of a program that may add nodes like it. `marks`: what others are told about it, by whomever.
     `machine`: of Cluster API, by namespace and name, if it names one.

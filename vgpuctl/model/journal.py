@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from vgpuctl.model import bounded
+from vgpuctl.model.bounded import UnreadableError
+
 DONE, WENT_BACK, FAILED, NOT_BEGUN, INTERRUPTED = "done", "went back", "failed", "not begun", "interrupted"
 RUNNING, CUT_SHORT = "running", "cut short"
+#: One a minute for a thousand years.
+MOST_NUMBER = 10**9 - 1
+#: Reasons quote servers, whose words may be long.
+LONGEST_REASON = 4096
+_STEP_TEXTS = ("worker", "host", "step", "what")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,12 @@ class Entry:
         steps = tuple(relinked(step) for step in self.steps if step.name in names)
         return replace(self, steps=steps, left_out=self.left_out + len(before))
 
+    def readable(self) -> Entry:
+        """With no reason longer than a reader takes."""
+        hosts = tuple(replace(host, why=bounded.cut(host.why, LONGEST_REASON)) for host in self.hosts)
+        steps = tuple(replace(step, held_by=bounded.cut(step.held_by, LONGEST_REASON)) for step in self.steps)
+        return replace(self, hosts=hosts, steps=steps)
+
 
 def document(entry: Entry) -> dict[str, Any]:
     """As it is kept, and as it is printed for programs. What is empty of a step is left out: there are many."""
@@ -120,33 +133,46 @@ def _step(step: PastStep) -> dict[str, Any]:
     return found | ({"heldBy": step.held_by, "heldSeconds": round(step.held_s, 3)} if step.held_by else {})
 
 
-def from_document(found: Mapping[str, Any]) -> Entry:
-    """KeyError, TypeError or ValueError where it is none of ours."""
+def from_document(found: Any) -> Entry:
+    """UnreadableError where it is none of ours, or would make a picture that nobody could draw."""
+    found = bounded.fields(found, "the entry")
     return Entry(
-        number=int(found["id"]),
-        wish=str(found["wish"]),
-        timetable=str(found["timetable"]),
-        began=datetime.fromisoformat(found["began"]),
-        seconds=float(found["seconds"]),
-        by=str(found["by"]),
-        outcome=str(found["outcome"]),
-        hosts=tuple(HostReport(host=str(h["host"]), end=str(h["end"]), why=str(h["why"])) for h in found["hosts"]),
-        steps=tuple(_past_step(step) for step in found["steps"]),
-        left_out=int(found["leftOut"]),
+        number=bounded.whole(found.get("id"), "id", most=MOST_NUMBER),
+        wish=bounded.text(found.get("wish"), "wish"),
+        timetable=bounded.text(found.get("timetable"), "timetable"),
+        began=bounded.time(found.get("began"), "began"),
+        seconds=bounded.seconds(found.get("seconds"), "seconds"),
+        by=bounded.text(found.get("by"), "by"),
+        outcome=bounded.text(found.get("outcome"), "outcome"),
+        hosts=tuple(_host(host) for host in bounded.items(found.get("hosts"), "hosts")),
+        steps=tuple(_past_step(step) for step in bounded.items(found.get("steps"), "steps")),
+        left_out=bounded.whole(found.get("leftOut"), "leftOut"),
     )
 
 
-def _past_step(found: Mapping[str, Any]) -> PastStep:
-    ended = found["endedSeconds"]
+def _host(found: Any) -> HostReport:
+    found = bounded.fields(found, "hosts")
+    host, end = (bounded.text(found.get(name), f"hosts.{name}") for name in ("host", "end"))
+    return HostReport(host=host, end=end, why=bounded.text(found.get("why"), "hosts.why", LONGEST_REASON))
+
+
+def _past_step(found: Any) -> PastStep:
+    found = bounded.fields(found, "steps")
+    worker, host, kind, what = (bounded.text(found.get(name), f"steps.{name}") for name in _STEP_TEXTS)
+    began_s = bounded.seconds(found.get("beganSeconds"), "steps.beganSeconds")
+    ended = found.get("endedSeconds")
+    ended_s = None if ended is None else bounded.seconds(ended, "steps.endedSeconds")
+    if ended_s is not None and ended_s < began_s:
+        raise UnreadableError("steps.endedSeconds is before steps.beganSeconds")
     return PastStep(
-        worker=str(found["worker"]),
-        host=str(found["host"]),
-        kind=str(found["step"]),
-        what=str(found["what"]),
-        began_s=float(found["beganSeconds"]),
-        ended_s=None if ended is None else float(ended),
-        given_up=bool(found.get("givenUp")),
-        after=str(found.get("after", "")),
-        held_by=str(found.get("heldBy", "")),
-        held_s=float(found.get("heldSeconds", 0.0)),
+        worker=worker,
+        host=host,
+        kind=kind,
+        what=what,
+        began_s=began_s,
+        ended_s=ended_s,
+        given_up=found.get("givenUp") is True,
+        after=bounded.text(found.get("after", ""), "steps.after"),
+        held_by=bounded.text(found.get("heldBy", ""), "steps.heldBy", LONGEST_REASON),
+        held_s=bounded.seconds(found.get("heldSeconds", 0.0), "steps.heldSeconds"),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vgpuctl.model import bounded
+from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.record import MARKS_ANNOTATION
 
 #: By our own name, and by that of Cluster API, for which any value will do.
@@ -35,7 +37,11 @@ def is_shielded(annotations: Mapping[str, str]) -> bool:
 
 
 def is_ours(annotations: Mapping[str, str]) -> bool:
-    return SHIELD in annotations.get(MARKS_ANNOTATION, "").split(",")
+    """Of marks that cannot be read none is ours: what may be another's is not taken off."""
+    try:
+        return SHIELD in bounded.names(annotations.get(MARKS_ANNOTATION, ""), MARKS_ANNOTATION)
+    except UnreadableError:
+        return False
 
 
 def shield_annotations(*, shield: bool) -> dict[str, str | None]:

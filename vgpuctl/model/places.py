@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 from vgpuctl.model.selectors import Requirement, Selector
@@ -12,10 +11,6 @@ from vgpuctl.model.selectors import Requirement, Selector
 Amounts = tuple[tuple[str, int], ...]
 #: A term of a required node affinity: what it asks of a node's labels, and of its fields.
 Term = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
-
-_SUFFIXES = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "": "1", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
-_SUFFIXES |= {"P": "1e15", "E": "1e18"}
-_POWERS = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Of one pod, and of every replacement that looks like it. `requests`: at the least; in thousandths, see `amount`.
+    """Of one pod, and of every replacement that looks like it. `requests`: at the least, in thousandths.
 
     `terms`: one of them must hold; None: any node will do.
     """
@@ -74,17 +69,3 @@ class Needs:
 def shared(needs: Needs) -> Needs:
     """The same object for equal needs: of thousands of pods there are few kinds."""
     return needs
-
-
-@lru_cache(4096)
-def amount(quantity: str) -> int:
-    """Kubernetes' way to write amounts (`100m`, `1.5`, `2Gi`, `1e3`), in thousandths; what is none counts 0."""
-    number, factor = quantity, Decimal(1)
-    if quantity[-2:] in _POWERS:
-        number, factor = quantity[:-2], Decimal(1024) ** _POWERS[quantity[-2:]]
-    elif quantity[-1:] in _SUFFIXES and quantity[-1:]:
-        number, factor = quantity[:-1], Decimal(_SUFFIXES[quantity[-1]])
-    try:
-        return int(Decimal(number) * factor * 1000)
-    except InvalidOperation:
-        return 0

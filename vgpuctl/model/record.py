@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vgpuctl.model import bounded
 from vgpuctl.model.change import changed
 
 PREFIX = "vgpuctl.io/"
@@ -74,22 +75,28 @@ class Record:
 
 
 def read_record(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Record | None:
-    """The record that a node bears; None when it bears none of ours."""
-    wish = annotations.get(_FIELDS["wish"])
-    if wish is None:
+    """The record that a node bears; None when it bears none of ours. UnreadableError where it is not as we write it."""
+    if _FIELDS["wish"] not in annotations:
         return None
+
+    def text(name: str) -> str:
+        return bounded.text(annotations.get(_FIELDS[name], ""), _FIELDS[name])
+
+    def names(name: str) -> tuple[str, ...]:
+        return bounded.names(annotations.get(_FIELDS[name], ""), _FIELDS[name])
+
     return Record(
-        wish=wish,
+        wish=text("wish"),
         state=labels.get(STATE_LABEL, ""),
-        since=annotations.get(_FIELDS["since"], ""),
+        since=text("since"),
         cordoned=annotations.get(_FIELDS["cordoned"]) == "true",
-        awake_before=tuple(filter(None, annotations.get(_FIELDS["awake_before"], "").split(","))),
-        vgpus_before=_vgpus(annotations.get(_FIELDS["vgpus_before"])),
-        lease=annotations.get(_FIELDS["lease"]) or None,
-        heartbeat=annotations.get(_FIELDS["heartbeat"]) or None,
-        until=annotations.get(_FIELDS["until"], ""),
-        why=annotations.get(_FIELDS["why"], ""),
-        marks=tuple(mark for mark in annotations.get(_FIELDS["marks"], "").split(",") if mark in MARKS),
+        awake_before=names("awake_before"),
+        vgpus_before=_vgpus(names("vgpus_before")) if _FIELDS["vgpus_before"] in annotations else None,
+        lease=text("lease") or None,
+        heartbeat=text("heartbeat") or None,
+        until=text("until"),
+        why=text("why"),
+        marks=tuple(mark for mark in names("marks") if mark in MARKS),
     )
 
 
@@ -121,5 +128,5 @@ def _text(vgpus: tuple[str, ...] | None) -> str | None:
     return None if vgpus is None else ",".join(vgpus) or NO_VGPUS
 
 
-def _vgpus(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(vgpu for vgpu in text.split(",") if vgpu and vgpu != NO_VGPUS)
+def _vgpus(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(vgpu for vgpu in names if vgpu != NO_VGPUS)

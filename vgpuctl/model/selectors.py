@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vgpuctl.model.bounded import MOST_WHOLE, UnreadableError, whole
 from vgpuctl.model.errors import UsageError
 
 Requirement = tuple[str, str, tuple[str, ...]]
@@ -58,9 +59,10 @@ def _holds(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
 def _compared(value: str | None, operator: str, bound: str) -> bool:
     """What is no number is neither more nor less."""
     try:
-        return int(value or "") > int(bound) if operator == "Gt" else int(value or "") < int(bound)
-    except ValueError:
+        mine, other = (whole(number, "a label", -MOST_WHOLE) for number in (value, bound))
+    except UnreadableError:
         return False
+    return mine > other if operator == "Gt" else mine < other
 
 
 def parse_selector(text: str) -> Selector:

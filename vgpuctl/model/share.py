@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-_WRITTEN = re.compile(r"(\d{1,6})(%?)")
+_WRITTEN = re.compile(r"([0-9]{1,6})(%?)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from vgpuctl.model import bounded
+from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP, PREFIX, STATE_LABEL
 from vgpuctl.model.selectors import Selector
@@ -13,17 +15,23 @@ from vgpuctl.model.selectors import Selector
 #: Kinds that can be scaled, as they are written in files and keys, with what owns their pods.
 OWNS_PODS = {"deployment": "ReplicaSet", "statefulset": "StatefulSet"}
 
-_FOR, _TIMETABLE, _SINCE, _SIZE = (PREFIX + name for name in ("for", "timetable", "since", "replicas-before"))
+#: The API server's own bound for spec.replicas.
+MOST_REPLICAS = 2**31 - 1
+
+_FOR, _TIMETABLE, _SINCE = (PREFIX + name for name in ("for", "timetable", "since"))
+SIZE_ANNOTATION = PREFIX + "replicas-before"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled:
-    """Our mark on a workload, written in the patch that scales it to zero. `replicas` None: it cannot be read."""
+    """Our mark on a workload, written in the patch that scales it to zero. `replicas` None: it cannot be read, and
+    `unreadable` says why."""
 
     shift: str
     timetable: str
     since: str
     replicas: int | None
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +94,20 @@ def workload_of(pod: Pod, workloads: tuple[Workload, ...]) -> Workload | None:
 
 
 def read_scaled(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Scaled | None:
-    """The mark that a workload bears; None when it bears none of ours."""
-    if labels.get(STATE_LABEL) != ASLEEP and _SIZE not in annotations:
+    """The mark that a workload bears; None when it bears none of ours.
+
+    One that cannot be read is a mark still: a workload that is left out would never get its size back, and nobody would
+    hear of it. People can write anything into annotations of their own workloads.
+    """
+    if labels.get(STATE_LABEL) != ASLEEP and SIZE_ANNOTATION not in annotations:
         return None
-    size = annotations.get(_SIZE, "")
-    return Scaled(
-        shift=annotations.get(_FOR, ""),
-        timetable=annotations.get(_TIMETABLE, ""),
-        since=annotations.get(_SINCE, ""),
-        replicas=int(size) if size.isdecimal() else None,
-    )
+    said = {key: bounded.cut(annotations.get(key, "")) for key in (_FOR, _TIMETABLE, _SINCE)}
+    replicas, why = None, ""
+    try:
+        replicas = bounded.whole(annotations.get(SIZE_ANNOTATION), SIZE_ANNOTATION, most=MOST_REPLICAS)
+    except UnreadableError as error:
+        why = str(error)
+    return Scaled(shift=said[_FOR], timetable=said[_TIMETABLE], since=said[_SINCE], replicas=replicas, unreadable=why)
 
 
 def scaled_labels(scaled: Scaled | None) -> dict[str, str | None]:
@@ -105,5 +117,10 @@ def scaled_labels(scaled: Scaled | None) -> dict[str, str | None]:
 def scaled_annotations(scaled: Scaled | None) -> dict[str, str | None]:
     """The annotations that write the mark, or take it off again."""
     if scaled is None:
-        return dict.fromkeys((_FOR, _TIMETABLE, _SINCE, _SIZE))
-    return {_FOR: scaled.shift, _TIMETABLE: scaled.timetable, _SINCE: scaled.since, _SIZE: str(scaled.replicas)}
+        return dict.fromkeys((_FOR, _TIMETABLE, _SINCE, SIZE_ANNOTATION))
+    return {
+        _FOR: scaled.shift,
+        _TIMETABLE: scaled.timetable,
+        _SINCE: scaled.since,
+        SIZE_ANNOTATION: str(scaled.replicas),
+    }

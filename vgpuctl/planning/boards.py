@@ -50,7 +50,7 @@ class Board:
         return max((start + place.width for place in self.instances.values() for start in place.starts), default=0)
 
 
-_NAME = re.compile(r"(?:grid_|nvidia_)?(?P<stem>.+?)-(?:(?P<slices>\d)-)?(?P<gib>\d+)(?P<series>[a-z]+)")
+_NAME = re.compile(r"(?:grid_|nvidia_)?(?P<stem>.+?)-(?:(?P<slices>[0-9])-)?(?P<gib>[0-9]{1,5})(?P<series>[a-z]+)")
 
 _V100 = "16:1 8:2 4:4"
 _A100_80 = "80:1 40:2 20:4 16:5→4 10:8 8:10→8 4:20→16"

@@ -11,7 +11,7 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.model.workloads import Workload
+from vgpuctl.model.workloads import SIZE_ANNOTATION, Workload
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.standing import Standing
 from vgpuctl.planning.steps import equipped, missing_signs
@@ -119,6 +119,14 @@ def of_workload(workload: Workload, standing: Standing) -> Iterator[Finding]:
     if workload.scaled is not None and shift and not standing.timetable.shifts[shift].scales(workload):
         what = f"scaled to zero for {workload.scaled.shift}, and not back"
         yield Finding("workload", workload.key, what, f"vgpuctl switch {shift}", workload.scaled.since)
+
+
+def of_mark(workload: Workload) -> Iterator[Finding]:
+    """A mark that cannot be read: nobody knows to which size the workload is to go back."""
+    if workload.scaled is not None and workload.scaled.unreadable:
+        what = f"bears a mark that cannot be read: {workload.scaled.unreadable}"
+        taking_off = f"kubectl annotate -n {workload.namespace} {workload.kind}/{workload.name} {SIZE_ANNOTATION}-"
+        yield Finding("workload", workload.key, what, f"scale it yourself, then {taking_off}")
 
 
 def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:

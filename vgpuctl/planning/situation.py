@@ -20,6 +20,7 @@ from vgpuctl.planning.findings import (
     Finding,
     of_departure,
     of_host,
+    of_mark,
     of_missing,
     of_rollout,
     of_unreadable,
@@ -120,6 +121,8 @@ def situate(
         ),
     ]
     resting = list(_resting(fleet, standings)) if selection.everything else []
+    for workload in fleet.workloads.values() if selection.everything else ():
+        findings += of_mark(workload)
     for workload, keeper in resting:
         findings += of_workload(workload, keeper)
     profiles = {worker.profile for worker in chosen}

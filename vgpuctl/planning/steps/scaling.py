@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Request, ScaleWorkload
-from vgpuctl.model.workloads import Scaled
+from vgpuctl.model.workloads import SIZE_ANNOTATION, Scaled
 from vgpuctl.planning.steps.rung import Base
 
 
@@ -61,4 +61,4 @@ class ScaleUp(Base):
     def waits_for(self, fleet: Fleet) -> str:
         if self._size(fleet) is not None:
             return ""
-        return "what it bears of its size before is no number: scale it yourself, and take that annotation off"
+        return f"its {SIZE_ANNOTATION} is no number: scale it yourself, and take that annotation off"
