@@ -227,6 +227,11 @@ GOOD: dict[str, Any] = {
         *(("profiles", "profiles", {"small": "x-1q", "none": wrong}) for wrong in ("grid_v100-4q", None)),
         *(("profiles", "profiles", {"small": wrong}) for wrong in (None, 3, "", [], [""], {}, {"vgpu": []})),
         *(("profiles", "label", wrong) for wrong in ("", "a b", "/b", "a/b/c", "A/b", "x" * 64, None)),
+        ("profiles", "profiles", {"small": "x-1q"} | {f"p{n}": f"x-{n}c" for n in range(1000)}),
+        ("timetable", "shifts", {f"s{n}": {"starts": "0 8 * * *"} for n in range(101)}),
+        ("timetable", "shifts", {"day": {"starts": ["0 8 * * *"] * 101}}),
+        ("timetable", "shifts", {"day": {"starts": "0 8 * * *", "scale": ["a/deploy/b"] * 1001}}),
+        ("timetable", "drain", {"namespaces": {f"n{n}": {} for n in range(101)}}),
         *((of, "version", wrong) for of in SCHEMAS for wrong in (2, "1", True, None)),
         *((of, "other", 1) for of in SCHEMAS),
         *(("timetable", "drain", {"timeout": wrong}) for wrong in ("1d", "", -1, True, "1.", "٣s", [])),
@@ -237,7 +242,7 @@ GOOD: dict[str, Any] = {
         *(("timetable", "shifts", {"day": {"starts": wrong}}) for wrong in ("0 8 * *", "", [], None, 3)),
         *(("timetable", "shifts", wrong) for wrong in ({}, None, [], {"day": {}}, {"day": None})),
     ],
-    ids=str,
+    ids=lambda part: str(part)[:99],
 )
 def test_one_wrong_thing_is_wrong_for_both(of: str, key: str, value: Any, path: Path) -> None:
     assert (read(of, GOOD[of], path), against(of, GOOD[of])) == ("", "")

@@ -128,7 +128,6 @@ class _Asked:
         )
 
     def _known_profile(self, files: Files) -> str | None:
-        from vgpuctl.files.catalogue import profile_name  # noqa: PLC0415
         from vgpuctl.model.nearest import nearest  # noqa: PLC0415
 
         if self.profile is None:
@@ -137,7 +136,7 @@ class _Asked:
             raise UsageError(
                 "--profile is for named workers.", hint="Name them: vgpuctl provision worker-1 --profile P"
             )
-        known = profile_name(self.profile, files.catalogue.profiles)
+        known = files.catalogue.called(self.profile)
         if known is None:
             raise UsageError(
                 f"There is no profile {self.profile}{nearest(self.profile, files.catalogue.profiles) or '.'}",

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vgpuctl.files.catalogue import catalogue_of
-from vgpuctl.files.reading import Reading
+from vgpuctl.files.reading import Reading, Room
 from vgpuctl.files.timetables import timetable_of
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.names import Names
 from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Timetable
+
+MOST_TIMETABLES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,15 @@ def read_files(profiles: Path, schedules: Path) -> Files:
 
 def read_through(profiles: Path, schedules: Path) -> tuple[list[Reading], Files]:
     """All files as far as they can be understood; what is wrong is in the readings."""
-    readings = [Reading(profiles)]
+    room = Room()
+    readings = [Reading(profiles, room)]
     catalogue = catalogue_of(readings[0])
     timetables: list[Timetable] = []
+    kept: dict[str, str] = {}
     for path in (path for path in _paths(schedules) if path.exists()):
-        readings.append(Reading(path))
+        readings.append(Reading(path, room))
         timetables.append(timetable_of(readings[-1], catalogue))
-        _apart(readings[-1], timetables, catalogue)
+        _apart(readings[-1], timetables[-1], catalogue, kept)
     if not readings[0].legible:
         # What is told of profiles that nobody could read would not be true.
         readings = [reading for reading in readings if not reading.legible]
@@ -84,14 +89,25 @@ def read_through(profiles: Path, schedules: Path) -> tuple[list[Reading], Files]
 
 
 def _paths(schedules: Path) -> list[Path]:
-    return sorted(schedules.glob("*.yaml")) if schedules.is_dir() else [schedules]
+    paths = sorted(schedules.glob("*.yaml")) if schedules.is_dir() else [schedules]
+    if len(paths) > MOST_TIMETABLES:
+        raise UsageError(f"{schedules} has more than {MOST_TIMETABLES} timetables.")
+    return paths
 
 
-def _apart(reading: Reading, timetables: list[Timetable], catalogue: Catalogue) -> None:
-    """A worker obeys one timetable. Those that are not written out by name can be told only when they are seen."""
-    *others, last = timetables
-    for other in others:
-        both = (name for name, profile in catalogue.named.items() if last.keeps(name, profile))
-        if twice := [name for name in both if other.keeps(name, catalogue.named[name])]:
-            more = f", and so are {len(twice) - 1} more" if twice[1:] else ""
-            reading.wrong("shifts", f"{twice[0]} is in two timetables: {other.name} and {last.name}{more}")
+def _apart(reading: Reading, table: Timetable, catalogue: Catalogue, kept: dict[str, str]) -> None:
+    """A worker obeys one timetable. Those that are not written out by name can be told only when they are seen.
+
+    `kept`: those of earlier timetables, by name; these are added.
+    """
+    shifts = table.shifts.values()
+    profiles = {profile for shift in shifts for profile in shift.profiles}
+    names = Names(tuple(pattern for shift in shifts for pattern in shift.workers.patterns))
+    mine = [name for name, profile in catalogue.named.items() if profile in profiles or name in names]
+    twice: dict[str, list[str]] = {}
+    for name in mine:
+        if (other := kept.setdefault(name, table.name)) != table.name:
+            twice.setdefault(other, []).append(name)
+    for other, both in twice.items():
+        more = f", and so are {len(both) - 1} more" if both[1:] else ""
+        reading.wrong("shifts", f"{both[0]} is in two timetables: {other} and {table.name}{more}")

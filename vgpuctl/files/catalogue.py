@@ -9,8 +9,10 @@ from typing import Any
 
 from vgpuctl.files.reading import Reading
 from vgpuctl.model.hosts import Told
-from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Choice, Profile
+
+#: There are some hundred vGPU types for all cards together.
+MOST_PROFILES = 1000
 
 _FRAME = re.compile(r"([1-9][0-9]{0,3})(?: ?GB)?")
 _CLASSES = ("C", "Q", "A", "B")
@@ -36,22 +38,13 @@ def catalogue_of(reading: Reading) -> Catalogue:
     label = found.get("label", DEFAULT_LABEL)
     if not isinstance(label, str) or not is_label_key(label):
         reading.wrong("label", f"{label!r} is no label key")
-    profiles = {
-        name: _profile(reading, name, value)
-        for name, value in reading.mapping(found.get("profiles"), "profiles").items()
-    }
+    written = reading.mapping(found.get("profiles"), "profiles").items()
+    profiles = {name: _profile(reading, name, value) for name, value in reading.few(written, MOST_PROFILES, "profiles")}
     _all_different(reading, profiles)
     _told_alike(reading, profiles)
-    choices = tuple(_choices(reading, found.get("workers"), profiles))
+    choices = tuple(_choices(reading, found.get("workers"), Catalogue(profiles)))
     _named_once(reading, choices)
     return Catalogue(profiles=profiles, choices=choices, label=label)
-
-
-def profile_name(name: str, profiles: Mapping[str, Profile]) -> str | None:
-    """A profile's name, or the plain vGPU type behind one; `none` stands for no vGPU."""
-    if name in profiles or name == NONE.name:
-        return name
-    return next((profile.name for profile in profiles.values() if profile.vgpus == (name,)), None)
 
 
 def is_label_key(label: str) -> bool:
@@ -107,13 +100,13 @@ def _told_alike(reading: Reading, profiles: Mapping[str, Profile]) -> None:
                 reading.wrong(f"profiles.{profile.name}", f"says another frame or class of its type than {other.name}")
 
 
-def _choices(reading: Reading, value: Any, profiles: Mapping[str, Profile]) -> Iterator[Choice]:
+def _choices(reading: Reading, value: Any, catalogue: Catalogue) -> Iterator[Choice]:
     """Names and their profiles; or a list of entries, each with a profile and what it chooses by."""
     if not isinstance(value, list):
         for pattern, wanted in reading.mapping(value, "workers").items():
             key = f"workers.{pattern}"
             names = reading.names((pattern,), key)
-            yield Choice(profile=_known(reading, wanted, key, profiles), names=names, where=reading.where(key))
+            yield Choice(profile=_known(reading, wanted, key, catalogue), names=names, where=reading.where(key))
         return
     for number, each in enumerate(value):
         key = f"workers[{number}]"
@@ -125,7 +118,7 @@ def _choices(reading: Reading, value: Any, profiles: Mapping[str, Profile]) -> I
             if way in entry and not entry[way]:
                 # No condition at all would be met by every VM of vCenter.
                 reading.wrong(f"{key}.{way}", "is empty: say what it chooses by, or leave it out")
-        profile = _known(reading, entry.get("profile"), f"{key}.profile", profiles)
+        profile = _known(reading, entry.get("profile"), f"{key}.profile", catalogue)
         yield _choice(reading, entry, key, profile)
 
 
@@ -156,13 +149,13 @@ def _text(reading: Reading, entry: dict[str, Any], key: str, name: str) -> str:
     return str(value)
 
 
-def _known(reading: Reading, wanted: Any, key: str, profiles: Mapping[str, Profile]) -> str:
+def _known(reading: Reading, wanted: Any, key: str, catalogue: Catalogue) -> str:
     if not isinstance(wanted, str):
         reading.wrong(key, "must be a profile's name")
         return ""
-    known = profile_name(wanted, profiles)
+    known = catalogue.called(wanted)
     if known is None:
-        reading.wrong(key, f"no profile {wanted}{nearest(wanted, profiles)}")
+        reading.wrong(key, f"no profile {wanted}{reading.near(wanted, catalogue.profiles)}")
     return known or ""
 
 

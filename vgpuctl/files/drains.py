@@ -15,6 +15,8 @@ from vgpuctl.model.selectors import Selector, parse_selector
 from vgpuctl.model.timetable import DrainOptions
 
 _KEYS = ("timeout", "grace-period", "force", "delete-emptydir-data", "pod-selector", "skip-wait-for-delete-timeout")
+#: Each glob is compared with each.
+MOST_NAMESPACES, MOST_GLOBS = 100, 30
 _NAMESPACE = re.compile(r"[a-z0-9*?]([-a-z0-9*?]{0,61}[a-z0-9*?])?")
 
 
@@ -28,14 +30,18 @@ def drain_of(reading: Reading, value: Any) -> DrainOptions:
 def _namespaces(reading: Reading, value: Any, general: DrainOptions) -> dict[str, DrainOptions]:
     """What a namespace does not say holds for it as for all."""
     found: dict[str, DrainOptions] = {}
-    for name, mine in reading.mapping(value, "drain.namespaces").items():
+    namespaces = reading.mapping(value, "drain.namespaces")
+    for name, mine in reading.few(namespaces.items(), MOST_NAMESPACES, "drain.namespaces"):
         key = f"drain.namespaces.{name}"
         if not _NAMESPACE.fullmatch(name):
             reading.wrong(key, "is no name of a namespace, or glob such as team-*")
         entry = reading.mapping(mine, key)
         reading.known(entry, _KEYS, f"{key}.")
         found[name] = _options(reading, entry, key, general)
-    for one, other in combinations(filter(is_glob, found), 2):
+    globs = [name for name in found if is_glob(name)]
+    if len(globs) > MOST_GLOBS:
+        reading.wrong("drain.namespaces", f"has more than {MOST_GLOBS} globs")
+    for one, other in combinations(globs[:MOST_GLOBS], 2):
         if found[one] != found[other] and overlap(one, other):
             reading.wrong(f"drain.namespaces.{other}", f"may mean the same as {one}, and contradicts it")
     return found

@@ -3,41 +3,78 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
-from vgpuctl.files.yaml_lines import Lined, load
+from vgpuctl.files.loading import IllegibleError, load_file
+from vgpuctl.files.yaml_lines import Lined
+from vgpuctl.model.bounded import cut
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.names import RANGE, Names
+from vgpuctl.model.names import RANGE, Names, is_glob
 from vgpuctl.model.nearest import nearest
 
 Word = TypeVar("Word", bound=StrEnum)
+Thing = TypeVar("Thing")
 
 VERSION = 1
-MAX_BYTES = 1 << 20
-MAX_WORKERS = 100_000
+#: Of one pattern, and of all patterns of all files together: twice what one pattern may mean.
+MAX_WORKERS, MAX_NAMES = 100_000, 200_000
+#: Of all files together: each name that vCenter shows is held against each of them.
+MAX_GLOBS = 256
+#: More faults than a person reads at once, more suggestions than a second is long enough for, words longer than any.
+FAULTS_SHOWN, FAULTS_KEPT, HINTS, LONGEST_WHAT = 50, 10_000, 20, 500
+#: To look through more takes longer than a person waits for a suggestion.
+MOST_COMPARED = 2000
 
 _NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,20})?)(s|m|h)?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, None: 1}
 
 
-class Reading:
-    """Collects what is wrong instead of stopping at the first."""
+class Room:
+    """What all files together may still name: a few ranges would else be more names than fit into memory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self) -> None:
+        self.names, self.globs = MAX_NAMES, MAX_GLOBS
+
+    def lacking(self, pattern: str) -> str:
+        """Takes what a good pattern needs; says what there is too much of."""
+        if is_glob(pattern):
+            self.globs -= 1
+            return f"is one of more than {MAX_GLOBS} globs" if self.globs < 0 else ""
+        self.names -= size_of(pattern)
+        return f"with the patterns before it names more than {MAX_NAMES} VMs" if self.names < 0 else ""
+
+
+class Reading:
+    """Collects what is wrong instead of stopping at the first. `room`: shared by all files that are read together."""
+
+    def __init__(self, path: Path, room: Room | None = None) -> None:
         self.path = path
         self.problems: list[tuple[int, str]] = []
         self.legible = True
         self._lined = Lined()
+        self._room, self._hints = room or Room(), HINTS
 
     def wrong(self, key: str, what: str) -> None:
-        if self.legible:
-            self.problems.append((self._lined.line(key), f"{key}: {what}"))
+        if self.legible and len(self.problems) < FAULTS_KEPT:
+            told = f"{cut(key, LONGEST_WHAT)}: {cut(what, LONGEST_WHAT)}"
+            self.problems.append((self._lined.line(key), told))
+
+    def near(self, word: str, words: Collection[str]) -> str:
+        """What may have been meant. To look that up for every word of a long file would take minutes."""
+        self._hints -= 1
+        few = self._hints >= 0 and len(words) <= MOST_COMPARED and len(word) <= LONGEST_WHAT
+        return nearest(word, words) if few else ""
+
+    def few(self, found: Collection[Thing], most: int, key: str) -> list[Thing]:
+        """The first of them; that there are more is a fault."""
+        if len(found) > most:
+            self.wrong(key, f"has more than {most} entries")
+        return list(islice(found, most))
 
     def where(self, key: str) -> str:
         """`profiles.yaml:12`"""
@@ -48,15 +85,20 @@ class Reading:
             raise UsageError(self.told(), hint="Nothing was changed.")
 
     def told(self) -> str:
-        lines = "\n".join(f"  line {line}: {problem}" for line, problem in sorted(set(self.problems)))
-        return f"{self.path} cannot be used:\n{lines}"
+        problems = sorted(set(self.problems))
+        lines = [f"  line {line}: {problem}" for line, problem in problems[:FAULTS_SHOWN]]
+        more = len(problems) - FAULTS_SHOWN
+        return "\n".join([f"{self.path} cannot be used:", *lines, *([f"  and {more} faults more"] if more > 0 else [])])
 
-    def document(self, allowed: Iterable[str]) -> dict[str, Any]:
+    def document(self, allowed: Collection[str]) -> dict[str, Any]:
         """The file's own mapping, its version and keys checked."""
         try:
-            self._lined = _load(self.path)
-        except yaml.YAMLError as error:
-            return self._illegible(error)
+            self._lined = load_file(self.path)
+        except IllegibleError as error:
+            # It is told with what is wrong in other files; nothing else is said of it, nor of what rests on it.
+            self.legible = False
+            self.problems.append((error.line, error.what))
+            return {}
         found = self.mapping(self._lined.content, "the file")
         for key in self._lined.twice:
             self.wrong(key, "is there twice")
@@ -65,13 +107,6 @@ class Reading:
             self.wrong("version", f"must be {VERSION}")
         return found
 
-    def _illegible(self, error: yaml.YAMLError) -> dict[str, Any]:
-        """Told with what is wrong in other files; nothing else is said of it, nor of what rests on it."""
-        self.legible = False
-        mark = getattr(error, "problem_mark", None)
-        self.problems.append((mark.line + 1 if mark else 1, f"is no YAML{_where(error)}"))
-        return {}
-
     def mapping(self, value: Any, key: str) -> dict[str, Any]:
         if isinstance(value, dict) and all(isinstance(name, str) for name in value):
             return value
@@ -79,10 +114,10 @@ class Reading:
             self.wrong(key, f"must be a mapping, not {_kind(value)}")
         return {}
 
-    def known(self, found: Mapping[str, Any], allowed: Iterable[str], key: str) -> None:
+    def known(self, found: Mapping[str, Any], allowed: Collection[str], key: str) -> None:
         for name in found:
             if name not in allowed:
-                self.wrong(f"{key}{name}", f"is not known{nearest(name, allowed)}")
+                self.wrong(f"{key}{name}", f"is not known{self.near(name, allowed)}")
 
     def texts(self, value: Any, key: str) -> tuple[str, ...]:
         """A text, or a list of texts."""
@@ -115,7 +150,7 @@ class Reading:
         # To YAML 1.1, `off` without quotes is no word but false.
         value = "off" if value is False and "off" in words else value
         if value not in words:
-            self.wrong(key, f"must be {', '.join(words[:-1])} or {words[-1]}{nearest(str(value), words)}")
+            self.wrong(key, f"must be {', '.join(words[:-1])} or {words[-1]}{self.near(str(value), words)}")
             return default
         return type(default)(value)
 
@@ -128,10 +163,16 @@ class Reading:
 
     def names(self, patterns: tuple[str, ...], key: str) -> Names:
         """Names, ranges and globs; those that are none of these are told and left out."""
-        good = tuple(pattern for pattern in patterns if size_of(pattern))
-        for pattern in set(patterns) - set(good):
-            self.wrong(key, f"{pattern!r} is no VM name such as worker-1, range such as worker-[1-4] or glob as gpu-*")
-        return Names(good)
+        good = []
+        for pattern in dict.fromkeys(patterns):
+            if not size_of(pattern):
+                usual = "VM name such as worker-1, range such as worker-[1-4] or glob as gpu-*"
+                self.wrong(key, f"{pattern!r} is no {usual}")
+            elif why := self._room.lacking(pattern):
+                self.wrong(key, f"{pattern!r} {why}")
+            else:
+                good.append(pattern)
+        return Names(tuple(good))
 
 
 def seconds_of(text: str) -> float | None:
@@ -146,33 +187,6 @@ def size_of(pattern: str) -> int:
     for first, last in RANGE.findall(pattern):
         size *= max(0, int(last) - int(first) + 1) if len(first) < 10 and len(last) < 10 else 0
     return size if size <= MAX_WORKERS else 0
-
-
-def _load(path: Path) -> Lined:
-    """YAMLError, without the parser's own words where these would quote the file, when it cannot be parsed."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES} bytes.")
-        return load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"There is no file {path}.", hint="Pass --profiles and --schedules, or set VGPUCTL_PROFILES."
-        ) from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} cannot be read: {error}.") from error
-    except (RecursionError, ValueError):
-        raise yaml.YAMLError from None
-
-
-def _where(error: yaml.YAMLError) -> str:
-    """The column and what is wrong there, but nothing that stands there: it might be a password."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return ""
-    plain = isinstance(error, yaml.parser.ParserError | yaml.scanner.ScannerError)
-    problem = f": {error.problem}" if plain else ""
-    return f" (column {error.problem_mark.column + 1}){problem}"
 
 
 def _kind(value: Any) -> str:

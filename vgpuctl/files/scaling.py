@@ -8,19 +8,19 @@ from typing import Any
 
 from vgpuctl.files.reading import Reading
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.nearest import nearest
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.workloads import OWNS_PODS, Choice
 
 #: How people write the kinds, besides their names.
 _KINDS = {"deploy": "deployment", "deployments": "deployment", "sts": "statefulset", "statefulsets": "statefulset"}
+MOST_ENTRIES = 1000
 #: As the schema has it.
 _NAME = re.compile(r"[a-z0-9*?]([-.a-z0-9*?]*[a-z0-9*?])?")
 
 
 def scale_of(reading: Reading, value: Any, key: str) -> tuple[Choice, ...]:
     entries = value if isinstance(value, list) else [value] if value is not None else []
-    return tuple(_choices(reading, entries, key))
+    return tuple(_choices(reading, reading.few(entries, MOST_ENTRIES, key), key))
 
 
 def _choices(reading: Reading, entries: list[Any], key: str) -> Iterator[Choice]:
@@ -44,7 +44,7 @@ def _by_name(reading: Reading, text: str, key: str) -> Choice | None:
         return None
     known = _KINDS.get(kind, kind)
     if known not in OWNS_PODS:
-        reading.wrong(key, f"{text}: of kind {kind} nothing is scaled{nearest(kind, OWNS_PODS)}")
+        reading.wrong(key, f"{text}: of kind {kind} nothing is scaled{reading.near(kind, OWNS_PODS)}")
         return None
     return Choice(namespace=namespace, kind=known, name=name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zoneinfo import available_timezones
@@ -10,18 +11,17 @@ from zoneinfo import available_timezones
 from cronsim import CronSim, CronSimError
 
 from vgpuctl.files import conduct
-from vgpuctl.files.catalogue import profile_name
 from vgpuctl.files.drains import drain_of
-from vgpuctl.files.reading import Reading
+from vgpuctl.files.reading import FAULTS_SHOWN, Reading
 from vgpuctl.files.scaling import scale_of
 from vgpuctl.model.conduct import Mode
 from vgpuctl.model.names import Names
-from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Shift, Timetable
 
 #: Nodes and workloads say for which shift they sleep.
 LONGEST_NAME = 253
+MOST_SHIFTS, MOST_STARTS = 100, 100
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -39,11 +39,11 @@ def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:
     if not isinstance(timezone, str):
         reading.wrong("timezone", "must be a name, such as Europe/Berlin")
     elif timezone not in available_timezones():
-        reading.wrong("timezone", f"no time zone {timezone}{nearest(timezone, available_timezones())}")
+        reading.wrong("timezone", f"no time zone {timezone}{reading.near(timezone, available_timezones())}")
     mode = conduct.mode_of(reading, found)
     shifts = {
         name: _shift(reading, name, value, catalogue, mode)
-        for name, value in reading.mapping(found.get("shifts"), "shifts").items()
+        for name, value in reading.few(reading.mapping(found.get("shifts"), "shifts").items(), MOST_SHIFTS, "shifts")
     }
     if not shifts:
         reading.wrong("shifts", "names no shift")
@@ -72,9 +72,9 @@ def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue, mode: 
         workers = Names(tuple(pattern for names, _ in carrying for pattern in names.patterns))
     else:
         workers = reading.names(reading.texts(entry.get("workers"), f"{key}.workers"), f"{key}.workers")
-    for worker in workers.plain:
-        if not catalogue.may_name(worker):
-            reading.wrong(f"{key}.workers", f"no worker {worker}{nearest(worker, catalogue.named)}")
+    unknown = (worker for worker in workers.plain if not catalogue.may_name(worker))
+    for worker in islice(unknown, FAULTS_SHOWN):
+        reading.wrong(f"{key}.workers", f"no worker {worker}{reading.near(worker, catalogue.named)}")
     return Shift(
         name=name,
         starts=_starts(reading, entry, f"{key}.starts"),
@@ -99,7 +99,7 @@ def _carrying(reading: Reading, value: Any, key: str, catalogue: Catalogue) -> t
 
 
 def _starts(reading: Reading, entry: dict[str, Any], key: str) -> tuple[str, ...]:
-    starts = reading.texts(entry.get("starts"), key)
+    starts = tuple(reading.few(reading.texts(entry.get("starts"), key), MOST_STARTS, key))
     if not starts:
         reading.wrong(key, "names no start, such as 0 20 * * *")
     for line in starts:
@@ -119,7 +119,7 @@ def _no_cron(line: str) -> str:
 
 
 def _known(reading: Reading, key: str, profile: str, catalogue: Catalogue) -> str:
-    known = profile_name(profile, catalogue.profiles)
+    known = catalogue.called(profile)
     if known is None:
-        reading.wrong(key, f"no profile {profile}{nearest(profile, catalogue.profiles)}")
+        reading.wrong(key, f"no profile {profile}{reading.near(profile, catalogue.profiles)}")
     return known or ""

@@ -1,4 +1,8 @@
-"""YAML with the line of every key, and with what plain loading would hide: keys that are there twice."""
+"""YAML with the line of every key, and with what plain loading would hide: keys that are there twice.
+
+A small file may stand for a large one: an alias repeats what it names, a merge key copies it, and both nest. So what a
+file stands for is counted while it is read, and too much of it is refused with its line.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from yaml.composer import Composer
+from yaml.constructor import ConstructorError, SafeConstructor
+
+#: With all that aliases repeat. A key and its value are two: so many are read in less than a second.
+MOST_VALUES, MOST_CHARACTERS, MOST_ALIASES = 36_000, 2 << 20, 1000
+DEEPEST = 32
+LONGEST_TEXT = 4096
+#: Python needs the square of the time for numbers of so many digits, and for base 60 as YAML 1.1 knows it.
+LONGEST_NUMBER = 64
+#: Of the places of all keys together, such as `shifts.day.starts`.
+MOST_OF_PLACES = 16 << 20
+
+_NUMBERS = {f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp")}
+
+
+class TooMuchError(yaml.MarkedYAMLError):
+    """The file is larger, deeper or longer than any that people write. Its words quote nothing of it."""
+
+    def __init__(self, problem: str, mark: Any) -> None:
+        super().__init__(None, None, problem, mark)
 
 
 @dataclass(slots=True)
@@ -24,31 +48,116 @@ class Lined:
         return self.lines.get(key, 1)
 
 
+class _Bounded(Composer):
+    """Counts what a document stands for before it is made."""
+
+    def __init__(self) -> None:
+        Composer.__init__(self)
+        self._values = self._characters = self._aliases = self._depth = 0
+        self._weights: dict[str, tuple[int, int]] = {}
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[attr-defined]
+        if isinstance(event, yaml.AliasEvent):
+            self._repeat(event)
+            return super().compose_node(parent, index)
+        before = self._values, self._characters
+        self._count(event, 1, len(event.value) if isinstance(event, yaml.ScalarEvent) else 0)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise TooMuchError(f"nested deeper than {DEEPEST}", event.start_mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if event.anchor is not None:
+            self._weights[event.anchor] = self._values - before[0], self._characters - before[1]
+        return node
+
+    def compose_scalar_node(self, anchor: Any) -> Any:
+        node = super().compose_scalar_node(anchor)
+        if len(node.value) > LONGEST_TEXT:
+            raise TooMuchError(f"a text of more than {LONGEST_TEXT} characters", node.start_mark)
+        if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
+            raise TooMuchError(f"a number of more than {LONGEST_NUMBER} digits", node.start_mark)
+        return node
+
+    def _repeat(self, event: Any) -> None:
+        """An alias weighs what it stands for."""
+        self._aliases += 1
+        if self._aliases > MOST_ALIASES:
+            raise TooMuchError(f"more than {MOST_ALIASES} aliases", event.start_mark)
+        if event.anchor in self._weights:
+            self._count(event, *self._weights[event.anchor])
+        elif event.anchor in self.anchors:
+            raise TooMuchError("an alias inside of what it stands for", event.start_mark)
+
+    def _count(self, event: Any, values: int, characters: int) -> None:
+        self._values += values
+        self._characters += characters
+        repeated = ", counting what aliases repeat" if self._aliases else ""
+        if self._values > MOST_VALUES:
+            raise TooMuchError(f"more than {MOST_VALUES} values{repeated}", event.start_mark)
+        if self._characters > MOST_CHARACTERS:
+            raise TooMuchError(f"more than {MOST_CHARACTERS} characters{repeated}", event.start_mark)
+
+
+class _Making(SafeConstructor):
+    """A value that Python cannot make is a fault with its place, whichever exception that is."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except yaml.YAMLError:
+            raise
+        except Exception as error:
+            raise ConstructorError(None, None, "a value that cannot be read", node.start_mark) from error
+
+
+class _Loader(_Bounded, _Making, yaml.SafeLoader):
+    """Python's own parser everywhere. libyaml is six times as fast, but takes and refuses other files (`{a:}`, tabs): a
+    file would be good on one machine and not on the next."""
+
+    def __init__(self, text: str) -> None:
+        yaml.SafeLoader.__init__(self, text)
+        _Bounded.__init__(self)
+
+
 def load(text: str) -> Lined:
-    loader = yaml.SafeLoader(text)
+    loader: Any = _Loader(text)
     try:
         root = loader.get_single_node()
-        found = Lined(loader.construct_document(root) if root is not None else None)
+        found = Lined()
         for path, line in _walk(root, "", set()):
             if path in found.lines:
                 found.twice.append(path)
             found.lines[path] = line
+        found.content = loader.construct_document(root) if root is not None else None
     finally:
         loader.dispose()
     return found
 
 
-def _walk(node: Any, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
-    """Every key with its line. What an alias repeats is walked once: a file may not blow up."""
+def _walk(root: Any, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
+    """Every key with its line, before merge keys are resolved: what a key overrides is not there twice."""
+    length = 0
+    for found, mark in _keys(root, path, seen):
+        length += len(found)
+        if length > MOST_OF_PLACES:
+            raise TooMuchError("keys that are too long for so many", mark)
+        yield found, mark.line + 1
+
+
+def _keys(node: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """What an alias repeats is walked once."""
     if id(node) in seen or not isinstance(node, yaml.CollectionNode):
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            below = f"{path}.{key.value}" if path else str(key.value)
-            yield below, key.start_mark.line + 1
-            yield from _walk(value, below, seen)
+            if isinstance(key, yaml.ScalarNode):
+                below = f"{path}.{key.value}" if path else str(key.value)
+                yield below, key.start_mark
+                yield from _keys(value, below, seen)
     else:
         for number, value in enumerate(node.value):
-            yield f"{path}[{number}]", value.start_mark.line + 1
-            yield from _walk(value, f"{path}[{number}]", seen)
+            yield f"{path}[{number}]", value.start_mark
+            yield from _keys(value, f"{path}[{number}]", seen)

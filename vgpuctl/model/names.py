@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import translate
-from functools import cache, cached_property
+from functools import cached_property
 
 RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]")
 
@@ -26,15 +26,22 @@ def is_glob(name: str) -> bool:
     return "*" in name or "?" in name
 
 
-@cache
 def overlap(one: str, other: str) -> bool:
-    """Is there a name that both globs mean?"""
-    if not one or not other:
-        return not (one + other).strip("*")
-    if one[0] == "*" or other[0] == "*":
-        star, rest = (one, other) if one[0] == "*" else (other, one)
-        return overlap(star[1:], rest) or overlap(star, rest[1:])
-    return (one[0] == other[0] or "?" in (one[0], other[0])) and overlap(one[1:], other[1:])
+    """Is there a name that both globs mean? At most as many steps as the product of their lengths."""
+    ways, known = [(0, 0)], {(0, 0)}
+    while ways:
+        i, j = ways.pop()
+        if i == len(one) or j == len(other):
+            if not (one[i:] + other[j:]).strip("*"):
+                return True
+            continue
+        if "*" in (one[i], other[j]):
+            further = [(i + 1, j), (i, j + 1)]
+        else:
+            further = [(i + 1, j + 1)] if one[i] == other[j] or "?" in (one[i], other[j]) else []
+        ways += [way for way in further if way not in known]
+        known.update(further)
+    return False
 
 
 @dataclass(frozen=True)

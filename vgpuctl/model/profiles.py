@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from vgpuctl.model.hosts import Told
-from vgpuctl.model.names import Names
+from vgpuctl.model.names import Names, is_glob
 
 DEFAULT_LABEL = "vgpu.type"
 
@@ -104,6 +104,10 @@ class Catalogue:
     def profile(self, name: str) -> Profile:
         return NONE if name == NONE.name else self.profiles[name]
 
+    def called(self, name: str) -> str | None:
+        """The profile of this name, or the one that is just this vGPU type; `none` stands for no vGPU."""
+        return name if name in self.profiles or name == NONE.name else self._by_vgpus.get((name,))
+
     def carried(self, vgpus: tuple[str, ...]) -> str | None:
         """The profile that these devices amount to; None for no devices, or for devices that are no profile of ours."""
         return self._by_vgpus.get(tuple(sorted(vgpus)))
@@ -119,13 +123,29 @@ class Catalogue:
 
     def may_name(self, name: str) -> bool:
         """Could a VM of this name be a worker?"""
-        return name in self.named or any(choice.names is None or name in choice.names for choice in self.choices)
+        return name in self.named or self._may_be_called is None or name in self._may_be_called
+
+    @cached_property
+    def _may_be_called(self) -> Names | None:
+        """All patterns of all entries; None where an entry asks no name."""
+        if any(choice.names is None for choice in self.choices):
+            return None
+        return Names(tuple(pattern for choice in self.choices if choice.names for pattern in choice.names.patterns))
 
     def chosen(self, vm: Candidate) -> tuple[Choice, ...]:
         """The choices that take it, one for each profile: several contradict each other. A name written out decides."""
         if vm.name in self._plainly:
             return (self._plainly[vm.name],)
-        return tuple({choice.profile: choice for choice in self.choices if choice.takes(vm)}.values())
+        return tuple({choice.profile: choice for choice in self._searched if choice.takes(vm)}.values())
+
+    @cached_property
+    def _searched(self) -> tuple[Choice, ...]:
+        """Those that may take a VM that is not written out by name alone."""
+        return tuple(
+            choice
+            for choice in self.choices
+            if not (choice.by_name_alone and choice.names and not any(map(is_glob, choice.names.patterns)))
+        )
 
     @cached_property
     def _plainly(self) -> Mapping[str, Choice]:

@@ -24,7 +24,8 @@ def settings_file(given: str | None, env: Mapping[str, str]) -> Source:
     path = Path(named).expanduser() if named else _usual(env)
     if not path.is_file():
         if named:
-            raise UsageError(f"There is no settings file {path}.", hint="See --config and VGPUCTL_CONFIG.")
+            why = f"{path} is no regular file" if path.exists() else f"There is no settings file {path}"
+            raise UsageError(f"{why}.", hint="See --config and VGPUCTL_CONFIG.")
         return {}
     return _read(path)
 

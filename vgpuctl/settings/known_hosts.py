@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from vgpuctl.files.opening import MAX_BYTES, read_bounded
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.address import Address
 from vgpuctl.settings.said import Said
@@ -27,7 +28,7 @@ def _names(server: Address) -> set[str]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return read_bounded(path)[:MAX_BYTES].decode("utf-8").splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:

@@ -10,13 +10,15 @@ from typing import Any
 import yaml
 
 from vgpuctl.sim.errors import SimError
+from vgpuctl.sim.scenarios.yaml_bounds import MAX_BYTES, load
 from vgpuctl.sim.words import nearest
 
-MAX_BYTES = 1 << 20
-MAX_NAMES = 20_000
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)(MiB|GiB|TiB)(/s)?")
+#: Of one pattern, and of all of a scenario: each is a VM with its node.
+MAX_NAMES, MAX_NAMES_IN_ALL = 20_000, 100_000
+PROBLEMS_SHOWN = 50
+_SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(MiB|GiB|TiB)(/s)?")
 _MIB = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
-_RANGE = re.compile(r"\[(\d+)-(\d+)\]")
+_RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})\]")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
 
 Found = Mapping[str, Any]
@@ -30,23 +32,27 @@ class Reading:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problems: list[str] = []
+        self._names = 0
 
     def wrong(self, key: str, what: str) -> None:
         self.problems.append(f"{key}: {what}")
 
     def finish(self) -> None:
         if self.problems:
-            raise BadScenario("\n".join([f"{self.path} cannot be used:", *(f"  {each}" for each in self.problems)]))
+            shown, more = self.problems[:PROBLEMS_SHOWN], len(self.problems) - PROBLEMS_SHOWN
+            told = [f"  {each}" for each in (*shown, *([f"and {more} faults more"] if more > 0 else []))]
+            raise BadScenario("\n".join([f"{self.path} cannot be used:", *told]))
 
     def document(self) -> Any:
         try:
-            if self.path.stat().st_size > MAX_BYTES:
-                raise BadScenario(f"{self.path} is larger than {MAX_BYTES} bytes.")
-            return yaml.safe_load(self.path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
+            with self.path.open("rb") as file:
+                return load(file.read(MAX_BYTES + 1))
+        except OSError as error:
             raise BadScenario(f"{self.path} cannot be read: {error}.") from error
-        except (yaml.YAMLError, RecursionError) as error:
-            raise BadScenario(f"{self.path} is no YAML: {' '.join(str(error).split())}") from error
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+            raise BadScenario(f"{self.path} is no YAML:{where} {getattr(error, 'problem', error)}") from error
 
     def mapping(self, value: Any, key: str, known: Iterable[str] | None = None) -> Found:
         if value is None:
@@ -126,7 +132,9 @@ class Reading:
         if not ranges:
             return [str(pattern)]
         ((first, last),) = ranges
-        if last - first >= MAX_NAMES:
-            self.wrong(f"{key}.{field}", f"is more than {MAX_NAMES} names")
+        self._names += last - first + 1
+        if last - first >= MAX_NAMES or self._names > MAX_NAMES_IN_ALL:
+            most = MAX_NAMES if last - first >= MAX_NAMES else f"{MAX_NAMES_IN_ALL} names in all, or {MAX_NAMES}"
+            self.wrong(f"{key}.{field}", f"is more than {most} names")
             return []
         return [_RANGE.sub(str(number), str(pattern)) for number in range(first, last + 1)]

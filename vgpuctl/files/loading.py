@@ -1,0 +1,61 @@
+"""A file as YAML, or why it is none: with the line, and with nothing that stands there, which might be a password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from vgpuctl.files.opening import MAX_BYTES, SilentError, read_bounded
+from vgpuctl.files.yaml_lines import Lined, TooMuchError, load
+from vgpuctl.model.errors import UsageError
+
+
+class IllegibleError(Exception):
+    """`line`: where; `what`: in words for people."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line, self.what = line, what
+
+
+def load_file(path: Path) -> Lined:
+    """IllegibleError where it is no YAML that we read; UsageError where there is nothing to read."""
+    try:
+        data = read_bounded(path)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"There is no file {path}.", hint="Pass --profiles and --schedules, or set VGPUCTL_PROFILES."
+        ) from error
+    except SilentError as error:
+        hint = "Start the command that writes into it, or name a file."
+        raise UsageError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    text = _text(data)
+    try:
+        return load(text)
+    except yaml.reader.ReaderError as error:
+        raise IllegibleError(text.count("\n", 0, error.position) + 1, "has a control character") from None
+    except yaml.YAMLError as error:
+        raise _illegible(error) from None
+
+
+def _text(data: bytes) -> str:
+    if len(data) > MAX_BYTES:
+        raise IllegibleError(data.count(b"\n", 0, MAX_BYTES) + 1, f"is larger than {MAX_BYTES} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise IllegibleError(data.count(b"\n", 0, error.start) + 1, "is no UTF-8 text") from None
+
+
+def _illegible(error: yaml.YAMLError) -> IllegibleError:
+    """The parser's words say what is wrong; those of what comes after it may quote the file."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return IllegibleError(1, "is no YAML")
+    line, column = error.problem_mark.line + 1, error.problem_mark.column + 1
+    if isinstance(error, TooMuchError):
+        return IllegibleError(line, str(error.problem))
+    plain = isinstance(error, yaml.parser.ParserError | yaml.scanner.ScannerError)
+    return IllegibleError(line, f"is no YAML (column {column}){f': {error.problem}' if plain else ''}")

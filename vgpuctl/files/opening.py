@@ -1,0 +1,71 @@
+"""The bytes of a file that somebody named, whatever it is: no more than allowed, and not waited for without an end."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import time
+from pathlib import Path
+
+#: Three quarters of what a ConfigMap holds: so much YAML is read in less than a second.
+MAX_BYTES = 768 * 1024
+#: For how long a pipe is waited for that no process writes into, or a device that sends nothing.
+PATIENCE_S = 5.0
+STDIN = "-"
+_CHUNK = 1 << 16
+
+
+class SilentError(OSError):
+    """Nothing came within PATIENCE_S."""
+
+    def __init__(self) -> None:
+        super().__init__(None, f"no process has written anything into it for {PATIENCE_S:.0f} s")
+
+
+def read_bounded(path: Path, most: int = MAX_BYTES) -> bytes:
+    """What stands there, and one byte more than `most` where that is not all. OSError where it cannot be read.
+
+    Symlinks are followed: Kubernetes mounts ConfigMaps by them. `-` is the standard input.
+    """
+    if str(path) == STDIN:
+        return _read(0, most)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        return _read(handle, most)
+    finally:
+        os.close(handle)
+
+
+def _read(handle: int, most: int) -> bytes:
+    """A person who types is waited for, and so is a process that holds a pipe open for writing, as by every program."""
+    is_pipe, patient = stat.S_ISFIFO(os.fstat(handle).st_mode), os.isatty(handle)
+    found, hung_up, deadline_s = bytearray(), False, time.monotonic() + PATIENCE_S
+    while len(found) <= most:
+        chunk = _read_some(handle, min(_CHUNK, most + 1 - len(found)))
+        patient = patient or (is_pipe and chunk is None)
+        if chunk:
+            found += chunk
+        elif chunk is not None and (found or hung_up or not is_pipe):
+            break
+        elif not patient and time.monotonic() >= deadline_s:
+            raise SilentError
+        else:
+            hung_up = _wait(handle, None if patient else deadline_s)
+    return bytes(found)
+
+
+def _read_some(handle: int, most: int) -> bytes | None:
+    """Nothing at the end, and for a pipe that no process has opened for writing yet; None where more may come."""
+    try:
+        return os.read(handle, most)
+    except BlockingIOError:
+        return None
+
+
+def _wait(handle: int, deadline_s: float | None) -> bool:
+    """Until something can be read, or the time is over. Has the last process closed the pipe?"""
+    asked = select.poll()
+    asked.register(handle, select.POLLIN)
+    told = asked.poll(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()) * 1000)
+    return bool(told and told[0][1] & (select.POLLHUP | select.POLLERR))

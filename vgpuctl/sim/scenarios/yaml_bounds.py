@@ -1,0 +1,68 @@
+"""YAML as people write scenarios by hand: nothing is repeated by aliases, and nothing is deeper or longer than that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from yaml.composer import ComposerError
+from yaml.constructor import ConstructorError
+
+MAX_BYTES = 768 * 1024
+MOST_VALUES, DEEPEST, LONGEST_TEXT, LONGEST_NUMBER = 20_000, 16, 4096, 64
+_NUMBERS = {f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp")}
+
+
+class _Loader(yaml.SafeLoader):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._values = self._depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        mark: Any = event.start_mark
+        self._values += 1
+        self._depth += 1
+        if isinstance(event, yaml.AliasEvent):
+            raise ComposerError(None, None, "aliases are not known here", mark)
+        if self._values > MOST_VALUES:
+            raise ComposerError(None, None, f"more than {MOST_VALUES} values", mark)
+        if self._depth > DEEPEST:
+            raise ComposerError(None, None, f"nested deeper than {DEEPEST}", mark)
+        node: Any = super().compose_node(parent, index)
+        self._depth -= 1
+        if isinstance(node, yaml.ScalarNode):
+            longest = LONGEST_NUMBER if node.tag in _NUMBERS else LONGEST_TEXT
+            if len(node.value) > longest:
+                raise ComposerError(None, None, f"more than {longest} characters", mark)
+        return node
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except yaml.YAMLError:
+            raise
+        except Exception as error:
+            raise ConstructorError(None, None, "cannot be read", node.start_mark) from error
+
+
+def load(data: bytes) -> Any:
+    """YAMLError, whose text names the line, for what is no YAML or too much of it."""
+    if len(data) > MAX_BYTES:
+        raise _at(data.count(b"\n", 0, MAX_BYTES), f"larger than {MAX_BYTES} bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _at(data.count(b"\n", 0, error.start), "no UTF-8 text") from None
+    try:
+        loader = _Loader(text)
+    except yaml.reader.ReaderError as error:
+        raise _at(text.count("\n", 0, error.position), "a control character") from None
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
+def _at(line: int, problem: str) -> yaml.YAMLError:
+    return yaml.MarkedYAMLError(None, None, problem, yaml.Mark("it", 0, line, 0, None, 0))
