@@ -91,7 +91,7 @@ class Picture:
         kind, why = step.name.split("/")[0], self.progress.decision.waits.get(step.name)
         if not self._at_it(worker):
             if self.progress.decision.memory.stopping:
-                return Text(f"· stands before {step.describe()}", "dim")
+                return Text(f"· stands before {one_line(step.describe())}", "dim")
             return Text("· waits for the card" if kind == "PowerOn" else "· waits", "dim")
         told = f": {one_line(why)}" if why and "at work on it" not in why else ""
         return Text.assemble((self.spinner, "cyan"), f" {STEP_WORDS.get(kind, ('marking', ''))[0]}{told}")

@@ -140,6 +140,6 @@ def may_go_on(question: str, *, yes: bool) -> bool:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    import json  # noqa: PLC0415
+    from vgpuctl.cli.documents import as_json  # noqa: PLC0415
 
-    print(json.dumps(document, indent=2, ensure_ascii=False), flush=True)
+    print(as_json(document), flush=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from vgpuctl.cli.harmless import one_line
+
 if TYPE_CHECKING:
     from vgpuctl.files import Files
 
@@ -18,14 +20,14 @@ MOST = 500
 
 
 def _of(names: Callable[[Files], Iterable[str]]) -> Completion:
-    """A tab is no place for errors: of files that cannot be read there is nothing to put in."""
+    """Completion never raises: it offers nothing when the files cannot be read, nor a name that a terminal obeys."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
             known = list(names(_files(ctx)))
         except Exception:
             return []
-        return [name for name in known if name.startswith(incomplete)][:MOST]
+        return [name for name in known if name.startswith(incomplete) and one_line(name) == name][:MOST]
 
     return complete
 

@@ -143,11 +143,12 @@ def _show(entries: list[Entry], output: HistoryOutput) -> None:
 
     from vgpuctl.cli.estate.layout import columns, paragraph  # noqa: PLC0415
     from vgpuctl.cli.gantt import gantt  # noqa: PLC0415
+    from vgpuctl.cli.harmless import one_line  # noqa: PLC0415
     from vgpuctl.cli.past import headline, remarks, steps_table  # noqa: PLC0415
 
     out = console()
     for number, entry in enumerate(entries):
-        out.print(f"{chr(10) if number else ''}{headline(entry, _now())}", style="bold")
+        out.print(f"{chr(10) if number else ''}{one_line(headline(entry, _now()))}", style="bold")
         lines = [*gantt(entry, out.width), *(line for told in remarks(entry) for line in paragraph(told, out.width))]
         if output is HistoryOutput.WIDE:
             lines += [Text(), *columns(*steps_table(entry), out.width)]
@@ -159,7 +160,7 @@ def _print(document: dict[str, Any], output: HistoryOutput) -> None:
     if output is HistoryOutput.JSON:
         print_json(document)
         return
-    from vgpuctl.cli.estate.views import as_yaml  # noqa: PLC0415
+    from vgpuctl.cli.documents import as_yaml  # noqa: PLC0415
 
     typer.echo(as_yaml(document))
 

@@ -8,6 +8,7 @@ import typer
 
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.act import Manner, Order, act
+from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.options import (
     DebugOption,
     DryRunOption,
@@ -63,4 +64,4 @@ def _order(files: Files, *, prune: bool) -> Order:
 
 def _unregistered(prospect: Prospect) -> str:
     names = [worker.name for worker in prospect.fleet.workers.values() if worker.node is None]
-    return f" Not yet registered: {', '.join(names)}." if names else ""
+    return one_line(f" Not yet registered: {', '.join(names)}.") if names else ""

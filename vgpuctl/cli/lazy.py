@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -12,11 +13,25 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
+from vgpuctl.cli.harmless import harmless
+
 with suppress(ImportError):
     from typer import _completion_classes
 
     #: Typer takes colour tags out of what zsh and fish show, and loads rich for it. Ours has none.
     _completion_classes._sanitize_help_text = lambda text: text
+
+
+def _say_harmlessly(module: Any) -> None:
+    """Typer quotes what was typed, and a shell's `*` types names of files."""
+    echo = module.echo
+    module.echo = lambda message=None, *args, **more: echo(message and harmless(str(message)), *args, **more)
+
+
+# Newer typers bring their own click.
+for _name in ("typer._click.exceptions", "click.exceptions"):
+    if _name in sys.modules:
+        _say_harmlessly(sys.modules[_name])
 
 
 def group(**settings: Any) -> typer.Typer:

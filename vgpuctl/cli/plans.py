@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import count, seconds
 from vgpuctl.model.conduct import OnStuck
@@ -45,10 +46,14 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
     for worker in dict.fromkeys(step.worker for step in prospect.plan):
         by_host.setdefault(place_of(prospect.fleet, worker), []).append(worker)
     for place, workers in by_host.items():
-        out.print(f"\n{place}")
+        out.print(f"\n{one_line(place)}")
         width = max(len(name) for name in workers)
         for worker in workers:
-            out.print(_hanging(f"  {worker:<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0))
+            out.print(
+                _hanging(
+                    f"  {one_line(worker):<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0
+                )
+            )
     for name in prospect.fleet.missing:
         out.tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
     show_remarks(out, prospect)
@@ -76,7 +81,7 @@ def _hanging(head: str, text: str, columns: int) -> str:
 def show_refusal(out: Paper, refusal: Refusal) -> None:
     out.say("Refused:", refusal.message, "bold red")
     for detail in refusal.details:
-        out.tell(f"  {detail}")
+        out.tell(f"  {one_line(detail)}")
     out.say("Hint:", refusal.hint)
 
 

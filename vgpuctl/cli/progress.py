@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 
 from vgpuctl.cli.at_work import WORTH_TELLING_S, Picture
+from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.words import STEP_WORDS, clock, seconds
 from vgpuctl.engine.runner import Progress
@@ -44,7 +45,7 @@ class Silence:
         return None
 
     def say(self, text: str) -> None:
-        print(text, file=sys.stderr)
+        print(one_line(text), file=sys.stderr)
 
 
 class Lines(Silence):
@@ -80,7 +81,8 @@ class Lines(Silence):
 
     def _write(self, texts: Iterable[str]) -> None:
         now = clock(datetime.now().astimezone())
-        if lines := "\n".join(f"{now} {text}" for text in texts):
+        # Reasons quote servers and people: one event is one line, or a name could write events of its own.
+        if lines := "\n".join(f"{now} {one_line(text)}" for text in texts):
             self._out.print(lines)
             self._out.file.flush()
 
@@ -101,7 +103,7 @@ class LiveScreen:
         self._live.stop()
 
     def say(self, text: str) -> None:
-        self._live.console.print(text)
+        self._live.console.print(one_line(text))
 
     def progress(self, progress: Progress) -> None:
         picture = Picture(progress, str(self._spinner.render(progress.elapsed_s)))

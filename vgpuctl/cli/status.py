@@ -83,13 +83,14 @@ def _watch(connection: Connection, looker: Looker, view: View) -> None:
 
 def _view(output: StatusOutput, *, watching: bool) -> View:
     """What is for programs does without rich."""
+    from vgpuctl.cli import documents  # noqa: PLC0415
     from vgpuctl.cli.estate import views  # noqa: PLC0415
 
     match output:
         case StatusOutput.JSON:
-            return views.Documents(views.as_line if watching else views.as_json)
+            return views.Documents(documents.as_line if watching else documents.as_json)
         case StatusOutput.YAML:
-            return views.Documents(views.as_yaml)
+            return views.Documents(documents.as_yaml)
         case StatusOutput.NAME:
             return views.WorkerNames()
     from vgpuctl.cli.estate.live import for_people  # noqa: PLC0415

@@ -173,7 +173,10 @@ def _text(entry: Entry) -> str:
     """Halved until it fits: what is longest says most."""
     entry = entry.readable()
     entry = entry.shortened(MOST_STEPS) if len(entry.steps) > MOST_STEPS else entry
-    while len((text := json.dumps(document(entry), ensure_ascii=False)).encode()) > MOST_BYTES and entry.steps:
+    while (
+        len((text := json.dumps(document(entry), ensure_ascii=False)).encode(errors="replace")) > MOST_BYTES
+        and entry.steps
+    ):
         entry = entry.shortened(len(entry.steps) // 2)
     return text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from vgpuctl.model.bounded import cut
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Host
@@ -38,7 +39,8 @@ def of_missing(names: Iterable[str]) -> Iterator[Finding]:
 
 def of_unreadable(found: Iterable[Unreadable]) -> Iterator[Finding]:
     for each in found:
-        yield Finding(each.kind, each.name, f"this {each.kind} cannot be read and is left out: {each.why}")
+        what = f"this {each.kind} cannot be read and is left out: {cut(each.why)}"
+        yield Finding(each.kind, cut(each.name), what)
 
 
 def of_host(host: Host) -> Iterator[Finding]:

@@ -70,6 +70,7 @@ def _set_in(text: str, indent: int, style: str | Style) -> Text:
 
 def paragraph(text: str, width: int, style: str = "") -> Iterator[Text]:
     """Lines of which those after the first are set in."""
+    text = one_line(text)
     first, *rest = _folded(text, width - INDENT) or [""]
     whole = len(text) <= width
     yield Text(text.replace(_GLUE, " ") if whole else first, style)

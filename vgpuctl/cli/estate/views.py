@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -54,19 +53,3 @@ class WorkerNames(View):
 def lasting(situation: Situation) -> Document:
     """What makes two looks the same: all but the time at which they were taken."""
     return {key: value for key, value in document(situation).items() if key != "observedAt"}
-
-
-def as_line(found: Document) -> str:
-    return json.dumps(found, ensure_ascii=False)
-
-
-def as_json(found: Document) -> str:
-    return json.dumps(found, indent=2, ensure_ascii=False)
-
-
-def as_yaml(found: Document) -> str:
-    """One of a stream of documents; libyaml where it is there, for large estates."""
-    import yaml  # noqa: PLC0415
-
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return "---\n" + yaml.dump(found, Dumper=dumper, sort_keys=False, allow_unicode=True).rstrip("\n")
