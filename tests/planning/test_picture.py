@@ -232,7 +232,8 @@ def test_a_worker_that_two_nodes_claim_is_refused_before_it_sleeps_and_held_wher
     after = painter.paint(claimed, claimed)
     told = "the nodes n1 and rogue both claim to be VM capv-vm-1"
     refused = night_without("capv-vm-1", after)
-    assert (list(refused.plan), told in refused.refusals[0].message) == ([], True)
+    (refusal,) = refused.refusals
+    assert (list(refused.plan), told in refusal.message) == ([], True)
     decision = decide(Goal(wish=agreed.wish), after, Memory(), Moment(now_s=0.0, utc=""))
     assert (decision.sends, set(decision.waits.values())) == ((), {told})
 

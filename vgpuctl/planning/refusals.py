@@ -126,6 +126,9 @@ def _devices(wish: Wish, worker: Worker) -> Iterator[Refusal]:
 
 
 def _drain(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Refusal]:
+    if worker.node is None and worker.doubts:
+        # Its doubts are told already, and nobody can say which node it should be.
+        return
     if worker.node is None:
         yield Refusal(
             worker.host,

@@ -1,0 +1,76 @@
+"""Where both streams meet: what is learned between two looks, and what could not be read, reach the picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.fleets import PROFILES
+from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.kube.views import SeenNode
+from vgpuctl.model.fleet import Node, Power
+from vgpuctl.model.identity import NodeIdentity
+from vgpuctl.model.profiles import Catalogue, Choice
+from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.vsphere.session import VcenterSettings
+from vgpuctl.vsphere.views import Outline, Vm
+from vgpuctl.wiring import Connection, Settings
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: none
+contexts: [{name: none, context: {cluster: none, user: none}}]
+clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: none, user: {}}]
+"""
+BY_LABEL = Choice(profile="v100-4q-4GB", folder="/dc/vm/gpu", labels={"pool": "slices"})
+OUTLINE = Outline(moid="vm-1", name="capv-1", folder="/dc/vm/gpu")
+
+
+@pytest.fixture
+def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connection:
+    """To no server: a test says what the streams have brought."""
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    vcenter = VcenterSettings(host="127.0.0.1", port=1, user="u", password="p")
+    kubernetes = KubernetesSettings(kubeconfig=str(tmp_path / "kubeconfig"))
+    made = Connection(Settings(vcenter=vcenter, kubernetes=kubernetes), Catalogue(PROFILES, (BY_LABEL,)))
+    monkeypatch.setattr(made._vcenter, "vms", lambda: {"vm-1": Vm(outline=OUTLINE, power=Power.SUSPENDED, uuid="u1")})
+    return made
+
+
+def told(connection: Connection, monkeypatch: pytest.MonkeyPatch, *nodes: SeenNode) -> None:
+    """These are the nodes from now on, and the stream says that something changed."""
+    monkeypatch.setattr(connection._kubernetes, "nodes", lambda: list(nodes))
+    connection._kubernetes.shelves["nodes"]._on_change()
+
+
+def node(**labels: str) -> SeenNode:
+    return SeenNode(NodeIdentity("n1", "u1", ""), Node(name="n1", labels=labels))
+
+
+def test_a_label_that_comes_off_just_before_its_node_goes_is_learned(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks between the two events: the daemon looks once a minute."""
+    told(connection, monkeypatch, node(pool="slices"))
+    assert set(connection.fleet().workers) == {"capv-1"}
+    told(connection, monkeypatch, node())
+    told(connection, monkeypatch)
+    assert set(connection.fleet().workers) == set()
+
+
+def test_a_node_that_goes_with_its_label_leaves_a_worker(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(connection, monkeypatch, node(pool="slices"))
+    assert set(connection.fleet().workers) == {"capv-1"}
+    told(connection, monkeypatch)
+    assert set(connection.fleet().workers) == {"capv-1"}
+
+
+def test_departures_that_could_not_be_read_are_part_of_the_picture(connection: Connection) -> None:
+    left_out = Unreadable(kind="departure", name="kube-system/vgpuctl x", why="it is no JSON")
+    connection._departures.unreadable = (left_out,)
+    assert connection.fleet().unreadable == (left_out,)
