@@ -11,6 +11,7 @@ from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.vsphere.views import Outline
 
 Labels = Mapping[str, str]
+_NO_LABELS: Labels = {}
 
 
 class _Last(NamedTuple):
@@ -54,7 +55,7 @@ class Chooser:
     def of(self, vm: Outline, nodes: tuple[SeenNode, ...]) -> Chosen:
         """`nodes`: those that claim to be inside; where there are several, each may be the true one."""
         if not self._catalogue.asks_labels:
-            return Chosen(self._by(vm, {}))
+            return Chosen(self._by(vm, _NO_LABELS))
         return self._with(vm, nodes[0]) if len(nodes) == 1 else Chosen(self._some_of(vm, nodes))
 
     def _with(self, vm: Outline, seen: SeenNode) -> Chosen:
@@ -70,11 +71,14 @@ class Chooser:
     def _some_of(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[Choice, ...]:
         """By the labels of any of these nodes, or of the one that was inside last."""
         last = self._last.get(vm.moid)
-        labels = [*(seen.node.labels for seen in nodes), last.labels if last else {}]
+        labels = [*(seen.node.labels for seen in nodes), last.labels if last else _NO_LABELS]
         found = {choice.profile: choice for each in labels for choice in self._by(vm, each)}
         return tuple(found.values())
 
     def _by(self, vm: Outline, labels: Labels) -> tuple[Choice, ...]:
         """Asked again only after one of the two has changed."""
-        candidate = Candidate(vm.name, vm.folder, vm.cluster, labels)
-        return self._kept.of(vm.moid, candidate, lambda: self._catalogue.chosen(candidate))
+        return self._kept.of(vm.moid, (vm, labels), lambda: self._catalogue.chosen(_candidate(vm, labels)))
+
+
+def _candidate(vm: Outline, labels: Labels) -> Candidate:
+    return Candidate(vm.name, vm.folder, vm.cluster, labels)

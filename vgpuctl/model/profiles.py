@@ -164,6 +164,6 @@ class Catalogue:
     def asks_clusters(self) -> bool:
         return any(choice.cluster for choice in self.choices)
 
-    @property
+    @cached_property
     def asks_labels(self) -> bool:
         return any(choice.labels for choice in self.choices)
