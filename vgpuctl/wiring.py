@@ -22,6 +22,7 @@ from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.patience import patiently
 from vgpuctl.kube.shelf import Shelf
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.change import changed
@@ -54,6 +55,7 @@ from vgpuctl.vsphere.stream import VcenterStream
 from vgpuctl.vsphere.views import Outline
 
 Made = TypeVar("Made")
+REFRESH_AGAIN_AFTER_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +182,9 @@ class Connection:
             self._followed.follow()
 
     def refresh(self) -> None:
-        """Both servers are asked once more, side by side."""
-        vcenter = beside(self._vcenter.refresh)
-        self._kubernetes.refresh()
+        """Both servers are asked once more, side by side; one that cannot answer just now is given a little time."""
+        vcenter = beside(lambda: patiently(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
+        patiently(self._kubernetes.refresh, REFRESH_AGAIN_AFTER_S)
         vcenter.result()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.wire import Wire, answer, saying, self_signed
 from vgpuctl.cli import common
 from vgpuctl.cli.common import connected, terminate_politely
-from vgpuctl.cli.history import _entries
+from vgpuctl.cli.history import _past
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError, UnreachableError
 from vgpuctl.model.profiles import Catalogue
@@ -126,7 +126,7 @@ def test_a_kubernetes_that_nobody_verifies_is_said_by_every_command(
     with Wire(saying(answer(b'{"items": []}')), tls=self_signed()) as wire:
         path = kubeconfig(tmp_path, wire.url, **{"insecure-skip-tls-verify": True})
         told = f"The certificate of Kubernetes at {wire.url} is not verified, as you asked."
-        assert _entries(Flags(kubeconfig=path)) == []
+        assert not _past(Flags(kubeconfig=path)).entries
         assert said(capsys.readouterr().err) == told
         with pytest.raises(UnreachableError), connected(Flags(kubeconfig=path), FILES):
             pass

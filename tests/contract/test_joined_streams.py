@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.fleets import PROFILES
 from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.kube.departures import Departures
 from vgpuctl.kube.views import SeenNode
 from vgpuctl.model.fleet import Node, Power
 from vgpuctl.model.identity import NodeIdentity
@@ -72,5 +73,5 @@ def test_a_node_that_goes_with_its_label_leaves_a_worker(
 
 def test_departures_that_could_not_be_read_are_part_of_the_picture(connection: Connection) -> None:
     left_out = Unreadable(kind="departure", name="kube-system/vgpuctl x", why="it is no JSON")
-    connection._departures.unreadable = (left_out,)
+    connection._on_their_way = Departures({}, (left_out,))
     assert connection.fleet().unreadable == (left_out,)

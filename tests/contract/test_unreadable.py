@@ -16,7 +16,7 @@ from vgpuctl.kube import views, workloads
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
-from vgpuctl.kube.lease_fields import holder, lease_seconds, renewed
+from vgpuctl.kube.leases import holder_of
 from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.journal import LONGEST_REASON, HostReport, document
@@ -223,21 +223,10 @@ def test_what_we_write_we_can_read() -> None:
     assert long.hosts[0].why == "y" * (LONGEST_REASON - 1) + "…"
 
 
-@pytest.mark.parametrize(
-    ("said", "found_s"),
-    [(15, 15.0), (60, 60.0), (61, 60.0), (2**31 - 1, 60.0), ("15", 15.0), (0, None), (-5, None), (None, None)]
-    + [(value, None) for value in (float("nan"), 1e308, "soon", DIGITS, [], True, 10**400)],
-    ids=lambda value: str(value)[:9],
-)
-def test_how_long_a_holder_may_be_silent_is_bounded(said: Any, found_s: float | None) -> None:
-    assert lease_seconds({"leaseDurationSeconds": said}) == found_s
-
-
-def test_a_leases_time_and_holder_are_bounded() -> None:
-    assert renewed({"renewTime": "2026-01-31T08:00:00.000000Z"}) == datetime(2026, 1, 31, 8, tzinfo=UTC)
-    assert [renewed({"renewTime": each}) for each in ("soon", None, 3, "2026-01-31T08:00:00")] == [None] * 4
-    assert (holder({}), holder({"holderIdentity": "a/1/b"}), holder({"holderIdentity": ["a"]})) == ("", "a/1/b", "")
-    assert len(holder({"holderIdentity": DIGITS})) == 253
+def test_a_leases_holder_is_bounded() -> None:
+    said = [{}, {"holderIdentity": "a/1/b"}, {"holderIdentity": ["a"]}, None, []]
+    assert [holder_of({"spec": spec}) for spec in said] == ["", "a/1/b", "", "", ""]
+    assert len(holder_of({"spec": {"holderIdentity": DIGITS}})) == 253
 
 
 def test_a_label_that_is_no_number_is_neither_more_nor_less() -> None:

@@ -6,10 +6,13 @@ import math
 from datetime import UTC, datetime
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
+from vgpuctl.model import bounded
+from vgpuctl.model.bounded import UnreadableError
 
 NAME = "vgpuctl"
 #: A holder is waited out for no longer, whatever its Lease claims. Our own setting is refused beyond it.
 LONGEST_S = 60.0
+LONGEST_HOLDER = 253
 
 
 def written(found: Object | None, holder: str, duration_s: float) -> Object:
@@ -26,8 +29,8 @@ def written(found: Object | None, holder: str, duration_s: float) -> Object:
 
 
 def holder_of(lease: Object | None) -> str:
-    """The holder's identity; "" if there is no Lease, or nobody holds it."""
-    return str(_spec(lease).get("holderIdentity") or "")
+    """The holder's identity, cut if it is longer than a server of today takes; "" if nobody holds the Lease."""
+    return bounded.cut(_spec(lease).get("holderIdentity"), LONGEST_HOLDER)
 
 
 def renewal_of(lease: Object) -> object:
@@ -48,10 +51,10 @@ def acting(client: Client, namespace: str) -> str:
     """For people: who holds it and, by the wall clock, renews it; "" for nobody. No write depends on this."""
     try:
         found = client.get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{NAME}")
-        renewed = datetime.fromisoformat(str(renewal_of(found)))
-        silent_s = (datetime.now(UTC) - renewed).total_seconds()
-    except (NotFoundError, TypeError, ValueError):
+        renewed = bounded.time(renewal_of(found), "spec.renewTime")
+    except (NotFoundError, UnreadableError):
         return ""
+    silent_s = (datetime.now(UTC) - renewed).total_seconds()
     return holder_of(found) if silent_s <= claimed_s(found) else ""
 
 
