@@ -16,7 +16,7 @@ help:                  ## Show this
 demo: $(VENV)/.product ## The whole story on simulators, in under a minute
 	@$(BIN)/vgpuctl demo
 
-test: $(VENV)/.tests   ## The tests, in about eight minutes
+test: $(VENV)/.tests   ## The tests, in about three minutes
 	@$(BIN)/pytest -n 4 --dist worksteal -m "not long and not peers"
 
 test-long: $(VENV)/.tests ## The long form: the real process killed after every single write

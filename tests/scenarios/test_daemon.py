@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, worker
-from tests.support.lab import BIN, Lab
+from tests.support.lab import Lab
 from tests.support.ports import Ports
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.progress import Lines
@@ -32,9 +32,7 @@ def test_it_brings_the_shift_of_the_hour_and_keeps_it(lab: Lab) -> None:
     lab.vgpuctl("label-nodes").ok()
     schedule = lab.folder / "schedules" / "day-night.yaml"
     schedule.write_text(schedule.read_text().replace("0 20 * * *", "* * * * *"))
-    daemon = subprocess.Popen(
-        [str(BIN / "vgpuctl"), "daemon"], env=lab.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    daemon = lab.start("daemon", stderr=subprocess.STDOUT)
     try:
         wait_until(lambda: lab.awake() == {"worker-5"})
     finally:

@@ -6,24 +6,12 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.lab import BIN, Lab
-
-
-def start(lab: Lab, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [str(BIN / "vgpuctl"), *words],
-        env=lab.env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+from tests.support.lab import Lab
 
 
 def bare_pod(lab: Lab, node: str) -> None:
@@ -150,7 +138,7 @@ def test_a_certificate_is_verified(by_day: Lab) -> None:
 
 def test_another_instance_at_work_is_seen(day: Lab) -> None:
     hold(day)
-    first = start(day, "switch", "night", "--yes")
+    first = day.start("switch", "night", "--yes")
     try:
         wait_for_lease(day)
         ran = day.vgpuctl("switch", "night", "--yes")
@@ -182,7 +170,7 @@ def wait_for(lab: Lab, *what: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "closed terminal"])
 def test_a_signal_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab, number: int) -> None:
     hold(day)
-    first = start(day, "switch", "night", "--yes")
+    first = day.start("switch", "night", "--yes")
     wait_for_cordon(day)
     first.send_signal(number)
     _, err = first.communicate(timeout=30)
@@ -196,7 +184,7 @@ def test_a_signal_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab
 
 def test_a_switch_whose_reader_has_seen_enough_ends_well(day: Lab) -> None:
     """As `vgpuctl switch night --yes | head -1`."""
-    running = start(day, "switch", "night", "--yes")
+    running = day.start("switch", "night", "--yes")
     assert running.stdout is not None
     running.stdout.readline()
     running.stdout.close()
@@ -207,13 +195,10 @@ def test_a_switch_whose_reader_has_seen_enough_ends_well(day: Lab) -> None:
 @pytest.mark.parametrize(("output", "code"), [("table", 0), ("json", 1)])
 def test_a_switch_whose_output_fills_the_disk_ends_well_and_says_so(day: Lab, output: str, code: int) -> None:
     """The document was asked for and is lost: that is a failure, though not of the switch."""
-    words = [str(BIN / "vgpuctl"), "switch", "night", "--yes", "-o", output]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            words, env=day.env, stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert done.returncode == code
-    assert "could not be written: No space left on device" in done.stderr
+        done = day.vgpuctl("switch", "night", "--yes", "-o", output, stdout=full)
+    assert done.code == code
+    assert "could not be written: No space left on device" in done.err
     assert day.awake() == {"worker-5"}
 
 
@@ -221,7 +206,7 @@ def test_who_stops_while_the_lease_is_waited_for_takes_and_writes_nothing(day: L
     """The holder is alive, but renews its Lease more seldom than we look."""
     day.hold_the_lease("laptop/1/aaaa", seconds=60)
     before = day.json("kubectl", "get", "configmaps,leases,events", "-A")["items"]
-    waiting = start(day, "switch", "night", "--yes")
+    waiting = day.start("switch", "night", "--yes")
     assert waiting.stdout is not None
     assert "waiting up to 60 s" in waiting.stdout.readline()
     waiting.send_signal(signal.SIGINT)
@@ -236,7 +221,7 @@ def test_who_stops_while_the_lease_is_waited_for_takes_and_writes_nothing(day: L
 def test_servers_that_fall_silent_in_the_middle_are_waited_out(day: Lab) -> None:
     """Nothing is written while the Lease cannot be renewed; when they answer again it goes on by itself."""
     hold(day)
-    running = start(day, "switch", "night", "--yes")
+    running = day.start("switch", "night", "--yes")
     wait_for_cordon(day)
     servers = int((day.folder / "pid").read_text())
     os.kill(servers, signal.SIGSTOP)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.support.lab import Lab
 
 DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
 AWAKE = {"day": DAY, "night": {"worker-5"}}
-ROOT = Path(__file__).parents[2]
 
 #: A switch to night writes 23 times (evictions that meet a budget aside), one to day 14 times.
 SAMPLE = (8, 20)
@@ -22,15 +17,7 @@ PAST_THE_END = 30
 
 
 def kill_after(lab: Lab, nth: int, *words: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.killed", str(nth), *words],
-        env={**lab.env, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode
+    return lab.vgpuctl(*words, first=("tests.support.killed", "kill_after", str(nth))).code
 
 
 def leaving(lab: Lab, shift: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.lab import BIN, Lab
+from tests.support.forked import Forked
+from tests.support.lab import Lab
 
 WAITING = """
 apiVersion: v1
@@ -37,17 +37,13 @@ spec:
 
 
 @contextmanager
-def watching(lab: Lab, *words: str) -> Iterator[subprocess.Popen[str]]:
+def watching(lab: Lab, *words: str) -> Iterator[Forked]:
     """`status -w` in a process of its own; what it prints is read line by line."""
-    command = [str(BIN / "vgpuctl"), "status", "-w", *words]
-    with subprocess.Popen(command, env=lab.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    with lab.start("status", "-w", *words) as process:
+        yield process
 
 
-def line(process: subprocess.Popen[str], has: str) -> str:
+def line(process: Forked, has: str) -> str:
     """The next line that has this; the process is ended by the test's own time limit if none comes."""
     assert process.stdout is not None
     for found in process.stdout:

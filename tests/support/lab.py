@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.support.forked import Command, Forked, run
+from vgpuctl.sim.remote import ask
 from vgpuctl.sim.surroundings import exported
 
 COMMAND_WITHIN_S = 120
@@ -40,15 +43,27 @@ class Ran:
 class Lab:
     folder: Path
     more_env: dict[str, str] = field(default_factory=dict)
+    servers: Forked | None = None
 
     @classmethod
     def up(cls, folder: Path, *options: str) -> Lab:
+        """As `vgpuctl sim up --dir FOLDER`, forked; its output is in the folder's log, as that of detached ones."""
         lab = cls(folder)
-        lab.program("vgpuctl", "sim", "up", "--dir", str(folder), "--detach", *options).ok()
+        folder.mkdir(mode=0o700)
+        with (folder / "log").open("w") as log:
+            words = ("sim", "up", "--dir", str(folder), *options)
+            lab.servers = Forked(Command(words=words, env=lab.env), stdout=log, stderr=log)
+        deadline = time.monotonic() + COMMAND_WITHIN_S
+        while not (folder / "pid").exists():
+            assert lab.servers.poll() is None, f"the servers did not start:\n{(folder / 'log').read_text()}"
+            assert time.monotonic() < deadline, "the servers did not start in time"
+            time.sleep(0.01)
         return lab
 
     def down(self) -> None:
-        self.program("vgpuctl", "sim", "down", "--dir", str(self.folder)).ok()
+        if self.servers is not None and self.servers.poll() is None:
+            self.servers.send_signal(signal.SIGTERM)
+            self.servers.wait(COMMAND_WITHIN_S)
 
     @property
     def env(self) -> dict[str, str]:
@@ -60,6 +75,7 @@ class Lab:
         return {**own, **given, **leads_here, **self.more_env}
 
     def program(self, name: str, *words: str, timeout: float = COMMAND_WITHIN_S) -> Ran:
+        """Another's program, such as kubectl or govc."""
         found = BIN / name
         path = str(found) if found.exists() else shutil.which(name) or name
         done = subprocess.run(
@@ -73,14 +89,21 @@ class Lab:
         )
         return Ran((name, *words), done.returncode, done.stdout, done.stderr)
 
-    def vgpuctl(self, *words: str) -> Ran:
-        return self.program("vgpuctl", *words)
+    def vgpuctl(self, *words: str, **streams: Any) -> Ran:
+        """`first`, `stdout`, `stderr`: as for Command and Forked."""
+        command = Command(words=words, env=self.env, first=streams.pop("first", ()))
+        return Ran(("vgpuctl", *words), *run(command, COMMAND_WITHIN_S, **streams))
+
+    def start(self, *words: str, **streams: Any) -> Forked:
+        """A command that runs while the test goes on."""
+        return Forked(Command(words=words, env=self.env), **streams)
 
     def kubectl(self, *words: str) -> Ran:
         return self.program("kubectl", *words)
 
-    def json(self, *words: str) -> Any:
-        return json.loads(self.program(*words, "-o", "json").ok().out)
+    def json(self, name: str, *words: str) -> Any:
+        ran = self.vgpuctl(*words, "-o", "json") if name == "vgpuctl" else self.program(name, *words, "-o", "json")
+        return json.loads(ran.ok().out)
 
     def status(self) -> dict[str, Any]:
         """The workers by name, as vgpuctl shows them."""
@@ -111,8 +134,7 @@ class Lab:
 
     def calls(self) -> dict[str, dict[str, int]]:
         """What was called since the last time this was asked."""
-        words = ("sim", "calls", "--dir", str(self.folder), "-o", "json", "--reset")
-        return json.loads(self.vgpuctl(*words).ok().out)
+        return ask(self.folder, "DELETE", "calls")
 
     def writes(self) -> dict[str, int]:
         reads = ("GET ", "Login", "Logout", "Retrieve", "Create", "Destroy", "WaitFor", "Fetch", "Continue")
