@@ -17,18 +17,19 @@ demo: $(VENV)/.product ## The whole story on simulators, in under a minute
 	@$(BIN)/vgpuctl demo
 
 test: $(VENV)/.tests   ## The tests, in about three minutes
-	@$(BIN)/pytest -n 4 --dist worksteal -m "not long and not peers"
+	@$(BIN)/pytest -n 4 --dist worksteal -m "not long and not peers" --durations 10
 
 test-long: $(VENV)/.tests ## The long form: the real process killed after every single write
-	@$(BIN)/pytest -n 2 -m long
+	@$(BIN)/pytest -n 3 --dist worksteal -m long --durations 10 --timeout 600
 
 test-peers: $(VENV)/.tests ## The same tests against the real programs, which are built first (needs Go)
 	@if [ -n "$(PEERS_BIN)" ]; then echo "The real programs are those in $(PEERS_BIN)."; \
 	elif command -v go >/dev/null; then $(MAKE) --no-print-directory -C tests/peers/programs; \
 	else echo "No Go here: the programs that are not in .peers/bin are not built, and their tests are skipped."; fi
-	@$(BIN)/pytest -m peers -rs
+	@$(BIN)/pytest -m peers -rs --durations 10 --timeout 600
 
-soak: $(VENV)/.tests   ## Adventures in virtual time, one a seed: make soak SEEDS=100000 FIRST=1
+soak: $(VENV)/.tests   ## New examples of every property, and adventures, one a seed: make soak SEEDS=100000 FIRST=1
+	@$(BIN)/pytest -n 2 --dist worksteal -m "hypothesis and not peers" --hypothesis-profile soak --timeout 1800
 	@$(BIN)/python -m tests.support.soak --seeds $(SEEDS) --first $(FIRST)
 
 bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large estate on the simulators, beside real programs

@@ -13,6 +13,8 @@ from tests.support.lab import Lab
 settings.register_profile(
     "house", deadline=None, derandomize=True, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
 )
+#: make soak: the same properties with examples that nobody has seen, and how to see a failing one again.
+settings.register_profile("soak", settings.get_profile("house"), derandomize=False, max_examples=300, print_blob=True)
 settings.load_profile("house")
 
 

@@ -156,6 +156,8 @@ def main() -> None:
     if asked is None:
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whoever runs the tests under nohup has them ignore it, and a command would honour that.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     become(*asked)
     if first := asked[0]["first"]:
         module, function, *arguments = first

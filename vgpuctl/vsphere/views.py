@@ -125,6 +125,10 @@ def _fixed_devices(devices: Any) -> Iterator[str]:
             yield "a DirectPath I/O device"
 
 
+#: Digits of an address space in GiB that a VM may be given; anybody may write more there.
+LONGEST_SIZE = 9
+
+
 def _mmio(properties: Properties) -> Mmio | None:
     """None where nobody asked."""
     if "config.firmware" not in properties and "config.extraConfig" not in properties:
@@ -134,7 +138,7 @@ def _mmio(properties: Properties) -> Mmio | None:
     return Mmio(
         efi=str(properties.get("config.firmware")) == "efi",
         use_64bit=said.get("pcipassthru.use64bitmmio", "").lower() == "true",
-        size_gib=int(size) if size.isdecimal() else 0,
+        size_gib=int(size) if size.isdecimal() and len(size) <= LONGEST_SIZE else 0,
     )
 
 
