@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.lab import Lab
 
+pytest_plugins = ["vgpuctl.testing.fixtures"]
+
 settings.register_profile(
     "house", deadline=None, derandomize=True, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
 )

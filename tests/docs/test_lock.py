@@ -80,6 +80,8 @@ def test_what_the_program_imports_it_declares_and_the_simulators_in_their_extra(
     base, extras = declared(PROJECT["dependencies"]), PROJECT["optional-dependencies"]
     files = set((ROOT / "vgpuctl").rglob("*.py"))
     simulators = set((ROOT / "vgpuctl" / "sim").rglob("*.py"))
-    assert imported(*(files - simulators)) - declared(extras["keyring"]) <= base
+    testing = set((ROOT / "vgpuctl" / "testing").rglob("*.py"))
+    assert imported(*(files - simulators - testing)) - declared(extras["keyring"]) <= base
+    assert imported(*testing) <= declared(extras["testing"])
     assert imported(*simulators) - base <= declared(extras["sim"]) == set(SIM_PACKAGES)
     assert not base & declared(extras["sim"])

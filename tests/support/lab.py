@@ -61,9 +61,12 @@ class Lab:
         return lab
 
     def down(self) -> None:
+        """Also servers that a test has started as people do, after these were killed."""
         if self.servers is not None and self.servers.poll() is None:
             self.servers.send_signal(signal.SIGTERM)
             self.servers.wait(COMMAND_WITHIN_S)
+        if (self.folder / "pid").exists():
+            self.vgpuctl("sim", "down", "--dir", str(self.folder)).ok()
 
     @property
     def env(self) -> dict[str, str]:

@@ -71,7 +71,8 @@ def preload() -> None:
     import vgpuctl  # noqa: PLC0415
 
     for module in pkgutil.walk_packages(vgpuctl.__path__, "vgpuctl."):
-        if not module.name.endswith("__main__"):
+        # What no command imports: pytest above all.
+        if not module.name.endswith("__main__") and not module.name.startswith("vgpuctl.testing"):
             importlib.import_module(module.name)
     for name in LATER:
         importlib.import_module(name)

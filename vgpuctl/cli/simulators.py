@@ -88,10 +88,10 @@ def _arguments(scenario: str | None, hosts: int, cards: int, instant: bool) -> l
 def _serve(folder: Path, inventory: Inventory, durations: Durations) -> None:
     import asyncio  # noqa: PLC0415
 
-    from vgpuctl.sim.server import Simulation  # noqa: PLC0415
+    from vgpuctl.sim.server import Simulation, a_signal  # noqa: PLC0415
 
     console().print(f"Serving; Ctrl-C ends it. In another shell:  . {folder}/env")
-    asyncio.run(Simulation(folder, inventory, durations).serve())
+    asyncio.run(Simulation(folder, inventory, durations).serve(a_signal))
 
 
 @app.command()

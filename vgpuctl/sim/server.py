@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,8 +24,17 @@ from vgpuctl.sim.kube.app import kubernetes_app
 from vgpuctl.sim.vcenter.app import vcenter_app
 from vgpuctl.sim.world import World
 
+#: Is given, in the running loop, what ends the servers.
+Until = Callable[[Callable[[], None]], None]
+
 READER = "readonly@vsphere.local"
 USER = "administrator@vsphere.local"
+
+
+def a_signal(end: Callable[[], None]) -> None:
+    """Ctrl-C, or `sim down`."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end)
 
 
 @dataclass(slots=True)
@@ -39,8 +49,9 @@ class Simulation:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     control_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
-    async def serve(self) -> None:
-        """Until a signal ends it. The pid is written when all servers answer, and taken away at the end."""
+    async def serve(self, until: Until, ready: Callable[[], None] = lambda: None) -> None:
+        """`until` is given what ends it; `ready` is called once all servers answer. The pid is written then, and taken
+        away at the end."""
         world = World(self.inventory, self.durations)
         driver = Driver(world.clock)
         center = vcenter_app(world.estate, world.calls, USER, self.password, reader=(READER, self.reader_password))
@@ -55,14 +66,13 @@ class Simulation:
         desk = Desk(world, driver, attendant.look)
         control = Door(driver.before(control_app(desk, self.control_token)), certificate)
         servers = [*doors.values(), control]
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, _end, servers, center)
+        until(lambda: _end(servers, center))
         serving = [asyncio.create_task(server.run()) for server in servers]
         driver.drive()
         await _until_started(servers, serving)
         self._write(doors, control, authority)
         write_pid(self.folder)
+        ready()
         try:
             await asyncio.gather(*serving)
         finally:
