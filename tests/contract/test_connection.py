@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,9 +133,11 @@ def test_a_silent_stream_is_named_with_its_reason(opened: Connection) -> None:
 def test_a_list_that_is_still_being_read_is_not_begun_twice(by_day: Lab, tmp_path: Path) -> None:
     """A login that is refused ends the try at once; the next one may come before Kubernetes has answered the first."""
 
+    tried = threading.Event()
+
     def later(wire: Wire, connection: socket.socket, asked: bytes) -> None:
         if b"/nodes" in asked:
-            wire.ended.wait(0.3)
+            tried.wait(WITHIN_S)
         connection.sendall(answer(b"{}", "503 Busy"))
 
     with Wire(later) as wire:
@@ -142,6 +145,7 @@ def test_a_list_that_is_still_being_read_is_not_begun_twice(by_day: Lab, tmp_pat
         for _ in range(3):
             with pytest.raises(LoginRefusedError):
                 one.open()
+        tried.set()
         until(lambda: one._filling and one._filling.done())
         one.close()
     assert len([path for path in wire.paths() if "/nodes" in path]) == 1

@@ -247,9 +247,10 @@ QUOTA = {
 
 
 def test_quotas_are_asked_for_again_after_an_outage(server: Kubernetes, wire: Wire) -> None:
-    server.lists = [answer(b"{}", "503 Busy"), listed(QUOTA)]
+    server.lists = [answer(b"{}", "503 Busy")]
     quotas = Aside(server.client(wire), QUOTAS, lambda: None)
     assert quotas.seen(follow=True) is None
+    server.lists = [listed(QUOTA)]
     until(lambda: quotas.seen(follow=True))
     assert [each.name for each in quotas.seen(follow=True) or ()] == ["gpus"]
     quotas.close()
