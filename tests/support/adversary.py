@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tests.support.fleets import with_worker
 from tests.support.racks import Chips
@@ -33,8 +35,8 @@ class Adversary:
     def play(self) -> None:
         """Until nothing is left to do. That nothing can be done is a failure."""
         while plan(self.fleet, self.wish):
-            moves = [lambda step=step: self.send(step) for step in self.may_be_sent()]
-            moves += [lambda step=step: self.decide(step) for step in self.starting]
+            moves: list[Callable[[], object]] = [partial(self.send, step) for step in self.may_be_sent()]
+            moves += [partial(self.decide, step) for step in self.starting]
             if self.chance.random() < 0.3 or not moves:
                 moves = [self.tell] if not self.told() or moves else []
             assert moves, f"stuck: {sorted(plan(self.fleet, self.wish).names)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
 from vgpuctl.model.errors import PassingError, VgpuctlError
@@ -16,6 +16,7 @@ from vgpuctl.sim.world import World
 
 Meet = Callable[..., Effect | None]
 Witness = Callable[[Request, Callable[[], Object]], Object]
+Reached = TypeVar("Reached")
 
 
 class Later(Exception):  # noqa: N818
@@ -26,7 +27,7 @@ class Later(Exception):  # noqa: N818
         self.seconds = seconds
 
 
-def with_effect(effect: Effect | None, do: Callable[[], Any]) -> Any:
+def with_effect(effect: Effect | None, do: Callable[[], Reached]) -> Reached:
     match effect.how if effect else None:
         case How.CUT | How.DOWN:
             raise PassingError("the connection was cut")
@@ -69,8 +70,7 @@ class Kubernetes:
         effect = self._meet(KUBERNETES, f"{request.method} {target.called}", target.name)
         if effect and effect.how is How.FAIL:
             raise _refused(injected(int(effect.what), effect.seconds))
-        found: Object = with_effect(effect, lambda: self._witness(request, lambda: self._answer(request)))
-        return found
+        return with_effect(effect, lambda: self._witness(request, lambda: self._answer(request)))
 
     def _answer(self, request: Request) -> Object:
         try:

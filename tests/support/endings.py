@@ -103,7 +103,7 @@ class Homes:
     def __init__(self, lived: Adventure, shift: str) -> None:
         self._lived, self._table = lived, lived.files.timetable_of(shift, None)
         mine = self._table.workers(lived.fleet())
-        self._shifts = {}
+        self._shifts: dict[str, Shift] = {}
         for each in self._table.shifts.values():
             not_so = {worker.host for worker in mine if not each.as_wanted(worker)}
             self._shifts |= dict.fromkeys({worker.host for worker in mine} - not_so, each)

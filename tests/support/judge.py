@@ -60,8 +60,8 @@ class Judge:
     def _takes_turns(self, vm: Vm) -> None:
         """No more VMs of a host, or of all that share the datastore, are suspended at once than the timetable says."""
         conduct = self.conducts[vm.name]
-        others = (other for other in self._world.estate.vms.values() if other is not vm)
-        going = [other for other in others if _is_being_suspended(other) and not self._is_news(other.name)]
+        rest = (other for other in self._world.estate.vms.values() if other is not vm)
+        going = [other for other in rest if _is_being_suspended(other) and not self._is_news(other.name)]
         here = [other for other in going if other.host is vm.host]
         for most, others in ((conduct.suspends_a_host, here), (conduct.suspends_a_datastore, going)):
             if most is not None and len(others) >= most:

@@ -11,11 +11,13 @@ from vgpuctl.engine import reactor
 from vgpuctl.engine.look import Look
 from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import actions
+from vgpuctl.kube.client import NotFoundError
 from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.record import Record
 from vgpuctl.model.requests import Evict, PatchNode, Request
 from vgpuctl.planning import drain, planner
-from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, leaving, returning
+from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, returning
+from vgpuctl.planning.steps.rung import node_of
 
 Patch = pytest.MonkeyPatch
 
@@ -42,7 +44,7 @@ def an_engine_that_ignores_the_uid(patch: Patch) -> None:
         body |= {"metadata": {"name": pod.name, "namespace": pod.namespace}}  # type: ignore[dict-item]
         try:
             client.post(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", body)
-        except actions.NotFoundError:
+        except NotFoundError:
             return Answer()
         return Answer()
 
@@ -55,7 +57,7 @@ def a_resume_without_the_lease_check(patch: Patch) -> None:
 
 def a_cordon_that_does_not_record(patch: Patch) -> None:
     def requests(step: Cordon, fleet: Fleet, _: str) -> tuple[Request, ...]:
-        return (PatchNode(node=leaving.node_of(fleet, step.worker).name, unschedulable=True),)
+        return (PatchNode(node=node_of(fleet, step.worker).name, unschedulable=True),)
 
     patch.setattr(Cordon, "requests", requests)
 

@@ -215,7 +215,9 @@ class Reckoning:
         elsewhere = [self._on_at(vm, host) for host in self.boxes if host != machine.host] if self.drs else []
         if not elsewhere or not any(isinstance(outcome, Refused) for outcome in at_home):
             return at_home
-        lawful = {outcome for outcomes in (at_home, *elsewhere) for outcome in outcomes if isinstance(outcome, Sits)}
+        lawful: set[Outcome] = {
+            outcome for outcomes in (at_home, *elsewhere) for outcome in outcomes if isinstance(outcome, Sits)
+        }
         full_everywhere = all(any(isinstance(o, Refused) for o in outcomes) for outcomes in elsewhere)
         return lawful | ({Refused("NoCompatibleHost")} if full_everywhere else set())
 

@@ -51,7 +51,11 @@ from vgpuctl.sim.faults import VCENTER, Effect, How
 from vgpuctl.sim.files import profiles_text, timetable_text
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.request import Request
-from vgpuctl.sim.vcenter import app, faults
+from vgpuctl.sim.vcenter import (
+    app,  # noqa: F401  (it registers the methods)
+    faults,
+)
+from vgpuctl.sim.vcenter.dispatch import HANDLERS
 from vgpuctl.sim.vcenter.records import Changes, Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.tasks import HANGS
@@ -60,7 +64,7 @@ from vgpuctl.vsphere.faults import translated
 
 LOOK_S = 5.0
 NIGHT_S = 1800.0
-assert app.HANDLERS, "the methods must be known for their names to be checked"
+assert HANDLERS, "the methods must be known for their names to be checked"
 
 
 @dataclass(frozen=True, slots=True)

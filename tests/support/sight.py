@@ -62,11 +62,11 @@ class Sight:
         return self._all(name)
 
     def vms(self) -> dict[str, views.Vm]:
-        return {vm.moid: self._once("vm", vm.moid, lambda vm=vm: self._vm(vm)) for vm in self._vms()}
+        return {vm.moid: self._once("vm", vm.moid, partial(self._vm, vm)) for vm in self._vms()}
 
     def hosts(self) -> dict[str, Host]:
         hosts = self._world.estate.hosts
-        return {host.moid: self._once("host", host.moid, lambda host=host: self._host(host)) for host in hosts.values()}
+        return {host.moid: self._once("host", host.moid, partial(self._host, host)) for host in hosts.values()}
 
     def _host(self, host: records.Host) -> Host:
         """Nobody changes what HA keeps free here."""
@@ -77,7 +77,7 @@ class Sight:
         return views.host(self._read(host.moid, HOST_PATHS), "gpu", admission(refs.CLUSTER._moId, config, names))
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
-        return {vm.moid: self._once("tasks", vm.moid, lambda vm=vm: self._tasks(vm)) for vm in self._vms()}
+        return {vm.moid: self._once("tasks", vm.moid, partial(self._tasks, vm)) for vm in self._vms()}
 
     def datastores(self) -> dict[str, int]:
         """Nobody runs out of space here."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.support.fleets import CATALOGUE, WHOLE, card, fleet, node, pod, timetable, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine.reactor import Goal
-from vgpuctl.model.fleet import Power
+from vgpuctl.model.fleet import Power, Worker
+from vgpuctl.model.hosts import Card
 from vgpuctl.planning.wishes import former_wish, switch_wish
 
 #: How many times as long as usual stops take on a host. Starts make up for it: the longest chain is the same on all.
@@ -14,7 +15,9 @@ STOPS = (0.5, 0.75, 1.0, 1.25, 1.5)
 
 def night_of(hosts: int, cards: int) -> VirtualWorld:
     """By day four workers with a pod each on each card; by night one, which is suspended so far."""
-    workers, seats, slow = [], {}, dict[str, float]()
+    workers: list[Worker] = []
+    seats: dict[str, list[Card]] = {}
+    slow: dict[str, float] = {}
     day: list[str] = []
     night: list[str] = []
     for number in range(hosts * cards):

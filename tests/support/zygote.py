@@ -90,8 +90,9 @@ def serve(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     os.set_blocking(write, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    heard: list[socket.socket | int] = [channel, read]
     while True:
-        ready, _, _ = select.select([channel, read], [], [])
+        ready, _, _ = select.select(heard, [], [])
         if read in ready:
             os.read(read, 4096)
             _report_ends(channel)
