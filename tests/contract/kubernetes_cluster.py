@@ -12,7 +12,7 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory, story
 from vgpuctl.sim.kube.api import Api
 from vgpuctl.sim.kube.errors import ApiError
-from vgpuctl.sim.kube.objects import Object, at, is_leaving, name_of
+from vgpuctl.sim.kube.objects import Object, at, condition, is_leaving, name_of
 from vgpuctl.sim.kube.request import Reply, Request
 from vgpuctl.sim.kube.watching import Watch
 from vgpuctl.sim.kube.world import KubernetesWorld
@@ -73,17 +73,35 @@ class Cluster:
     def where(self, app: str) -> dict[str, str | None]:
         return {name_of(pod): at(pod, "spec.nodeName") for pod in self.pods(app, leaving=False)}
 
+    def nodes_of(self, app: str) -> list[str]:
+        """The nodes of an app's pods, sorted; "" for a pod without a node."""
+        return sorted(node or "" for node in self.where(app).values())
+
+    def stored(self, plural: str, namespace: str, name: str) -> Object:
+        """An object that must be there."""
+        found = self.world.store.get(plural, namespace, name)
+        assert found is not None, f"there is no {plural} {namespace}/{name}"
+        return found
+
     def eviction(self, pod: Object, **options: Any) -> tuple[str, str, Object]:
         body = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": name_of(pod)}, **options}
         return "POST", f"/api/v1/namespaces/default/pods/{name_of(pod)}/eviction", body
 
     def budget(self) -> Object:
-        return self.ask("GET", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/gateway")["status"]
+        status: Object = self.ask("GET", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/gateway")["status"]
+        return status
 
     def boot_the_day(self) -> None:
         for name in DAY:
             self.world.boot(name, 1)
         self.wait(10)
+
+
+def the_condition(item: Object, kind: str) -> Object:
+    """A condition that must be there."""
+    found = condition(item, kind)
+    assert found is not None, f"{name_of(item)} has no condition {kind}"
+    return found
 
 
 def taints(node: Object) -> set[tuple[str, str]]:

@@ -69,7 +69,8 @@ def test_a_server_that_is_down_counts_no_calls() -> None:
 
 
 def test_a_person_acts_and_the_call_goes_on() -> None:
-    calls, did = Calls(), []
+    calls = Calls()
+    did: list[str] = []
     calls.person = did.append
     calls.faults.add(Rule(server="kubernetes", effect=Effect(how=How.PERSON, what="cordon worker-1"), nth=2))
     assert [calls.count("kubernetes", "GET nodes") for _ in range(3)] == [None, None, None]

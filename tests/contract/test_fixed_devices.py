@@ -10,7 +10,7 @@ from pyVmomi import vim
 from vgpuctl.vsphere.views import Outline, vm
 
 PCI = vim.vm.device.VirtualPCIPassthrough
-DEVICES = {
+DEVICES: dict[str, list[vim.vm.device.VirtualDevice]] = {
     "a DirectPath I/O device": [PCI(backing=PCI.DeviceBackingInfo()), PCI(backing=PCI.DynamicBackingInfo())],
     "an SR-IOV network card": [vim.vm.device.VirtualSriovEthernetCard()],
     "": [PCI(backing=PCI.VmiopBackingInfo(vgpu="grid_v100-4q")), vim.vm.device.VirtualVmxnet3()],

@@ -27,7 +27,7 @@ class Server:
     maps: dict[str, dict[str, Any]] = field(default_factory=dict)
     holder: str = ME
     calls: list[str] = field(default_factory=list)
-    before: Callable[[str], None] = lambda call: None
+    before: Callable[[str], object] = lambda call: None
     after: Callable[[str], None] = lambda call: None
 
     def _call(self, call: str, work: Callable[[], Any]) -> Any:
@@ -111,7 +111,7 @@ def test_the_calls_are_constant_few() -> None:
 
 def test_it_writes_what_is_newest_and_never_holds_up_who_tells_it() -> None:
     gate = threading.Event()
-    server = Server(before=lambda call: gate.wait(5) and None)
+    server = Server(before=lambda call: gate.wait(5))
     some = journal(server)
     for seconds in range(100):
         some.keep(night(seconds=float(seconds), outcome="running"))
@@ -189,7 +189,7 @@ def test_why_it_could_not_be_written_is_told_once_at_the_end() -> None:
 def test_a_server_that_does_not_answer_is_not_waited_for(monkeypatch: Any) -> None:
     monkeypatch.setattr(kube_journal, "LAST_WORD_S", 0.05)
     gate = threading.Event()
-    assert told(Server(before=lambda call: gate.wait(30) and None), night()) == "Kubernetes did not answer in time."
+    assert told(Server(before=lambda call: gate.wait(30)), night()) == "Kubernetes did not answer in time."
     gate.set()
 
 

@@ -47,9 +47,9 @@ class Cluster:
     ) -> tuple[int, Any]:
         path, _, query = target.partition("?")
         headers = [(b"content-type", content_type.encode()), (b"authorization", f"Bearer {token}".encode())]
-        scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "https"}
+        scope: dict[str, Any] = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method}
         scope |= {"path": path, "raw_path": path.encode(), "query_string": query.encode(), "headers": headers}
-        scope |= {"server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2), "root_path": ""}
+        scope |= {"scheme": "https", "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2), "root_path": ""}
         sent: list[Any] = []
 
         async def receive() -> Any:
@@ -185,8 +185,10 @@ def _valid(plural: str) -> dict[str, Any]:
     pod = {"containers": [{"name": "main"}]}
     template = {"metadata": {"labels": {"app": "one"}}, "spec": pod}
     whole = {"selector": {"matchLabels": {"app": "one"}}, "template": template}
-    known = dict.fromkeys(("deployments", "replicasets", "statefulsets", "daemonsets"), whole)
-    return {**known, "pods": pod, "jobs": {"template": template}}.get(plural, {})
+    known: dict[str, Any] = dict.fromkeys(("deployments", "replicasets", "statefulsets", "daemonsets"), whole)
+    known |= {"pods": pod, "jobs": {"template": template}}
+    valid: dict[str, Any] = known.get(plural, {})
+    return valid
 
 
 def encoded(value: Any) -> bytes:

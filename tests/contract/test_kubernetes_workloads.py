@@ -6,8 +6,17 @@ from collections import Counter
 
 import pytest
 
-from tests.contract.kubernetes_cluster import DAY, DAY_PROFILE, MERGE, NIGHT, NIGHT_PROFILE, PODS, Cluster
-from vgpuctl.sim.kube.objects import at, condition, is_true, name_of, uid_of
+from tests.contract.kubernetes_cluster import (
+    DAY,
+    DAY_PROFILE,
+    MERGE,
+    NIGHT,
+    NIGHT_PROFILE,
+    PODS,
+    Cluster,
+    the_condition,
+)
+from vgpuctl.sim.kube.objects import at, is_true, name_of, uid_of
 from vgpuctl.sim.kube.queue import HEARD_AFTER_S
 
 
@@ -42,14 +51,14 @@ def test_gateway_waits_for_the_last_day_worker(cluster: Cluster) -> None:
 
 def test_gpu_pods_wait_for_the_label_of_their_profile(day: Cluster) -> None:
     assert set(day.where("notebooks").values()) == {None}
-    waiting = condition(day.pods("notebooks")[0], "PodScheduled")
+    waiting = the_condition(day.pods("notebooks")[0], "PodScheduled")
     assert waiting["reason"] == "Unschedulable"
     assert waiting["message"].startswith(
         "0/6 nodes are available: 1 node(s) had untolerated taint(s), 5 node(s) didn't"
     )
     day.label(DAY_PROFILE, *DAY)
     day.wait(5)
-    assert sorted(day.where("notebooks").values()) == sorted(DAY)
+    assert day.nodes_of("notebooks") == sorted(DAY)
     assert all(is_true(pod, "Ready") for pod in day.pods("notebooks"))
 
 
@@ -58,7 +67,7 @@ def test_a_full_card_is_named_as_the_reason(day: Cluster) -> None:
     day.wait(5)
     waiting = [pod for pod in day.pods("notebooks") if not at(pod, "spec.nodeName")]
     assert len(waiting) == 1
-    assert "3 Insufficient nvidia.com/gpu" in condition(waiting[0], "PodScheduled")["message"]
+    assert "3 Insufficient nvidia.com/gpu" in the_condition(waiting[0], "PodScheduled")["message"]
 
 
 def test_a_cordon_is_named_as_the_reason(day: Cluster) -> None:
@@ -66,7 +75,7 @@ def test_a_cordon_is_named_as_the_reason(day: Cluster) -> None:
     day.ask("DELETE", f"/api/v1/namespaces/default/pods/{name_of(day.pods('gateway')[0])}")
     day.wait(1)
     waiting = [pod for pod in day.pods("gateway") if not at(pod, "spec.nodeName")]
-    said = condition(waiting[0], "PodScheduled")["message"]
+    said = the_condition(waiting[0], "PodScheduled")["message"]
     assert said.startswith("0/6 nodes are available: 1 node(s) had untolerated taint(s), 5 node(s) were unschedulable.")
 
 

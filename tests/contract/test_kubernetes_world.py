@@ -6,9 +6,18 @@ from datetime import datetime
 
 import pytest
 
-from tests.contract.kubernetes_cluster import DAY, DAY_PROFILE, NIGHT, NIGHT_PROFILE, UNREACHABLE, Cluster, taints
+from tests.contract.kubernetes_cluster import (
+    DAY,
+    DAY_PROFILE,
+    NIGHT,
+    NIGHT_PROFILE,
+    UNREACHABLE,
+    Cluster,
+    taints,
+    the_condition,
+)
 from vgpuctl.sim.inventory import story
-from vgpuctl.sim.kube.objects import condition, is_leaving, is_true, name_of, uid_of
+from vgpuctl.sim.kube.objects import is_leaving, is_true, name_of, uid_of
 
 
 @pytest.fixture
@@ -24,7 +33,7 @@ def day() -> Cluster:
 
 
 def test_at_first_only_the_control_plane_is_ready(cluster: Cluster) -> None:
-    states = {name_of(node): condition(node, "Ready")["status"] for node in cluster.world.store.sorted("nodes")}
+    states = {name_of(node): the_condition(node, "Ready")["status"] for node in cluster.world.store.sorted("nodes")}
     assert states == {"infra-1": "True", **dict.fromkeys((*DAY, NIGHT), "Unknown")}
     assert taints(cluster.node("worker-1")) == {(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}
     assert cluster.world.store.get("leases", "kube-node-lease", "worker-1") is None
@@ -74,11 +83,11 @@ def test_a_frozen_node_is_unknown_only_after_its_lease_is_stale(day: Cluster) ->
     assert is_true(day.node("worker-1"), "Ready")
     day.wait(16)
     node = day.node("worker-1")
-    assert condition(node, "Ready")["status"] == "Unknown"
+    assert the_condition(node, "Ready")["status"] == "Unknown"
     assert taints(node) == {(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}
     # What it promised before it froze is still there: old evidence.
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
-    heartbeat = datetime.fromisoformat(condition(node, "Ready")["lastHeartbeatTime"])
+    heartbeat = datetime.fromisoformat(the_condition(node, "Ready")["lastHeartbeatTime"])
     assert (heartbeat - day.clock.began).total_seconds() <= frozen_s
     assert not any(is_true(pod, "Ready") for pod in day.pods("notebooks") if pod["spec"]["nodeName"] == "worker-1")
 
@@ -89,13 +98,13 @@ def test_a_thawed_node_renews_its_lease_first_and_is_ready_later(day: Cluster) -
     before = {uid_of(pod) for pod in day.pods("notebooks")}
     day.world.freeze("worker-1")
     day.wait(60)
-    renewed = day.world.store.get("leases", "kube-node-lease", "worker-1")["spec"]["renewTime"]
+    renewed = day.stored("leases", "kube-node-lease", "worker-1")["spec"]["renewTime"]
     boot = day.node("worker-1")["status"]["nodeInfo"]["bootID"]
     day.world.thaw("worker-1")
     assert day.world.running("worker-1")
     day.wait(1.1)
-    assert day.world.store.get("leases", "kube-node-lease", "worker-1")["spec"]["renewTime"] > renewed
-    assert condition(day.node("worker-1"), "Ready")["status"] == "Unknown"
+    assert day.stored("leases", "kube-node-lease", "worker-1")["spec"]["renewTime"] > renewed
+    assert the_condition(day.node("worker-1"), "Ready")["status"] == "Unknown"
     day.wait(1)
     node = day.node("worker-1")
     assert is_true(node, "Ready")
@@ -131,7 +140,7 @@ def test_pods_of_a_silent_node_go_after_their_toleration_but_not_those_without_l
     day.wait(20)
     leaving = [pod for pod in day.pods("notebooks") if is_leaving(pod)]
     assert [pod["spec"]["nodeName"] for pod in leaving] == ["worker-1"]
-    assert not is_leaving(day.world.store.get("pods", "default", "patient"))
+    assert not is_leaving(day.stored("pods", "default", "patient"))
     # Frozen kubelets end nothing: the pod stays, marked, until the VM is back.
     day.wait(600)
     assert day.world.store.get("pods", "default", name_of(leaving[0])) is not None
@@ -152,10 +161,10 @@ def test_a_reboot_restarts_what_may_restart_and_fails_what_may_not(day: Cluster)
         assert not day.world.running(name)
         day.world.boot(name, 1)
     day.wait(10)
-    same = day.world.store.get("pods", "default", name_of(notebook))
+    same = day.stored("pods", "default", name_of(notebook))
     assert (uid_of(same), same["status"]["containerStatuses"][0]["restartCount"]) == (uid_of(notebook), 1)
     assert is_true(same, "Ready")
-    assert day.world.store.get("pods", "default", name_of(trainer))["status"]["phase"] == "Failed"
+    assert day.stored("pods", "default", name_of(trainer))["status"]["phase"] == "Failed"
     assert len([pod for pod in day.pods("training") if pod["status"]["phase"] == "Running"]) == 1
 
 

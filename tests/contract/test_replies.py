@@ -138,7 +138,7 @@ GARBLED = {
 @pytest.mark.parametrize("method", ["get", "post", "put", "metadata"])
 def test_what_is_no_kubernetes_may_be_one_later(method: str, how: str, tmp_path: Path) -> None:
     with Wire(saying(GARBLED[how])) as wire, pytest.raises(PassingError):
-        body = () if method in {"get", "metadata"} else ({},)
+        body: tuple[dict[str, Any], ...] = () if method in {"get", "metadata"} else ({},)
         getattr(kubernetes(wire, tmp_path), method)("/api/v1/pods", *body)
 
 

@@ -14,7 +14,7 @@ from vgpuctl.sim.kube.request import Request
 from vgpuctl.sim.people import MERGE
 from vgpuctl.sim.scenarios import EXAMPLES, found, summary
 from vgpuctl.sim.scenarios.scenario import read_scenario
-from vgpuctl.sim.vcenter.records import Changes, Vm
+from vgpuctl.sim.vcenter.records import Changes, Task, Vm
 from vgpuctl.sim.world import World
 
 
@@ -44,7 +44,7 @@ class Played:
     def suspend(self, *names: str) -> list[str | None]:
         return self.all_of([self.world.estate.suspend(self.vm(name)) for name in names])
 
-    def all_of(self, tasks: list) -> list[str | None]:
+    def all_of(self, tasks: list[Task]) -> list[str | None]:
         self.wait()
         return [task.error.kind if task.error else task.state.value if not task.done else None for task in tasks]
 

@@ -143,8 +143,8 @@ def test_once_it_can_be_read_or_is_gone_it_is_named_no_more(then: str, server: K
 
 def test_a_node_with_a_taint_that_is_none_leaves_the_others(server: Kubernetes, wire: Wire) -> None:
     """The list was thrown away for it, and the old one shown as if it were true."""
-    good, bad = ({"metadata": {"name": name, "resourceVersion": "1"}} for name in ("good", "bad"))
-    bad |= {"spec": {"taints": [{}]}}
+    good = {"metadata": {"name": "good", "resourceVersion": "1"}}
+    bad: dict[str, Any] = {"metadata": {"name": "bad", "resourceVersion": "1"}, "spec": {"taints": [{}]}}
     server.lists = [listed(bad, good)]
     shelf = Shelf(server.client(wire), NODES, lambda: None)
     shelf.fill()

@@ -21,6 +21,7 @@ from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.journal import LONGEST_REASON, HostReport, document
 from vgpuctl.model.machine import is_ours
+from vgpuctl.model.selectors import Selector
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.planning.findings import Finding
 from vgpuctl.planning.selection import Selection
@@ -182,7 +183,7 @@ def test_once_it_is_gone_it_is_named_no_more() -> None:
 
 ENTRY = document(night(number=2))
 STEP = ENTRY["steps"][0]
-WRONG = {
+WRONG: dict[str, dict[str, Any]] = {
     "no seconds": {"seconds": float("nan")},
     "endless": {"seconds": 1e308},
     "year 1": {"began": "0001-01-01T00:00:00+00:00"},
@@ -232,4 +233,4 @@ def test_a_leases_holder_is_bounded() -> None:
 def test_a_label_that_is_no_number_is_neither_more_nor_less() -> None:
     asked = {"matchExpressions": [{"key": "cards", "operator": "Gt", "values": ["2"]}]}
     for value, matches in (("3", True), ("2", False), ("1_000", False), ("٣", False), (DIGITS, False), ("", False)):
-        assert views.Selector.of(asked).matches(node("n", labels={"cards": value}).labels) is matches
+        assert Selector.of(asked).matches(node("n", labels={"cards": value}).labels) is matches

@@ -12,11 +12,10 @@ from tests.contract import test_vcenter_wire as wire
 from tests.contract.test_vcenter_physics_room import GIB, estate, worker
 from tests.support.estates import World, kind
 from vgpuctl.model.admission import Admission, Share, Slots, Spares
-from vgpuctl.sim.inventory import Ha, HostSpec, Inventory, Shift, VmSpec, v100
+from vgpuctl.sim.inventory import Ha, HostSpec, Inventory, VmSpec, v100
 from vgpuctl.vsphere.admission import admission
 
 REFUSED = "InsufficientFailoverResourcesFault"
-NOBODY = Shift("", "", ())
 HOSTS = {"host-1": "esx-1", "host-2": "esx-2"}
 certificates = wire.certificates
 client = wire.client
@@ -81,28 +80,33 @@ def test_nothing_starts_on_a_failover_host_but_drs_may_know_another() -> None:
 
 
 @pytest.fixture(params=["share", "slots", "spares", "none"])
-def served(request: pytest.FixtureRequest, certificates: wire.Certificates) -> Iterator[wire.Served]:
+def policy(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def served(policy: str, certificates: wire.Certificates) -> Iterator[wire.Served]:
     kept = {"share": Ha(memory_percent=30), "slots": Ha(level=1, slot_mib=1024), "spares": Ha(hosts=("esx-2",))}
     hosts = tuple(HostSpec(name, (v100(0),), memory_mib=100 * GIB) for name in HOSTS.values())
     vms = (worker("a", memory_mib=50 * GIB, powered_on=True), worker("b", host="esx-2", memory_mib=100 * GIB))
-    with wire.Served(certificates, Inventory("gpu", hosts, vms, NOBODY, NOBODY, ha=kept.get(request.param))) as server:
-        server.policy = request.param
+    with wire.Served(certificates, Inventory("gpu", hosts, vms, ha=kept.get(policy))) as server:
         yield server
 
 
-def test_a_client_reads_the_policy_in_vcenters_own_shapes(served: wire.Served, client: Any) -> None:
+def test_a_client_reads_the_policy_in_vcenters_own_shapes(policy: str, client: Any) -> None:
     cluster = wire.content_of(client).searchIndex.FindByInventoryPath("dc/host/gpu")
     read = admission(cluster._moId, cluster.configurationEx, HOSTS)
     expected = {"share": Share(30), "slots": Slots(1, 1024), "spares": Spares(frozenset({"esx-2"}))}
-    assert (read and read.policy) == expected.get(served.policy)
-    assert cluster.configurationEx.dasConfig.enabled is (served.policy != "none")
+    assert (read and read.policy) == expected.get(policy)
+    assert cluster.configurationEx.dasConfig.enabled is (policy != "none")
     free = cluster.summary.admissionControlInfo
-    assert (free and free.currentMemoryFailoverResourcesPercent) == (75 if served.policy == "share" else None)
+    assert (free and free.currentMemoryFailoverResourcesPercent) == (75 if policy == "share" else None)
 
 
-def test_a_client_meets_the_fault(served: wire.Served, client: Any) -> None:
+def test_a_client_meets_the_fault(policy: str, client: Any) -> None:
     refused = wire.wait_for(wire.vm_named(client, "b").PowerOn()).error
-    assert (refused is None) is (served.policy == "none")
+    assert (refused is None) is (policy == "none")
     assert refused is None or isinstance(refused, vim.fault.InsufficientFailoverResourcesFault)
 
 

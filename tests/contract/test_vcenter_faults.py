@@ -21,8 +21,8 @@ def test_a_refusal_reaches_the_client_as_the_fault_it_is(served: wire.Served, cl
         assert wire.add_vgpu(vm, WHOLE).state == "success"
     assert [wire.wait_for(vm.PowerOn()).state for vm in workers[:2]] == ["success"] * 2
     refused = wire.wait_for(workers[2].PowerOn())
-    assert isinstance(refused.error, vim.fault.InsufficientGraphicsResourcesFault)
     assert "graphics resource" in refused.error.msg
+    assert isinstance(refused.error, vim.fault.InsufficientGraphicsResourcesFault)
     wrong = wire.wait_for(workers[0].PowerOn()).error
     assert (type(wrong), wrong.existingState) == (vim.fault.InvalidPowerState, "poweredOn")
     backing = wire.add_vgpu(workers[2], "grid_v100-3q").error
@@ -45,7 +45,7 @@ def test_what_is_not_done_is_refused_and_never_swallowed(client: Any) -> None:
         with pytest.raises(vmodl.fault.NotSupported):
             attempt()
     with pytest.raises(vmodl.fault.ManagedObjectNotFound):
-        vim.VirtualMachine("vm-999", vm._stub).PowerOn()
+        vim.VirtualMachine("vm-999", vm._stub).PowerOn(None)
     with pytest.raises(vmodl.fault.ManagedObjectNotFound):
         vim.HostSystem("vm-1", vm._stub).QueryMemoryOverhead(1, None, 1)
 

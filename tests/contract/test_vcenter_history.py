@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyVim.connect import Disconnect, SmartConnect
 from pyVmomi import vim, vmodl
 
 from tests.contract import test_vcenter_wire as wire
 
 PC = vmodl.query.PropertyCollector
+EVENTS = vim.event.EventFilterSpec
+TASKS = vim.TaskFilterSpec
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 certificates = wire.certificates
 client = wire.client
@@ -17,8 +20,8 @@ served = wire.served
 
 
 def events_of(client: Any, vm: Any, *kinds: str) -> list[Any]:
-    wanted = vim.event.EventFilterSpec(eventTypeId=list(kinds))
-    wanted.entity = vim.event.EventFilterSpec.ByEntity(entity=vm, recursion="self")
+    wanted = EVENTS(eventTypeId=list(kinds))
+    wanted.entity = EVENTS.ByEntity(entity=vm, recursion="self")
     return list(wire.content_of(client).eventManager.QueryEvents(wanted))
 
 
@@ -72,17 +75,17 @@ def test_clones_and_removals_are_told(client: Any) -> None:
     (cloned,) = events_of(client, copy)
     assert (type(cloned), cloned.sourceVm.vm) == (vim.event.VmClonedEvent, source)
     wire.wait_for(copy.Destroy_Task())
-    everything = wire.content_of(client).eventManager.QueryEvents(vim.event.EventFilterSpec())
+    everything = wire.content_of(client).eventManager.QueryEvents(EVENTS())
     assert kinds(list(everything))[-2:] == ["VmClonedEvent", "VmRemovedEvent"]
 
 
 def test_comings_and_goings_of_users_are_told(served: wire.Served, client: Any) -> None:
     manager = wire.content_of(client).eventManager
     with pytest.raises(vim.fault.InvalidLogin):
-        wire.SmartConnect(host="127.0.0.1", port=served.port, user="eve", pwd="?", sslContext=served.trust())
+        SmartConnect(host="127.0.0.1", port=served.port, user="eve", pwd="?", sslContext=served.trust())
     other = served.connect()
-    wire.Disconnect(other)
-    told = list(manager.QueryEvents(vim.event.EventFilterSpec()))
+    Disconnect(other)
+    told = list(manager.QueryEvents(EVENTS()))
     assert kinds(told) == [
         "UserLoginSessionEvent",
         "BadUsernameSessionEvent",
@@ -90,8 +93,8 @@ def test_comings_and_goings_of_users_are_told(served: wire.Served, client: Any) 
         "UserLogoutSessionEvent",
     ]
     assert (told[1].userName, told[0].ipAddress) == ("eve", "127.0.0.1")
-    by_user = vim.event.EventFilterSpec.ByUsername(systemUser=False, userList=["eve"])
-    assert kinds(manager.QueryEvents(vim.event.EventFilterSpec(userName=by_user))) == ["BadUsernameSessionEvent"]
+    by_user = EVENTS.ByUsername(systemUser=False, userList=["eve"])
+    assert kinds(manager.QueryEvents(EVENTS(userName=by_user))) == ["BadUsernameSessionEvent"]
 
 
 def test_a_filter_says_which_events(client: Any, served: wire.Served) -> None:
@@ -101,14 +104,13 @@ def test_a_filter_says_which_events(client: Any, served: wire.Served) -> None:
     served.do(lambda: served.clock.advance_to(served.clock.now_s + 60))
     noon = served.clock.utc()
     wire.wait_for(vm.Suspend())
-    spec = vim.event.EventFilterSpec
-    later = spec(time=spec.ByTime(beginTime=noon))
+    later = EVENTS(time=EVENTS.ByTime(beginTime=noon))
     assert kinds(manager.QueryEvents(later)) == ["VmSuspendingEvent", "VmSuspendedEvent"]
-    sessions = spec(eventTypeId=["SessionEvent"])
+    sessions = EVENTS(eventTypeId=["SessionEvent"])
     assert kinds(manager.QueryEvents(sessions)) == ["UserLoginSessionEvent"]
-    folder = spec(entity=spec.ByEntity(entity=vm.parent, recursion="all"))
+    folder = EVENTS(entity=EVENTS.ByEntity(entity=vm.parent, recursion="all"))
     assert len(manager.QueryEvents(folder)) == 4
-    host = spec(entity=spec.ByEntity(entity=vm.runtime.host, recursion="self"), category=["error"])
+    host = EVENTS(entity=EVENTS.ByEntity(entity=vm.runtime.host, recursion="self"), category=["error"])
     assert not manager.QueryEvents(host)
 
 
@@ -117,7 +119,7 @@ def test_a_collector_reads_on_and_back_and_shows_its_newest_page(client: Any) ->
     for step in (vm.PowerOn, vm.PowerOff):
         wire.wait_for(step())
     manager = wire.content_of(client).eventManager
-    collector = manager.CreateCollectorForEvents(vim.event.EventFilterSpec(eventTypeId=["VmEvent"], maxCount=2))
+    collector = manager.CreateCollectorForEvents(EVENTS(eventTypeId=["VmEvent"], maxCount=2))
     whole = ["VmStartingEvent", "VmPoweredOnEvent", "VmStoppingEvent", "VmPoweredOffEvent"]
     assert kinds(collector.latestPage) == whole[:1:-1]
     assert kinds(collector.ReadNextEvents(3)) == whole[:3]
@@ -139,9 +141,9 @@ def test_a_collector_reads_on_and_back_and_shows_its_newest_page(client: Any) ->
 def test_who_waits_for_a_newest_page_is_woken_by_news(client: Any, of: str) -> None:
     content = wire.content_of(client)
     if of == "events":
-        history = content.eventManager.CreateCollectorForEvents(vim.event.EventFilterSpec())
+        history = content.eventManager.CreateCollectorForEvents(EVENTS())
     else:
-        history = content.taskManager.CreateCollectorForTasks(vim.TaskFilterSpec())
+        history = content.taskManager.CreateCollectorForTasks(TASKS())
     collector = content.propertyCollector.CreatePropertyCollector()
     latest = PC.PropertySpec(type=type(history), pathSet=["latestPage"])
     collector.CreateFilter(PC.FilterSpec(propSet=[latest], objectSet=[PC.ObjectSpec(obj=history)]), False)
@@ -156,11 +158,11 @@ def test_there_is_an_end_to_how_much_is_kept_and_how_many_collect(client: Any, s
     for _ in range(1100):
         served.do(lambda: history.note("UserLoginSessionEvent", "x", ipAddress="", userAgent="", locale=""))
     manager = wire.content_of(client).eventManager
-    assert len(manager.QueryEvents(vim.event.EventFilterSpec())) == 1000
+    assert len(manager.QueryEvents(EVENTS())) == 1000
     for _ in range(manager.maxCollector):
-        manager.CreateCollectorForEvents(vim.event.EventFilterSpec())
+        manager.CreateCollectorForEvents(EVENTS())
     with pytest.raises(vim.fault.InvalidState):
-        manager.CreateCollectorForEvents(vim.event.EventFilterSpec())
+        manager.CreateCollectorForEvents(EVENTS())
 
 
 def test_tasks_are_remembered_with_who_began_them(client: Any, served: wire.Served) -> None:
@@ -173,11 +175,10 @@ def test_tasks_are_remembered_with_who_began_them(client: Any, served: wire.Serv
     assert manager.recentTask[0].info.reason.userName == wire.USER
     served.do(lambda: served.clock.advance_to(served.clock.now_s + 700))
     assert not manager.recentTask
-    spec = vim.TaskFilterSpec
-    of_one = spec(entity=spec.ByEntity(entity=vms[0], recursion="self"), state=["error"])
+    of_one = TASKS(entity=TASKS.ByEntity(entity=vms[0], recursion="self"), state=["error"])
     (failed,) = manager.CreateCollectorForTasks(of_one).ReadNextTasks(10)
     assert (failed.entity, failed.state) == (vms[0], "error")
-    everything = manager.CreateCollectorForTasks(spec())
+    everything = manager.CreateCollectorForTasks(TASKS())
     assert [info.state for info in everything.ReadPreviousTasks(10)] == ["success", "error", "success"]
     labels = {one.key: one.label for one in manager.description.methodInfo}
     assert labels["VirtualMachine.powerOn"] == "Power On virtual machine"

@@ -14,8 +14,12 @@ import pytest
 from tests.contract.test_vcenter_wire import QUARTER, WHOLE
 from tests.support.estates import World
 from vgpuctl.sim.inventory import story
-from vgpuctl.sim.vcenter import app, growth
+from vgpuctl.sim.vcenter import (
+    app,  # noqa: F401  (it registers the methods)
+    growth,
+)
 from vgpuctl.sim.vcenter.center import Center, Context
+from vgpuctl.sim.vcenter.dispatch import HANDLERS
 from vgpuctl.sim.vcenter.kept import Kept
 from vgpuctl.sim.vcenter.metadata import NEWEST
 from vgpuctl.sim.vcenter.records import Changes
@@ -30,8 +34,14 @@ STEPS = 40
 def world_with_two_hosts() -> World:
     """Its day workers have their vGPUs from the beginning; some VMs are odd."""
     inventory = story(hosts=2)
-    odd = {"worker-2": {"sriov": True}, "worker-3": {"question": "Moved?"}, "worker-4": {"tools": False}}
-    day = {name: {"vgpus": (QUARTER,), "memory_locked": True} for name in inventory.first_awake}
+    odd: dict[str, dict[str, Any]] = {
+        "worker-2": {"sriov": True},
+        "worker-3": {"question": "Moved?"},
+        "worker-4": {"tools": False},
+    }
+    day: dict[str, dict[str, Any]] = {
+        name: {"vgpus": (QUARTER,), "memory_locked": True} for name in inventory.first_awake
+    }
     vms = tuple(replace(vm, **day.get(vm.name, {}), **odd.get(vm.name, {})) for vm in inventory.vms)
     return World(replace(inventory, vms=vms, drs=True))
 
@@ -77,7 +87,7 @@ def differing(center: Center) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_kept_is_what_is_whatever_is_done(seed: int) -> None:
-    assert app.HANDLERS
+    assert HANDLERS
     chance = random.Random(seed)
     world = world_with_two_hosts()
     center = Center(world.estate, Sessions([], world.clock))

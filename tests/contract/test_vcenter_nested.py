@@ -11,6 +11,7 @@ from tests.contract import test_vcenter_wire as wire
 from vgpuctl.vsphere import news
 
 PC = vmodl.query.PropertyCollector
+PCI = vim.vm.device.VirtualPCIPassthrough
 PATHS = ["runtime.powerState", "config.hardware.device", "config.extraConfig", "config.managedBy", "runtime.question"]
 client = wire.client
 certificates = wire.certificates
@@ -61,7 +62,7 @@ def reconfigured(vm: Any, *changes: Any, **more: Any) -> None:
 
 
 def vgpu(vm: Any) -> Any:
-    return next(each for each in vm.config.hardware.device if isinstance(each, vim.vm.device.VirtualPCIPassthrough))
+    return next(each for each in vm.config.hardware.device if isinstance(each, PCI))
 
 
 def change(operation: str, device: Any) -> Any:
@@ -69,8 +70,7 @@ def change(operation: str, device: Any) -> Any:
 
 
 def new_vgpu(name: str) -> Any:
-    kind = vim.vm.device.VirtualPCIPassthrough
-    return kind(key=-1, backing=kind.VmiopBackingInfo(vgpu=name))
+    return PCI(key=-1, backing=PCI.VmiopBackingInfo(vgpu=name))
 
 
 def test_of_a_power_change_no_device_is_told_as_a_whole(reader: Reader) -> None:
@@ -107,8 +107,7 @@ def test_settings_are_told_one_by_one_and_their_keys_may_have_dots(reader: Reade
 
 
 def device(key: int, vgpu: str = "grid_v100-4q") -> Any:
-    kind = vim.vm.device.VirtualPCIPassthrough
-    return kind(key=key, backing=kind.VmiopBackingInfo(vgpu=vgpu))
+    return PCI(key=key, backing=PCI.VmiopBackingInfo(vgpu=vgpu))
 
 
 def told(name: str, op: str = "assign", val: Any = None) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.estates import World, kind
 from vgpuctl.sim.inventory import story
-from vgpuctl.sim.vcenter.records import Changes, Power, TaskState
+from vgpuctl.sim.vcenter.records import Changes, Power, PoweredOnMany, TaskState
 from vgpuctl.sim.vcenter.refusals import Refusal
 
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
@@ -191,7 +191,7 @@ def test_a_guest_that_goes_down_during_its_suspend_is_off_and_the_suspend_fails(
 def test_many_are_powered_on_by_one_request(world: World) -> None:
     world.estate.power_on(world.vm("worker-1"))
     task = world.estate.power_on_many([world.vm("worker-1"), world.vm("worker-2")])
-    assert task.result
+    assert isinstance(task.result, PoweredOnMany)
     assert [vm.name for vm, _ in task.result.attempted] == ["worker-2"]
     assert [(vm.name, refusal.kind) for vm, refusal in task.result.refused] == [("worker-1", "TaskInProgress")]
 

@@ -8,14 +8,13 @@ import pytest
 
 from tests.support.estates import World, kind
 from vgpuctl.sim.card_models import MODELS, CardMode
-from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, Shift, VmSpec, pci_id, v100
+from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, VmSpec, pci_id, v100
 from vgpuctl.sim.vcenter.estate import BadInventory
 from vgpuctl.sim.vcenter.records import Changes, Operation, Power
 from vgpuctl.sim.vcenter.refusals import Refusal
 
 GIB = 1024
 QUARTER = "grid_v100-4q"
-NOBODY = Shift("", "", ())
 
 
 def worker(name: str, host: str = "esx-1", **more: Any) -> VmSpec:
@@ -27,7 +26,7 @@ def estate(*vms: VmSpec, hosts: int = 1, durations: Durations | None = None, **m
     memory = more.pop("memory_mib", 64 * GIB)
     given = more.pop("host", None)
     specs = tuple(HostSpec(f"esx-{n}", (v100(0),), memory_mib=memory) for n in range(1, hosts + 1))
-    return World(Inventory("gpu", given or specs, vms, NOBODY, NOBODY, **more), durations)
+    return World(Inventory("gpu", given or specs, vms, **more), durations)
 
 
 def test_reserved_memory_is_the_hosts_until_it_is_given_back() -> None:
@@ -164,7 +163,7 @@ def test_entering_maintenance_waits_for_the_last_vm_or_its_timeout() -> None:
 
 
 def test_under_drs_a_vm_lands_where_there_is_room_and_says_so() -> None:
-    whole = {"vgpus": ("grid_v100-16q",)}
+    whole: dict[str, Any] = {"vgpus": ("grid_v100-16q",)}
     world = estate(*(worker(name, **whole) for name in "abc"), hosts=2, drs=True)
     world.on("a")
     heard: list[str] = []
@@ -179,7 +178,7 @@ def test_under_drs_a_vm_lands_where_there_is_room_and_says_so() -> None:
 
 
 def test_under_drs_a_resume_finds_another_host_too() -> None:
-    whole = {"vgpus": ("grid_v100-16q",)}
+    whole: dict[str, Any] = {"vgpus": ("grid_v100-16q",)}
     world = estate(*(worker(name, **whole) for name in "ab"), hosts=2, drs=True)
     world.on("a")
     world.suspend("a")
@@ -190,7 +189,7 @@ def test_under_drs_a_resume_finds_another_host_too() -> None:
 
 @pytest.mark.parametrize("more", [{"drs": "disabled"}, {"drs": "manual"}, {"must_run_on": "esx-1"}])
 def test_drs_leaves_those_where_they_are_of_whom_it_is_told_so(more: dict[str, str]) -> None:
-    whole = {"vgpus": ("grid_v100-16q",)}
+    whole: dict[str, Any] = {"vgpus": ("grid_v100-16q",)}
     world = estate(worker("a", **whole), worker("b", **whole, **more), worker("c", **whole), hosts=2, drs=True)
     world.on("a")
     assert kind(world.on("b")) == "InsufficientGraphicsResourcesFault"
@@ -199,7 +198,7 @@ def test_drs_leaves_those_where_they_are_of_whom_it_is_told_so(more: dict[str, s
 
 
 def test_where_drs_only_recommends_nobody_is_placed() -> None:
-    whole = {"vgpus": ("grid_v100-16q",)}
+    whole: dict[str, Any] = {"vgpus": ("grid_v100-16q",)}
     world = estate(*(worker(name, **whole) for name in "ab"), hosts=2, drs=True, drs_behaviour="manual")
     world.on("a")
     assert kind(world.on("b")) == "InsufficientGraphicsResourcesFault"

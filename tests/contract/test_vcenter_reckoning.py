@@ -122,7 +122,7 @@ class Case:
     def step(self) -> None:
         """One random deed, done to both."""
         vm = self.dice.choice(list(self.world.estate.vms.values()))
-        deeds: list[Callable[[Vm], None]] = [self.on] * 24 + [self.suspend] * 6 + [self.off] * 6
+        deeds: list[Callable[[Vm], None]] = [*[self.on] * 24, *[self.suspend] * 6, *[self.off] * 6]
         deeds += [self.give] * 5 + [self.lock] * 3 + [self.maintain]
         self.dice.choice(deeds)(vm)
         self.compare()

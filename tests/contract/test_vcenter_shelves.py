@@ -12,23 +12,29 @@ from vgpuctl.model.fleet import Power
 from vgpuctl.vsphere.shelves import Shelves
 from vgpuctl.vsphere.views import UNKNOWN_VGPU
 
+PCI = vim.vm.device.VirtualPCIPassthrough
 HOST = vim.HostSystem("host-1")
-VM = {"name": "worker-1", "runtime.host": HOST, "runtime.powerState": "poweredOff", "config.uuid": "u-1"}
-TASK = {"info.key": "task-1", "info.entity": vim.VirtualMachine("vm-1"), "info.descriptionId": "VirtualMachine.suspend"}
+VM: dict[str, Any] = {
+    "name": "worker-1",
+    "runtime.host": HOST,
+    "runtime.powerState": "poweredOff",
+    "config.uuid": "u-1",
+}
+TASK = {"info.key": "task-1", "info.entity": vim.VirtualMachine("vm-1")}
+TASK |= {"info.descriptionId": "VirtualMachine.suspend"}
 
 
-def take(shelves: Shelves, obj: Any, kind: str = "enter", **given: Any) -> None:
+def take(shelves: Shelves, obj: Any, kind: str = "enter", /, **given: Any) -> None:
     """pyVmomi's own types refuse many a value that a server may send."""
     changes = [SimpleNamespace(name=name, op="assign", val=value) for name, value in given.items()]
     shelves.take(SimpleNamespace(obj=obj, kind=kind, changeSet=changes))
 
 
 def vgpu(kind: str | None) -> Any:
-    passthrough = vim.vm.device.VirtualPCIPassthrough
-    return passthrough(key=1, backing=passthrough.VmiopBackingInfo(vgpu=kind))
+    return PCI(key=1, backing=PCI.VmiopBackingInfo(vgpu=kind))
 
 
-def found(*, number: int = 1, **more: Any) -> Shelves:
+def found(number: int = 1, /, **more: Any) -> Shelves:
     """One VM and one host, and whatever more is said of the VM."""
     shelves = Shelves()
     take(shelves, HOST, name="esx-1")

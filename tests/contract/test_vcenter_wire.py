@@ -17,7 +17,8 @@ import pytest
 import trustme
 import uvicorn
 from pyVim.connect import Disconnect, SmartConnect
-from pyVmomi import SoapStubAdapter, VmomiSupport, vim, vmodl
+from pyVmomi import VmomiSupport, vim, vmodl
+from pyVmomi.SoapAdapter import SoapStubAdapter
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
@@ -128,8 +129,11 @@ class Served:
         connection.close()
         return response.status, text
 
+    def _look_at_timers_soon(self) -> None:
+        self._loop.call_soon(self._timers_due)
+
     async def _serve(self) -> None:
-        self.clock.on_new_timer = lambda: self._loop.call_soon(self._timers_due) and None
+        self.clock.on_new_timer = self._look_at_timers_soon
         serving = asyncio.ensure_future(self._server.serve())
         while not self._server.started:
             await asyncio.sleep(0.001)
@@ -174,12 +178,11 @@ def content_of(client: Any) -> Any:
 def view_filter(content: Any, paths: dict[Any, list[str]], with_tasks: list[str] | None = None) -> Any:
     """A filter over one view of those types, and over the VMs' tasks where their paths are given."""
     view = content.viewManager.CreateContainerView(content.rootFolder, list(paths), True)
-    traverse, select = PC.TraversalSpec, PC.PropertySpec
-    tasks = traverse(type=vim.VirtualMachine, path="recentTask") if with_tasks else None
-    walk = traverse(type=vim.view.ContainerView, path="view", selectSet=[tasks] if tasks else [])
-    properties = [select(type=kind, pathSet=wanted) for kind, wanted in paths.items()]
+    tasks = PC.TraversalSpec(type=vim.VirtualMachine, path="recentTask") if with_tasks else None
+    walk = PC.TraversalSpec(type=vim.view.ContainerView, path="view", selectSet=[tasks] if tasks else [])
+    properties = [PC.PropertySpec(type=kind, pathSet=wanted) for kind, wanted in paths.items()]
     if with_tasks:
-        properties.append(select(type=vim.Task, pathSet=with_tasks))
+        properties.append(PC.PropertySpec(type=vim.Task, pathSet=with_tasks))
     return PC.FilterSpec(propSet=properties, objectSet=[PC.ObjectSpec(obj=view, skip=True, selectSet=[walk])])
 
 
@@ -189,7 +192,7 @@ def vm_named(client: Any, name: str) -> Any:
 
 def wait_for(task: Any) -> Any:
     """Until a task is done, by the protocol's own way of waiting."""
-    collector = vim.PropertyCollector(COLLECTOR_ID, task._stub).CreatePropertyCollector()
+    collector = PC(COLLECTOR_ID, task._stub).CreatePropertyCollector()
     one = PC.PropertySpec(type=vim.Task, pathSet=["info.state"])
     collector.CreateFilter(PC.FilterSpec(propSet=[one], objectSet=[PC.ObjectSpec(obj=task)]), False)
     version = ""
@@ -228,7 +231,7 @@ def test_a_wrong_password_is_refused(served: Served) -> None:
 def test_without_a_session_only_the_front_door_is_open(served: Served) -> None:
     instance = vim.ServiceInstance("ServiceInstance", served.stub())
     assert instance.RetrieveContent().about.apiType == "VirtualCenter"
-    for refused in (instance.CurrentTime, lambda: vim.VirtualMachine("vm-1", instance._stub).PowerOn()):
+    for refused in (instance.CurrentTime, lambda: vim.VirtualMachine("vm-1", instance._stub).PowerOn(None)):
         with pytest.raises(vim.fault.NotAuthenticated):
             refused()
     instance._stub.DropConnections()
@@ -344,10 +347,11 @@ def test_the_index_finds_by_path_uuid_and_name(client: Any) -> None:
     assert index.FindByDnsName(None, "esx-1", True) is None
     assert index.FindChild(vm.parent, "worker-1") == vm
     assert index.FindChild(vm.parent, "nobody") is None
-    for unknown in (
+    attempts: list[Callable[[], Any]] = [
         lambda: index.FindByUuid(vim.Datacenter("x"), "u", True),
         lambda: index.FindChild(vim.Folder("x"), "y"),
-    ):
+    ]
+    for unknown in attempts:
         with pytest.raises(vmodl.fault.ManagedObjectNotFound):
             unknown()
 
