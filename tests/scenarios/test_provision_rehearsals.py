@@ -258,6 +258,7 @@ def test_a_provision_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: in
     assert {name: (w.power, w.node and w.node.record) for name, w in after.workers.items()} == {
         name: (w.power, w.node and w.node.record) for name, w in some.before.workers.items()
     }
+    assert some.how.max_unavailable is not None
     assert some.most_out <= some.how.max_unavailable
     sent = len(rehearsal.sent)
     assert rehearsal.provision(some.how).finished

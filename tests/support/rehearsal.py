@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.support.clients import Kubernetes, Later, with_effect
 from tests.support.sight import Sight
@@ -93,7 +93,7 @@ class Rehearsal:
     watch: Callable[[Fleet], None] = lambda _: None
 
     @classmethod
-    def of(cls, inventory: Inventory, durations: Durations) -> Rehearsal:
+    def of(cls, inventory: Inventory, durations: Durations) -> Self:
         return cls(World(inventory, durations), files_of(inventory))
 
     def __post_init__(self) -> None:
