@@ -328,7 +328,7 @@ def test_a_pods_needs_are_shared_by_all_that_look_alike() -> None:
         },
     }
     needs = needs_of(spec)
-    assert needs is needs_of({**spec, "containers": list(spec["containers"])})  # type: ignore[call-overload]
+    assert needs is needs_of({**spec, "containers": list(spec["containers"])})
     assert dict(needs.requests) == {"cpu": 1500}
     assert needs.choose("n1", {"pool": "a"})
     assert needs.choose("n2", {"pool": "a", "zone": "x"})

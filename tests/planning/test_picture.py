@@ -29,6 +29,7 @@ from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.operations import Prospect, look_ahead
 from vgpuctl.picture import Painter
+from vgpuctl.planning.steps.rung import node_of
 from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
 from vgpuctl.vsphere.views import Outline, Vm
 
@@ -285,7 +286,7 @@ def test_what_did_not_change_is_the_same_object() -> None:
     after = painter.paint(replace(seen, some_pods=[pod("p", "a")]), seen := replace(seen, some_pods=[pod("p", "a")]))
     assert after.worker("worker-2") is before.worker("worker-2")
     assert after.worker("worker-1") is not before.worker("worker-1")
-    assert [each.name for each in after.worker("worker-1").node.pods] == ["p"]
+    assert [each.name for each in node_of(after, "worker-1").pods] == ["p"]
 
 
 def test_a_wish_for_no_vgpu_makes_a_worker_too() -> None:
@@ -298,16 +299,16 @@ def test_pods_whose_daemon_set_is_gone_are_orphans_where_that_can_be_seen() -> N
     painter = Painter(catalogue(named("worker-1")))
     agents = [pod(name, "n", owner=f"DaemonSet/{name}") for name in ("here", "gone")]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], agents)
-    assert not any(each.orphaned for each in painter.paint(seen, seen).worker("worker-1").node.pods)
+    assert not any(each.orphaned for each in node_of(painter.paint(seen, seen), "worker-1").pods)
     seen = replace(seen, some_daemon_sets=frozenset({"default/here"}))
-    assert [each.orphaned for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [False, True]
+    assert [each.orphaned for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [False, True]
 
 
 def test_pods_of_jobs_that_count_evictions_are_counted() -> None:
     painter = Painter(catalogue(named("worker-1")))
     pods = [pod(name, "n", owner=f"Job/{name}") for name in ("strict", "patient")]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], pods, some_jobs=frozenset({"default/strict"}))
-    assert [each.counted for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [True, False]
+    assert [each.counted for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [True, False]
 
 
 def test_a_pod_that_should_have_ended_is_overdue() -> None:
@@ -315,9 +316,9 @@ def test_a_pod_that_should_have_ended_is_overdue() -> None:
     painter = Painter(catalogue(named("worker-1")), lambda: now)
     ends = [pod(f"p{n}", "n", terminating=True, ends_by=f"2026-01-01T00:0{n}:00Z") for n in range(2)]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], [pod("runs", "n"), *ends])
-    assert [each.overdue_s for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [0, 0, 0]
+    assert [each.overdue_s for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [0, 0, 0]
     now += timedelta(seconds=75)
-    assert [each.overdue_s for each in painter.paint(seen, seen).worker("worker-1").node.pods] == [0, 75, 15]
+    assert [each.overdue_s for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [0, 75, 15]
 
 
 def test_a_worker_stays_the_same_while_its_pods_end_in_time() -> None:
@@ -335,12 +336,12 @@ def test_a_worker_stays_the_same_while_its_pods_end_in_time() -> None:
 def test_volumes_hang_on_nodes_with_the_claims_that_they_are_bound_to() -> None:
     painter = Painter(catalogue(named("worker-1")))
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")])
-    assert painter.paint(seen, seen).worker("worker-1").node.disks == ()
+    assert node_of(painter.paint(seen, seen), "worker-1").disks == ()
     found = disks_of(
         [("n", "pv-1"), ("other", "pv-2"), ("n", "csi-0")], [("pv-1", "default/data"), ("", "default/new")]
     )
     seen = replace(seen, some_disks=found)
-    disks = painter.paint(seen, seen).worker("worker-1").node.disks
+    disks = node_of(painter.paint(seen, seen), "worker-1").disks
     assert disks == (Disk("csi-0"), Disk("pv-1", "default/data"))
 
 

@@ -27,7 +27,7 @@ SUFFIXES = st.sampled_from(sorted(FACTORS)).map(lambda suffix: (suffix, FACTORS[
 
 def expected(number: Fraction) -> int:
     """As Kubernetes counts: capped at 2^63-1, what is finer than a thousandth rounded away from zero."""
-    size = math.ceil(min(abs(number), 2**63 - 1) * 1000)
+    size = math.ceil(min(abs(number), Fraction(2**63 - 1)) * 1000)
     return -size if number < 0 else size
 
 

@@ -19,7 +19,7 @@ from vgpuctl.operations import informed, look_ahead
 NO = "karpenter.sh/do-not-disrupt=true"
 
 
-def said(options: DrainOptions | None = None, **pods: dict[str, Any]) -> list[str]:
+def said(options: DrainOptions | None = None, /, **pods: dict[str, Any]) -> list[str]:
     some, _ = day_and_night()
     some = with_node(some, "worker-1", pods=tuple(pod(name, **more) for name, more in pods.items()))
     return [remark.message for remark in look_ahead(some, night_wish(some, options)).remarks]

@@ -19,10 +19,10 @@ SHOWS = "waits until the last start shows its card"
 WAITS = "waits for the card"
 
 
-def wish(change: dict[str, tuple[str, ...]] | None = None, **awake: bool) -> Wish:
+def wish(change: dict[str, tuple[str, ...]] | None = None, /, **awake: bool) -> Wish:
     wanted = change or {}
     workers = {n: WorkerWish(awake=a, change=n in wanted, vgpus=wanted.get(n)) for n, a in awake.items()}
-    return Wish(name="night", catalogue=Catalogue(PROFILES, {}), workers=workers)
+    return Wish(name="night", catalogue=Catalogue(PROFILES), workers=workers)
 
 
 def host_of(some: Fleet, **changes: object) -> Fleet:

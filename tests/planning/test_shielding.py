@@ -84,6 +84,6 @@ def test_marks_of_others_are_neither_taken_off_nor_claimed() -> None:
 
     for mine, shield in ((BARE, True), (OURS, True), (OURS, False)):
         assert law(mine, shield=shield) == ""
-    for mine, shield in ((THEIRS, True), (THEIRS, False), (BARE, False), (None, True)):
-        assert law(mine, shield=shield).startswith("law 3")
+    for marked, shield in ((THEIRS, True), (THEIRS, False), (BARE, False), (None, True)):
+        assert law(marked, shield=shield).startswith("law 3")
     assert "no worker's of ours" in law(BARE, shield=True, path="/another")
