@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tests.support.fleets import day_and_night
 from tests.support.virtual import VirtualWorld
@@ -19,17 +20,17 @@ def silent(world: VirtualWorld, *servers: str) -> None:
     world.fleet = replace(world.fleet, stale=servers)
 
 
-def night(**more: float) -> VirtualWorld:
+def night(blind_s: float = BLIND_S) -> VirtualWorld:
     by_day, wish = day_and_night()
-    return VirtualWorld(by_day, Goal(wish=wish, former=former_wish(wish), **more))
+    return VirtualWorld(by_day, Goal(wish=wish, former=former_wish(wish), blind_s=blind_s))
 
 
 def test_no_deadline_runs_while_kubernetes_is_silent() -> None:
     """Five minutes of silence at any moment of a night: longer than every deadline but the drain's."""
     for begins_s in range(12):
         world = night()
-        world.at(begins_s, lambda world=world: silent(world, "Kubernetes"))
-        world.at(begins_s + 300, lambda world=world: silent(world))
+        world.at(begins_s, partial(silent, world, "Kubernetes"))
+        world.at(begins_s + 300, partial(silent, world))
         decision = world.run()
         assert decision.memory.going_back == {}, f"silent from {begins_s} s on"
         assert world.awake() == {"worker-5"}

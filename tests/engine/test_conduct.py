@@ -74,9 +74,9 @@ def refused(send: Send, worker: str, *, own: bool) -> Task | None:
     return None
 
 
-def resume_fails(own: bool, **conduct: OnResumeFailed) -> VirtualWorld:
+def resume_fails(own: bool, conduct: OnResumeFailed) -> VirtualWorld:
     by_day, _ = day_and_night()
-    world = night(by_day, Conduct(**conduct))
+    world = night(by_day, Conduct(on_resume_failed=conduct))
 
     def fail(send: Send) -> Task | None:
         suspended = world.fleet.worker("worker-5").power is Power.SUSPENDED
@@ -87,7 +87,7 @@ def resume_fails(own: bool, **conduct: OnResumeFailed) -> VirtualWorld:
 
 
 def test_a_suspended_state_that_cannot_be_resumed_is_discarded_where_that_is_allowed() -> None:
-    world = resume_fails(own=True, on_resume_failed=OnResumeFailed.BOOT)
+    world = resume_fails(own=True, conduct=OnResumeFailed.BOOT)
     assert world.run().finished
     assert [key for _, key in world.sent if "Discard" in key] == ["Discard/worker-5/power-off"]
     assert (world.awake(), world.broken) == (NIGHT, [])
@@ -97,7 +97,7 @@ def test_a_suspended_state_that_cannot_be_resumed_is_discarded_where_that_is_all
 def test_a_state_is_kept_where_nobody_allowed_that_or_the_reason_lies_elsewhere(
     own: bool, conduct: OnResumeFailed
 ) -> None:
-    world = resume_fails(own=own, on_resume_failed=conduct)
+    world = resume_fails(own=own, conduct=conduct)
     decision = world.run()
     assert decision.finished
     assert "esx-1" in decision.memory.going_back
