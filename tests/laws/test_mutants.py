@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import FRAME, HOST, VGPU
 from vgpuctl.planning import planner, waves
 from vgpuctl.planning.labels import Labels, labels_of, taken_off
+from vgpuctl.planning.steps import Cordon, ShutDown, Suspend
 from vgpuctl.planning.steps import labels as label_steps
 
 Patch = pytest.MonkeyPatch
@@ -45,7 +47,7 @@ def written(change: Callable[[Node, tuple[tuple[str, str | None], ...]], Any]) -
 
 def pruned_unasked(patch: Patch) -> None:
     sound = planner.plan
-    patch.setattr(laws, "plan", lambda fleet, wish: sound(fleet, laws.replace(wish, prune=True)))
+    patch.setattr(laws, "plan", lambda fleet, wish: sound(fleet, replace(wish, prune=True)))
 
 
 def pruned_too_much(patch: Patch) -> None:
@@ -79,7 +81,7 @@ def no_lanes(patch: Patch) -> None:
 
 
 def a_lane_for_each_unit(patch: Patch) -> None:
-    sound = planner.in_waves
+    sound = waves.in_waves
 
     def in_waves(found: list[waves.Unit], *rest: Any) -> None:
         sound([waves.Unit(unit.workers[:1], unit.begun) for unit in found], *rest)
@@ -88,12 +90,12 @@ def a_lane_for_each_unit(patch: Patch) -> None:
 
 
 def one_lane_more(patch: Patch) -> None:
-    sound = planner.in_waves
+    sound = waves.in_waves
     patch.setattr(planner, "in_waves", lambda found, ladders, needs, most: sound(found, ladders, needs, most + 1))
 
 
 def who_began_waits_again(patch: Patch) -> None:
-    sound = planner.in_waves
+    sound = waves.in_waves
 
     def in_waves(found: list[waves.Unit], *rest: Any) -> None:
         sound([waves.Unit(unit.workers, begun=False) for unit in found[::-1]], *rest)
@@ -110,7 +112,7 @@ def starts_of_several_types_go_apart(patch: Patch) -> None:
 
 
 def who_returns_is_not_counted(patch: Patch) -> None:
-    kinds = (waves.Cordon, waves.Suspend, waves.ShutDown)
+    kinds = (Cordon, Suspend, ShutDown)
     patch.setattr(waves, "goes_out", lambda rungs: any(isinstance(step, kinds) for step in rungs))
 
 

@@ -17,6 +17,7 @@ from tests.support.provisions import CATALOGUE, Vcenter, fleets_and_provisions, 
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.record import ASLEEP, CARD, FACTS, FRAME, HOST, VGPU, Record
+from vgpuctl.model.requests import PatchNode
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
@@ -213,6 +214,7 @@ def test_each_node_is_patched_once_with_no_more_than_is_wrong(fleet: Fleet, prun
     assert len({step.worker for step in todo}) == len(todo.steps)
     for step in todo:
         (patch,) = step.requests(fleet, "now")
+        assert isinstance(patch, PatchNode)
         labels = node_of(fleet, step.worker).labels
         assert broken_by(patch, fleet) == ""
         assert all(labels.get(key) != value for key, value in patch.labels.items())

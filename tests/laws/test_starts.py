@@ -52,7 +52,7 @@ def _wish(draw: st.DrawFn, some: Fleet, chips: Chips) -> Wish:
         change = each.power is not Power.SUSPENDED and draw(st.integers(0, 3)) == 0
         vgpus = draw(vms(chips, most=1))[0] if change else None
         wishes[each.name] = WorkerWish(vgpus=vgpus, change=change, awake=draw(st.booleans()))
-    return Wish(name="shift", catalogue=Catalogue(PROFILES, {}), workers=wishes)
+    return Wish(name="shift", catalogue=Catalogue(PROFILES), workers=wishes)
 
 
 def plays(case: Case, chance: random.Random) -> None:
