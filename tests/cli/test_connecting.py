@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.support.wire import Wire, answer, saying, self_signed
-from vgpuctl.cli import common
 from vgpuctl.cli.common import connected, terminate_politely
 from vgpuctl.cli.history import _past
 from vgpuctl.files import Files
@@ -44,7 +44,7 @@ class Connection:
 def slept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The pauses, which take no time."""
     found: list[float] = []
-    monkeypatch.setattr(common.time, "sleep", found.append)
+    monkeypatch.setattr(time, "sleep", found.append)
     for name, value in {"VCENTER": "alice@127.0.0.1:1", "PASSWORD": "x", "CONNECT_SECONDS": "0.1"}.items():
         monkeypatch.setenv(f"VGPUCTL_{name}", value)
     before = signal.getsignal(signal.SIGTERM)

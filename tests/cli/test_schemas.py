@@ -201,6 +201,11 @@ def test_both_judge_profiles_alike(document: Any, path: Path) -> None:
     assert bool(told) == bool(said), f"reader: {told or 'good'}\nschema: {said or 'good'}"
 
 
+def each_of(*values: Any) -> tuple[Any, ...]:
+    """Values of any types."""
+    return values
+
+
 ENTRY = {"profile": "small", "names": "a"}
 GOOD: dict[str, Any] = {
     "profiles": {"version": 1, "profiles": {"small": "grid_v100-4q"}, "workers": [ENTRY]},
@@ -211,7 +216,10 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("of", "key", "value"),
     [
-        *(("profiles", "workers", [{**ENTRY, "nodes": wrong}]) for wrong in ({}, None, {"p q": "x"}, {"pool": 1}, [])),
+        *(
+            ("profiles", "workers", [{**ENTRY, "nodes": wrong}])
+            for wrong in each_of({}, None, {"p q": "x"}, {"pool": 1}, [])
+        ),
         *(
             ("profiles", "workers", [{**ENTRY, "names": wrong}])
             for wrong in ([], None, "", "a" * 81, "a/b", "/b", " b", [""], 3)
@@ -221,11 +229,11 @@ GOOD: dict[str, Any] = {
             for alone in ({}, {"names": "*"}, {"names": ["a", "?"]}, {"folder": "/*"}, {"cluster": "*"})
         ),
         *(("profiles", "workers", [{**ENTRY, "folder": wrong}]) for wrong in ("", "/", "//", None, 3)),
-        *(("profiles", "workers", [{**ENTRY, "cluster": wrong}]) for wrong in ("", "/", None, [])),
+        *(("profiles", "workers", [{**ENTRY, "cluster": wrong}]) for wrong in each_of("", "/", None, [])),
         *(("profiles", "workers", [wrong]) for wrong in ({}, {"profile": "small"}, {"names": "a"}, None, "a")),
         *(("profiles", "workers", wrong) for wrong in (3, "a", {"": "small"}, {"a": None}, {"a": 3})),
         *(("profiles", "profiles", {"small": "x-1q", "none": wrong}) for wrong in ("grid_v100-4q", None)),
-        *(("profiles", "profiles", {"small": wrong}) for wrong in (None, 3, "", [], [""], {}, {"vgpu": []})),
+        *(("profiles", "profiles", {"small": wrong}) for wrong in each_of(None, 3, "", [], [""], {}, {"vgpu": []})),
         *(("profiles", "label", wrong) for wrong in ("", "a b", "/b", "a/b/c", "A/b", "x" * 64, None)),
         ("profiles", "profiles", {"small": "x-1q"} | {f"p{n}": f"x-{n}c" for n in range(1000)}),
         ("timetable", "shifts", {f"s{n}": {"starts": "0 8 * * *"} for n in range(101)}),
@@ -234,13 +242,16 @@ GOOD: dict[str, Any] = {
         ("timetable", "drain", {"namespaces": {f"n{n}": {} for n in range(101)}}),
         *((of, "version", wrong) for of in SCHEMAS for wrong in (2, "1", True, None)),
         *((of, "other", 1) for of in SCHEMAS),
-        *(("timetable", "drain", {"timeout": wrong}) for wrong in ("1d", "", -1, True, "1.", "٣s", [])),
+        *(("timetable", "drain", {"timeout": wrong}) for wrong in each_of("1d", "", -1, True, "1.", "٣s", [])),
         *(("timetable", "drain", {"force": wrong}) for wrong in ("yes", 1)),
-        *(("timetable", "drain", {"pod-selector": wrong}) for wrong in (3, [], {})),
-        *(("timetable", "drain", {"namespaces": wrong}) for wrong in ([], 3, {"A": {}}, {"a": 3}, {"a": {"b": 1}})),
+        *(("timetable", "drain", {"pod-selector": wrong}) for wrong in each_of(3, [], {})),
+        *(
+            ("timetable", "drain", {"namespaces": wrong})
+            for wrong in each_of([], 3, {"A": {}}, {"a": 3}, {"a": {"b": 1}})
+        ),
         *(("timetable", "drain", {"namespaces": {"a": {"force": wrong}}}) for wrong in ("yes", 1)),
-        *(("timetable", "shifts", {"day": {"starts": wrong}}) for wrong in ("0 8 * *", "", [], None, 3)),
-        *(("timetable", "shifts", wrong) for wrong in ({}, None, [], {"day": {}}, {"day": None})),
+        *(("timetable", "shifts", {"day": {"starts": wrong}}) for wrong in each_of("0 8 * *", "", [], None, 3)),
+        *(("timetable", "shifts", wrong) for wrong in each_of({}, None, [], {"day": {}}, {"day": None})),
     ],
     ids=lambda part: str(part)[:99],
 )

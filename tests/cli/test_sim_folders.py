@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,7 +154,7 @@ def test_the_log_replaces_a_link_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     victim, folder = tmp_path / "victim", made(tmp_path / "lab")
     victim.write_text("precious")
     (folder / "log").symlink_to(victim)
-    monkeypatch.setattr(lifecycle.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(SimError, match="did not start"):
         lifecycle.start_detached(folder, [])
     assert victim.read_text() == "precious"

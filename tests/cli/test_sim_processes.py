@@ -99,7 +99,7 @@ def test_before_it_kills_the_process_is_proven_anew(
     monkeypatch.setattr(lifecycle, "serving", lambda _: next(answers))
     monkeypatch.setattr(lifecycle, "ended", lambda _: False)
     monkeypatch.setattr(lifecycle, "END_WITHIN_S", 0.0)
-    monkeypatch.setattr(lifecycle.os, "kill", lambda _, number: signals.append(signal.Signals(number).name))
+    monkeypatch.setattr(os, "kill", lambda _, number: signals.append(signal.Signals(number).name))
     with pytest.raises(SimError, match="Process 7 does not end"):
         lifecycle.stop(tmp_path)
     assert signals == sent
