@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import platform
 import re
 import sys
 import tomllib
@@ -12,7 +13,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.support import lock
 from tests.support.lock import FILE, PYTHONS, ROOT, bounds, fits
 from tests.support.locked import RELEASE, needed_by, releases
 from vgpuctl.cli.sim_access import SIM_PACKAGES
@@ -55,9 +55,9 @@ def test_it_serves_the_pythons_that_the_project_runs_on_and_no_other_system(monk
         ("riscv64", ("glibc", "2.36"), (3, 11), False),
         ("x86_64", ("glibc", "2.36"), (3, 99), False),
     ):
-        monkeypatch.setattr(lock.platform, "machine", lambda machine=machine: machine)
-        monkeypatch.setattr(lock.platform, "libc_ver", lambda libc=libc: libc)
-        monkeypatch.setattr(lock.sys, "version_info", python)
+        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
+        monkeypatch.setattr(platform, "libc_ver", lambda libc=libc: libc)
+        monkeypatch.setattr(sys, "version_info", python)
         assert fits() is fit, (machine, libc, python)
 
 

@@ -78,10 +78,10 @@ def test_a_pipe_a_folder_bytes_and_nothing_are_refused_at_once(tmp_path: Path) -
 class Remembering(KeyringBackend):
     """A keyring in memory, behind the library's own door."""
 
-    priority = 1.0  # type: ignore[assignment]
+    priority = 1.0
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # keyring leaves it without types
         self.kept: dict[tuple[str, str], str] = {}
 
     def get_password(self, service: str, username: str) -> str | None:

@@ -118,8 +118,13 @@ def test_a_login_that_is_under_way_when_it_is_closed_is_logged_out(by_day: Lab) 
 def test_a_logout_that_hangs_holds_up_no_exit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vgpuctl.vsphere.session.LOGOUT_WITHIN_S", 0.05)
     over, begun = Event(), Event()
+
+    def logout() -> None:
+        begun.set()
+        over.wait(WITHIN_S)
+
     one = Session(VcenterSettings(host="vc", user="u", password="p"))
-    one.content = SimpleNamespace(sessionManager=SimpleNamespace(Logout=lambda: (begun.set(), over.wait(WITHIN_S))))
+    one.content = SimpleNamespace(sessionManager=SimpleNamespace(Logout=logout))
     one._logged_in = True
     began_s = time.monotonic()
     one.close()
