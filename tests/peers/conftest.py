@@ -6,6 +6,7 @@ import dataclasses
 import json
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def our_cluster(logs: Path) -> Iterator[Cluster]:
     servers.up()
     try:
         for name in NODES:
-            servers.within(lambda name=name: servers.kubernetes.boot(name, 1))
+            servers.within(partial(servers.kubernetes.boot, name, 1))
         path = folder / "kubeconfig"
         path.write_text(json.dumps(kubeconfig(servers.kubernetes_port, servers.token, servers.ca)))
         yield all_ready(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.names import Names
+from vgpuctl.model.notice import Notice
 from vgpuctl.model.profiles import Catalogue, Choice
 from vgpuctl.model.requests import Evict, PatchNode, Request, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
@@ -103,6 +104,9 @@ class Drainer:
         fleet = self._painter.paint(self._vcenter, self._kubernetes)
         return fleet if self._kubernetes.heard else replace(fleet, stale=("Kubernetes",))
 
+    def refresh(self) -> None:
+        self._kubernetes.refresh()
+
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self._listeners.append(call)
         return lambda: self._listeners.remove(call)
@@ -124,6 +128,9 @@ class Drainer:
         self._vcenter.power = Power.SUSPENDED
         self._changed()
         return Answer()
+
+    def announce(self, notices: Sequence[Notice]) -> None:
+        """Nobody listens."""
 
     def ahead(self) -> Prospect:
         fleet = self.fleet()

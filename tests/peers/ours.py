@@ -14,15 +14,15 @@ from typing import Any
 
 import trustme
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from tests.peers.control_plane import NODE_GRACE_S
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.app import kubernetes_app
 from vgpuctl.sim.kube.world import KubernetesWorld
-from vgpuctl.sim.server import Driver
 from vgpuctl.sim.vcenter.app import vcenter_app
 from vgpuctl.sim.vcenter.estate import Estate
 
@@ -65,7 +65,8 @@ class OurServers:
         driver = Driver(self.clock)
         calls = Calls()
         center = vcenter_app(self._estate, calls, USER, self.password)
-        servers = [self._server(driver, app) for app in (center, kubernetes_app(self.kubernetes, calls, self.token))]
+        apps: list[ASGIApp] = [center, kubernetes_app(self.kubernetes, calls, self.token)]
+        servers = [self._server(driver, app) for app in apps]
         tasks = [
             asyncio.create_task(server.serve(sockets=[listener]))
             for server, listener in zip(servers, self._sockets, strict=True)
@@ -81,7 +82,7 @@ class OurServers:
             server.should_exit = server.force_exit = True
         await asyncio.gather(*tasks)
 
-    def _server(self, driver: Driver, app: Starlette) -> uvicorn.Server:
+    def _server(self, driver: Driver, app: ASGIApp) -> uvicorn.Server:
         return uvicorn.Server(
             uvicorn.Config(
                 driver.before(app),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -259,13 +260,17 @@ def test_pods_of_a_namespace_that_ends_are_waited_for_by_both(cluster: Cluster, 
         inner.until_running("app=last", 1)
         inner.patch(inner.path("pods", "last"), {"metadata": {"finalizers": ["example.test/held"]}})
         inner.http("DELETE", f"/api/v1/namespaces/{inner.namespace}").ok()
-        inner.until(lambda inner=inner: "deletionTimestamp" in inner.get(inner.path("pods", "last"))["metadata"])
+        inner.until(partial(_is_leaving, inner, "last"))
         later = threading.Timer(1.0, inner.patch, (inner.path("pods", "last"), {"metadata": {"finalizers": None}}))
         later.start()
         drain(cluster, node)
         later.join()
         assert inner.http("GET", inner.path("pods", "last")).code == 404
         cleaned(cluster, node)
+
+
+def _is_leaving(cluster: Cluster, name: str) -> bool:
+    return "deletionTimestamp" in cluster.get(cluster.path("pods", name))["metadata"]
 
 
 def _kubectl_drains(cluster: Cluster, node: str) -> None:

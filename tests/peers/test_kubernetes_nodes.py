@@ -79,7 +79,7 @@ def test_labels_and_taints_by_kubectl(cluster: Cluster, node: str) -> None:
 
 def test_a_pod_goes_where_its_label_and_a_gpu_are(cluster: Cluster, node: str) -> None:
     cluster.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"vgpu.type": "v100-4q-4GB"}}})
-    wish = {"containers": [{"name": "main", "image": "main:1", "resources": {"limits": {GPU: "1"}}}]}
+    wish: dict[str, Any] = {"containers": [{"name": "main", "image": "main:1", "resources": {"limits": {GPU: "1"}}}]}
     for name in ("first", "second"):
         cluster.create(cluster.path("pods"), pod(name, nodeSelector={"vgpu.type": "v100-4q-4GB"}, **wish))
         if name == "first":
@@ -202,10 +202,9 @@ def test_a_job_runs_and_its_pods_are_found(cluster: Cluster) -> None:
 def test_a_frozen_machine_is_lost_and_truly_back(cluster: Cluster) -> None:
     """Suspend and resume: Ready is old evidence both ways, and the Lease comes back before it."""
     node = "worker-3"
-    tolerated = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", **limit}
+    tolerated: list[dict[str, Any]] = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute"}
         for key in (UNREACHABLE, "node.kubernetes.io/not-ready")
-        for limit in ({},)
     ]
     hasty = [one | {"tolerationSeconds": 1} for one in tolerated]
     cluster.create(cluster.path("pods"), pod("stays", **here(node, tolerations=tolerated)))

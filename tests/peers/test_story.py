@@ -123,7 +123,7 @@ class Story:
         self.cluster.create(path, deployment("gateway", 3))
         budgets = self.cluster.path("poddisruptionbudgets", group="policy")
         self.cluster.create(budgets, budget("gateway", "gateway", maxUnavailable=1))
-        whole = {"nodeSelector": {"vgpu.type": "v100-16q-16GB"}, "containers": [_main(**GPU_LIMIT)]}
+        whole: dict[str, Any] = {"nodeSelector": {"vgpu.type": "v100-16q-16GB"}, "containers": [_main(**GPU_LIMIT)]}
         template = pod("training", restartPolicy="Never", **whole)
         job = {"template": {"metadata": {"labels": {"app": "training"}}, "spec": template["spec"]}}
         self.cluster.create(self.cluster.path("jobs", group="batch"), {"metadata": {"name": "training"}, "spec": job})
@@ -258,7 +258,8 @@ class Bert:
 
     def node_ready_since(self) -> str:
         conditions = self.story.node("worker-1")["status"]["conditions"]
-        return next(one["lastTransitionTime"] for one in conditions if one["type"] == "Ready")
+        since: str = next(one["lastTransitionTime"] for one in conditions if one["type"] == "Ready")
+        return since
 
     def goes_on(self) -> None:
         """The same one, never restarted."""

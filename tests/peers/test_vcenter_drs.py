@@ -16,7 +16,7 @@ from tests.peers.vcenters import Client, Vcenter, vcsim
 from vgpuctl.sim.inventory import Durations, story
 from vgpuctl.vsphere import clusters
 
-TOLD: dict[str, dict[str, str]] = {
+TOLD: dict[str, dict[str, Any]] = {
     "worker-1": {"drs": "disabled"},
     "worker-2": {"drs": "manual"},
     "worker-3": {"must_run_on": "esx-1"},
@@ -54,15 +54,14 @@ def _ours(folder: Path) -> Iterator[Vcenter]:
 
 def _everything(client: Client) -> Any:
     kinds, bound = vim.cluster, client.vm("worker-3")
-    override = kinds.DrsVmConfigInfo
     return kinds.ConfigSpecEx(
         drsConfig=kinds.DrsConfigInfo(enabled=True, enableVmBehaviorOverrides=True, defaultVmBehavior="fullyAutomated"),
         drsVmConfigSpec=[
             kinds.DrsVmConfigSpec(operation="add", info=info)
             for info in (
-                override(key=client.vm("worker-1"), enabled=False),
-                override(key=client.vm("worker-2"), enabled=True, behavior="manual"),
-                override(key=client.vm("worker-4"), enabled=True, behavior="fullyAutomated"),
+                kinds.DrsVmConfigInfo(key=client.vm("worker-1"), enabled=False),
+                kinds.DrsVmConfigInfo(key=client.vm("worker-2"), enabled=True, behavior="manual"),
+                kinds.DrsVmConfigInfo(key=client.vm("worker-4"), enabled=True, behavior="fullyAutomated"),
             )
         ],
         groupSpec=[

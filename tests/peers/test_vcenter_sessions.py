@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -32,15 +32,18 @@ def test_without_a_login_there_is_only_the_way_in(vcenter: Vcenter) -> None:
     instance = vim.ServiceInstance("ServiceInstance", vcenter.stub())
     content = instance.RetrieveContent()
     assert content.about.apiType == "VirtualCenter"
+    views = content.viewManager
+    assert views is not None
     with pytest.raises(vim.fault.NotAuthenticated) as refused:
-        content.viewManager.CreateContainerView(content.rootFolder, [vim.VirtualMachine], True)
+        views.CreateContainerView(content.rootFolder, [vim.VirtualMachine], True)
     assert refused.value.privilegeId == "System.View"
 
 
 def test_after_the_logout_nothing_of_the_session_is_left(client: Client) -> None:
     view = client.view(vim.VirtualMachine)
     Disconnect(client.instance)
-    for attempt in (lambda: view.view, lambda: client.view(vim.VirtualMachine)):
+    attempts: list[Callable[[], Any]] = [lambda: view.view, lambda: client.view(vim.VirtualMachine)]
+    for attempt in attempts:
         with pytest.raises((vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound)):
             attempt()
 
@@ -76,7 +79,7 @@ def test_an_unknown_method_is_a_method_not_found(vcenter: Vcenter) -> None:
 def test_an_object_that_is_not_there(client: Client) -> None:
     nobody = vim.VirtualMachine("vm-9999", client.instance._stub)
     with pytest.raises(vmodl.fault.ManagedObjectNotFound) as refused:
-        nobody.PowerOn()
+        nobody.PowerOn(None)
     assert refused.value.obj == nobody
     with pytest.raises(vmodl.fault.ManagedObjectNotFound):
         client.read(nobody, "name")

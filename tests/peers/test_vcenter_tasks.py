@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -123,12 +124,12 @@ def test_the_card_tells_who_sits_on_it(client: Client) -> None:
     (host,) = client.view(vim.HostSystem).view
     client.ok(vm.Reconfigure(attach(QUARTER)))
 
-    def seated() -> list[Any]:
-        return [one for card in client.read(host, "config.graphicsInfo") for one in card.vm]
+    def seated(vms: list[Any]) -> bool:
+        return [one for card in client.read(host, "config.graphicsInfo") for one in card.vm] == vms
 
     for step, sits in ((ON, [vm]), (SUSPENDED, []), (ON, [vm]), (OFF, [])):
         client.ok(DO[step](vm))
-        until(lambda sits=sits: seated() == sits, what=f"the card's VMs after {step}")
+        until(partial(seated, sits), what=f"the card's VMs after {step}")
 
 
 def test_a_card_that_is_full_refuses(client: Client, vcenter: Vcenter) -> None:

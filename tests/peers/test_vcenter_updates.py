@@ -13,6 +13,7 @@ from tests.peers.processes import until
 from tests.peers.vcenters import PC, QUARTER, Client, Vcenter, attach, through_view
 from vgpuctl.vsphere.news import take
 
+PCI = vim.vm.device.VirtualPCIPassthrough
 POWER = {vim.VirtualMachine: ["name", "runtime.powerState"]}
 
 
@@ -126,8 +127,9 @@ def test_a_reconfiguration_is_told(client: Client, follow: Callable[[Any], Follo
         return paths[0] in known
 
     until(told)
-    found = [one for one in known[paths[0]] if isinstance(one, vim.vm.device.VirtualPCIPassthrough)]
-    assert [one.backing.vgpu for one in found] == [QUARTER]
+    (backing,) = [one.backing for one in known[paths[0]] if isinstance(one, PCI)]
+    assert isinstance(backing, PCI.VmiopBackingInfo)
+    assert backing.vgpu == QUARTER
     assert known.get(paths[1], True) is True
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from pyVim.connect import Disconnect, SmartConnect
-from pyVmomi import SoapStubAdapter, vim, vmodl
+from pyVmomi import vim, vmodl
+from pyVmomi.SoapAdapter import SoapStubAdapter
 
 from tests.peers.processes import Process, free_port, until
 
