@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,17 @@ def measured(lab: Lab, do: Callable[[], Any]) -> tuple[float, float]:
     return witness.took_s, whole
 
 
+def switched(lab: Lab, shift: str) -> None:
+    lab.vgpuctl("switch", shift, "--yes").ok()
+
+
 def switches(folder: Path, hosts: int, cards: int) -> tuple[list[float], list[float]]:
     """Their ways, and their whole processes."""
     lab, ways, wholes, loops = by_day(folder, hosts, cards), list[float](), list[float](), [loop_s()]
     try:
         for number in range(ROUNDS):
             shift = "day" if number % 2 else "night"
-            way, whole = measured(lab, lambda shift=shift: lab.vgpuctl("switch", shift, "--yes").ok())
+            way, whole = measured(lab, partial(switched, lab, shift))
             ways.append(way)
             wholes.append(whole)
             loops.append(loop_s())

@@ -16,6 +16,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def vcenter(lab: Lab) -> None:
     client = SmartConnect(host="127.0.0.1", port=port, user=user, pwd=password, sslContext=trust)
     for what, paths in {"four leaves": LEAVES, "four leaves and the devices": DEVICES}.items():
         for which in ("first", "again"):
-            found, seconds = timed(lambda paths=paths: inventory(client, paths))
+            found, seconds = timed(partial(inventory, client, paths))
             show(f"pyVmomi, {found} VMs, {what}, {which}", seconds, "s")
     Disconnect(client)
 
@@ -94,7 +95,7 @@ def kubernetes(lab: Lab, folder: Path) -> None:
             took: dict[str, list[float]] = {name: [] for name in configs}
             for _ in range(ROUNDS):
                 for name, config in configs.items():
-                    took[name].append(timed(lambda config=config, words=words: kubectl(config, *words))[1])
+                    took[name].append(timed(partial(kubectl, config, *words))[1])
             middle = {name: statistics.median(seconds) for name, seconds in took.items()}
             for name, seconds in middle.items():
                 show(f"kubectl {' '.join(words)}, {name}", seconds, "s")

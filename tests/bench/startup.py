@@ -35,7 +35,7 @@ class Started:
     def run(self, env: Mapping[str, str]) -> tuple[float, float]:
         """Its wall time and its processor time."""
         command, before = [str(BIN / self.words[0]), *self.words[1:]], used_s()
-        _, wall = timed(lambda: subprocess.run(command, env=env | self.env, stdout=subprocess.DEVNULL, check=True))
+        _, wall = timed(lambda: subprocess.run(command, env={**env, **self.env}, stdout=subprocess.DEVNULL, check=True))
         return wall, used_s() - before
 
 
