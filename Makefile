@@ -39,7 +39,7 @@ bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large e
 	@$(BIN)/python -m tests.bench.status
 	@$(BIN)/python -m tests.bench.scale
 
-lint: $(VENV)/.tests   ## ruff, mypy strict, and the one-way rule
+lint: $(VENV)/.tests   ## ruff, mypy strict (the tests too), and the one-way rule
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
