@@ -234,7 +234,7 @@ def test_the_smallest_limit_of_all_matching_tolerations_counts(day: Cluster) -> 
     day.world.freeze("worker-1")
     day.wait(90)
     assert is_leaving(day.world.store.get("pods", "default", "both") or {})
-    assert not is_leaving(day.world.store.get("pods", "default", "patient") or {})
+    assert not is_leaving(day.stored("pods", "default", "patient"))
 
 
 def test_required_affinity_and_its_operators_choose_the_node(day: Cluster) -> None:
