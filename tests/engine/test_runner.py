@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -126,6 +127,29 @@ def test_who_interrupts_it_withdraws_the_requests_that_stand_in_line() -> None:
     cordoned = {request.node.removesuffix("-a") for request in ports.sent if isinstance(request, PatchNode)}
     assert {host for host, end in ends.items() if end == INTERRUPTED} == cordoned
     assert {host for host, end in ends.items() if end == NOT_BEGUN} == set(hosts) - cordoned
+
+
+class FallsSilent(SlowServer):
+    """Kubernetes is not heard any more once as many requests are out as may be, and answers those once it all stops."""
+
+    def progress(self, progress: Progress) -> None:
+        self.said.append(set())
+        if progress.decision.memory.stopping:
+            self.interrupted.set()
+        elif len(self.said) == 2:
+            assert all(self.out.acquire(timeout=20) for _ in range(REQUESTS_AT_ONCE))
+            self.some = replace(self.some, stale=("Kubernetes",))
+
+
+def test_a_silence_that_ends_it_withdraws_what_stands_in_line_too() -> None:
+    hosts = [f"esx-{n:02}" for n in range(64)]
+    some = fleet(*(worker(f"{host}-a", host=host, node=node(f"{host}-a")) for host in hosts))
+    ports = FallsSilent(some)
+    wish = switch_wish(some, CATALOGUE, timetable(day=tuple(some.workers), night=()), "night")
+    ports.runner = Runner(ports.world(), Goal(wish=wish, blind_s=0.0), ports)
+    report = ports.runner.run()
+    assert report.unheard == ("Kubernetes",)
+    assert len(ports.sent) == REQUESTS_AT_ONCE
 
 
 def test_a_host_with_sleepers_of_another_shift_on_which_nothing_was_asked_has_not_begun() -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from vgpuctl.engine.memory import Memory
 
 
-def counted(memory: Memory, stale: Iterable[str], now_s: float) -> Memory:
+def counted(memory: Memory, stale: tuple[str, ...], now_s: float) -> Memory:
     """The memory at this look. The time since a look that was blind is added to the times since when steps are due."""
     passed_s = now_s - memory.looked_s if memory.blind else 0.0
     due_since = memory.due_since
     if passed_s:
         due_since = {name: since_s + passed_s for name, since_s in due_since.items()}
-    return replace(
-        memory, looked_s=now_s, blind=bool(tuple(stale)), blind_s=memory.blind_s + passed_s, due_since=due_since
-    )
+    blind_s = memory.blind_s + passed_s
+    return replace(memory, looked_s=now_s, blind=bool(stale), blind_s=blind_s, due_since=due_since)
 
 
 def bounded(memory: Memory, stale: tuple[str, ...], longest_s: float) -> Memory:

@@ -80,6 +80,8 @@ class Runner:
             moment = Moment(now_s=self._world.clock.monotonic(), utc=self._world.clock.utc())
             decision = decide(self._goal, fleet, self._memory, moment)
             self._memory = decision.memory
+            # Whatever stops it, a person or a server that is silent for too long: what stands in line is not sent.
+            self._stopping = self._stopping or self._memory.stopping
             self._follow(decision, fleet, moment.now_s)
             if decision.finished:
                 return self._report(moment.now_s, decision)
