@@ -24,7 +24,7 @@ test-long: $(VENV)/.tests ## The long form: the real process killed after every 
 
 test-peers: $(VENV)/.tests ## The same tests against the real programs, which are built first (needs Go)
 	@if [ -n "$(PEERS_BIN)" ]; then echo "The real programs are those in $(PEERS_BIN)."; \
-	elif command -v go >/dev/null; then $(MAKE) --no-print-directory -C tests/peers/programs; \
+	elif command -v go >/dev/null; then $(MAKE) --no-print-directory -C tests/contract/programs; \
 	else echo "No Go here: the programs that are not in .peers/bin are not built, and their tests are skipped."; fi
 	@$(BIN)/pytest -m peers -rs --durations 10 --timeout 600
 

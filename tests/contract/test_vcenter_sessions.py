@@ -1,192 +1,173 @@
-"""Sessions at the simulated vCenter: who is in, for how long, and what they may do."""
+"""Sessions and single questions: the same answers from our vCenter and vcsim, under pyVmomi."""
 
 from __future__ import annotations
 
-import threading
+import http.client
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pyVim.connect import Disconnect, SmartConnect
+from pyVim.connect import Disconnect
 from pyVmomi import vim, vmodl
 
-from tests.contract import test_vcenter_wire as wire
+from tests.support.peers.vcenters import PC, Client, Vcenter, through_view
 
-PC = vmodl.query.PropertyCollector
-HALF_AN_HOUR_S = 1800.0
-certificates = wire.certificates
-client = wire.client
-served = wire.served
+WORKERS = {f"worker-{number}" for number in range(1, 6)}
 
 
 @pytest.fixture
-def reader(served: wire.Served) -> Iterator[Any]:
-    instance = SmartConnect(
-        host="127.0.0.1", port=served.port, user=wire.READER, pwd=wire.READERS_PASSWORD, sslContext=served.trust()
-    )
-    yield instance
-    Disconnect(instance)
+def workers(client: Client) -> Iterator[Any]:
+    """A view of all VMs."""
+    view = client.view(vim.VirtualMachine)
+    yield view
+    view.DestroyView()
 
 
-def pass_time(served: wire.Served, seconds: float) -> None:
-    served.do(lambda: served.clock.advance_to(served.clock.now_s + seconds))
+def test_a_wrong_password_is_refused(vcenter: Vcenter) -> None:
+    with pytest.raises(vim.fault.InvalidLogin):
+        vcenter.connect("wrong")
 
 
-def test_a_session_without_a_call_ends_after_half_an_hour_and_takes_its_things_along(
-    served: wire.Served, client: Any
-) -> None:
-    content = wire.content_of(client)
-    view = content.viewManager.CreateContainerView(content.rootFolder, [], True)
-    pass_time(served, HALF_AN_HOUR_S - 100)
-    assert view.view
-    pass_time(served, HALF_AN_HOUR_S - 100)
-    assert client.CurrentTime()
-    pass_time(served, HALF_AN_HOUR_S)
-    with pytest.raises(vim.fault.NotAuthenticated):
-        client.CurrentTime()
-    other = served.connect()
+def test_without_a_login_there_is_only_the_way_in(vcenter: Vcenter) -> None:
+    instance = vim.ServiceInstance("ServiceInstance", vcenter.stub())
+    content = instance.RetrieveContent()
+    assert content.about.apiType == "VirtualCenter"
+    views = content.viewManager
+    assert views is not None
+    with pytest.raises(vim.fault.NotAuthenticated) as refused:
+        views.CreateContainerView(content.rootFolder, [vim.VirtualMachine], True)
+    assert refused.value.privilegeId == "System.View"
+
+
+def test_after_the_logout_nothing_of_the_session_is_left(client: Client) -> None:
+    view = client.view(vim.VirtualMachine)
+    Disconnect(client.instance)
+    attempts: list[Callable[[], Any]] = [lambda: view.view, lambda: client.view(vim.VirtualMachine)]
+    for attempt in attempts:
+        with pytest.raises((vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound)):
+            attempt()
+
+
+def test_views_are_the_sessions_own(vcenter: Vcenter, client: Client) -> None:
+    view = client.view(vim.VirtualMachine)
+    other = Client(vcenter)
     with pytest.raises(vmodl.fault.ManagedObjectNotFound):
-        vim.view.ContainerView(view._moId, other._stub).Destroy()
-    Disconnect(other)
-    client._stub.DropConnections()
+        type(view)(view._moId, other.instance._stub).DestroyView()
+    other.close()
 
 
-def test_who_waits_for_an_update_is_not_idle(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["runtime.powerState"]}), False)
-    version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
-    waiting, answers = in_the_background(lambda: collector.WaitForUpdatesEx(version, None))
-    (session,) = served.app.state.center.sessions.all()
-    while not session.answering:
-        waiting.join(0.01)
-    pass_time(served, 3 * HALF_AN_HOUR_S)
-    served.do(lambda: served.estate.power_on(served.estate.vms["worker-1"]))
-    waiting.join(10)
-    assert [type(answer) for answer in answers] == [PC.UpdateSet]
+def test_the_present_session_says_who_it_is(vcenter: Vcenter, client: Client) -> None:
+    session = client.content.sessionManager.currentSession
+    assert vcenter.user in session.userName
+    assert session.key
 
 
-def test_a_session_can_be_ended_by_another_with_all_its_waits(served: wire.Served, client: Any) -> None:
-    other = served.connect()
-    content = wire.content_of(other)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["name"]}), False)
-    version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
-    key = content.sessionManager.currentSession.key
-    waiting, answers = in_the_background(lambda: collector.WaitForUpdatesEx(version, None))
-    manager = wire.content_of(client).sessionManager
-    assert manager.SessionIsActive(key, wire.USER)
-    assert {session.key for session in manager.sessionList} == {key, manager.currentSession.key}
-    manager.TerminateSession([key])
-    waiting.join(10)
-    assert type(answers[0]) in (vmodl.fault.RequestCanceled, vim.fault.NotAuthenticated)
-    assert not manager.SessionIsActive(key, wire.USER)
-    with pytest.raises(vim.fault.NotAuthenticated):
-        other.CurrentTime()
-    other._stub.DropConnections()
-
-
-def test_only_sessions_of_others_that_exist_can_be_ended(served: wire.Served, client: Any) -> None:
-    manager = wire.content_of(client).sessionManager
-    mine = manager.currentSession.key
-    with pytest.raises(vmodl.fault.InvalidArgument):
-        manager.TerminateSession([mine])
-    with pytest.raises(vim.fault.NotFound):
-        manager.TerminateSession(["nobody's"])
-    assert manager.currentSession.key == mine
-
-
-WRITES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "power on": ("VirtualMachine.Interact.PowerOn", lambda vm: vm.PowerOn()),
-    "power off": ("VirtualMachine.Interact.PowerOff", lambda vm: vm.PowerOff()),
-    "shut down": ("VirtualMachine.Interact.PowerOff", lambda vm: vm.ShutdownGuest()),
-    "suspend": ("VirtualMachine.Interact.Suspend", lambda vm: vm.Suspend()),
-    "destroy": ("VirtualMachine.Inventory.Delete", lambda vm: vm.Destroy_Task()),
-    "add a vGPU": ("VirtualMachine.Config.AddRemoveDevice", lambda vm: wire.add_vgpu(vm, wire.QUARTER)),
-    "pin memory": (
-        "VirtualMachine.Config.Resource",
-        lambda vm: vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryReservationLockedToMax=True)),
-    ),
-    "what is not simulated either": ("VirtualMachine.Interact.Reset", lambda vm: vm.ResetVM_Task()),
-}
-
-
-@pytest.mark.parametrize(("privilege", "write"), WRITES.values(), ids=WRITES)
-def test_who_may_only_read_changes_nothing(
-    served: wire.Served, reader: Any, privilege: str, write: Callable[[Any], Any]
-) -> None:
-    vm = wire.vm_named(reader, "worker-1")
-    with pytest.raises(vim.fault.NoPermission) as refused:
-        write(vm)
-    assert (refused.value.object, refused.value.privilegeId) == (vm, privilege)
-    assert not served.do(lambda: dict(served.estate.tasks))
-
-
-def test_a_power_on_of_many_asks_for_the_right_on_each(reader: Any) -> None:
-    vm = wire.vm_named(reader, "worker-1")
-    with pytest.raises(vim.fault.NoPermission) as refused:
-        vm.parent.parent.PowerOnMultiVM_Task([vm])
-    assert (refused.value.object, refused.value.privilegeId) == (vm, "VirtualMachine.Interact.PowerOn")
-
-
-def test_who_may_only_read_reads_and_waits_like_anybody(reader: Any) -> None:
-    content = wire.content_of(reader)
-    spec = wire.view_filter(content, {vim.VirtualMachine: ["name", "config.hardware.device"]})
-    assert len(content.propertyCollector.RetrieveProperties([spec])) == 11
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(spec, False)
-    assert len(collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).filterSet[0].objectSet) == 11
-    assert content.eventManager.QueryEvents(vim.event.EventFilterSpec())
-    assert content.sessionManager.currentSession.userName == wire.READER
-    assert wire.vm_named(reader, "worker-1").runtime.powerState == "poweredOff"
-
-
-def test_a_property_that_one_may_not_read_is_said_to_be_missing(reader: Any, client: Any) -> None:
-    manager = wire.content_of(reader).sessionManager
-    spec = PC.FilterSpec(
-        propSet=[PC.PropertySpec(type=vim.SessionManager, pathSet=["sessionList", "currentSession"])],
-        objectSet=[PC.ObjectSpec(obj=manager)],
+def test_an_unknown_method_is_a_method_not_found(vcenter: Vcenter) -> None:
+    connection = http.client.HTTPSConnection("127.0.0.1", vcenter.port, context=vcenter.trust(), timeout=20)
+    body = (
+        '<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body><MakeCoffee xmlns="urn:vim25">'
+        '<_this type="ServiceInstance">ServiceInstance</_this></MakeCoffee></Body></Envelope>'
     )
-    (found,) = wire.content_of(reader).propertyCollector.RetrieveProperties([spec])
-    assert [one.name for one in found.propSet] == ["currentSession"]
-    (missing,) = found.missingSet
-    assert (missing.path, type(missing.fault)) == ("sessionList", vim.fault.NoPermission)
-    (whole,) = wire.content_of(client).propertyCollector.RetrieveProperties([spec])
-    assert not whole.missingSet
-    with pytest.raises(vim.fault.NoPermission):
-        _ = manager.sessionList
+    connection.request("POST", "/sdk", body, {"Content-Type": "text/xml", "SOAPAction": '"urn:vim25/8.0"'})
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    assert response.status == 500
+    assert "faultcode" in text
 
 
-def test_questions_about_rights_are_answered_truthfully(reader: Any, client: Any) -> None:
-    asked = ["System.Read", "VirtualMachine.Interact.PowerOn"]
-    vm = wire.vm_named(client, "worker-1")
-    content = wire.content_of(client)
-    rights = content.authorizationManager
-    keys = [wire.content_of(one).sessionManager.currentSession.key for one in (reader, client)]
-    for key, expected in zip(keys, ([True, False], [True, True]), strict=True):
-        (answer,) = rights.HasPrivilegeOnEntities([vm], key, asked)
-        assert [one.isGranted for one in answer.privAvailability] == expected
-        assert [one.privId for one in answer.privAvailability] == asked
-        assert list(rights.HasPrivilegeOnEntity(vm, key, asked)) == expected
-    for user, expected in ((wire.READER, [True, False]), (wire.USER, [True, True])):
-        (answer,) = rights.HasUserPrivilegeOnEntities([vm], user, asked)
-        assert [one.isGranted for one in answer.privAvailability] == expected
-    granted = {one.principal: one.roleId for one in rights.RetrieveEntityPermissions(vm, True)}
-    roles = {role.roleId: role for role in rights.roleList}
-    assert {user: roles[role].name for user, role in granted.items()} == {wire.USER: "Admin", wire.READER: "ReadOnly"}
-    assert set(roles[granted[wire.USER]].privilege) > set(roles[granted[wire.READER]].privilege)
-    assert not rights.RetrieveEntityPermissions(vm, False)
+def test_an_object_that_is_not_there(client: Client) -> None:
+    nobody = vim.VirtualMachine("vm-9999", client.instance._stub)
+    with pytest.raises(vmodl.fault.ManagedObjectNotFound) as refused:
+        nobody.PowerOn(None)
+    assert refused.value.obj == nobody
+    with pytest.raises(vmodl.fault.ManagedObjectNotFound):
+        client.read(nobody, "name")
 
 
-def in_the_background(call: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    answers: list[Any] = []
+def test_leaves_of_all_vms_in_one_call(client: Client, workers: Any) -> None:
+    paths = ["name", "runtime.powerState", "runtime.host", "config.uuid", "config.hardware.memoryMB", "config.template"]
+    found = client.collector.RetrievePropertiesEx(
+        [through_view(workers, {vim.VirtualMachine: paths})], PC.RetrieveOptions()
+    )
+    by_name = {}
+    for one in found.objects:
+        values = {each.name: each.val for each in one.propSet}
+        by_name[values["name"]] = values
+    assert by_name.keys() >= WORKERS
+    assert all(set(values) == set(paths) for values in by_name.values())
+    assert isinstance(by_name["worker-1"]["runtime.host"], vim.HostSystem)
+    assert len(by_name["worker-1"]["config.uuid"]) == 36
 
-    def run() -> None:
-        try:
-            answers.append(call())
-        except Exception as error:
-            answers.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, answers
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_pages_are_followed_by_their_token(client: Client, workers: Any, most: int) -> None:
+    spec = through_view(workers, {vim.VirtualMachine: ["name"]})
+    page = client.collector.RetrievePropertiesEx([spec], PC.RetrieveOptions(maxObjects=most))
+    sizes, names = [len(page.objects)], [page.objects[0].propSet[0].val]
+    while page.token:
+        page = client.collector.ContinueRetrievePropertiesEx(page.token)
+        sizes.append(len(page.objects))
+    assert sum(sizes) == len(workers.view)
+    assert max(sizes) == min(most, len(workers.view))
+    assert names
+
+
+def test_a_token_can_be_spent_once(client: Client, vcenter: Vcenter, workers: Any) -> None:
+    vcenter.holds_not("vcsim", "its fault for a spent token is of a type that no vSphere has")
+    spec = through_view(workers, {vim.VirtualMachine: ["name"]})
+    token = client.collector.RetrievePropertiesEx([spec], PC.RetrieveOptions(maxObjects=1)).token
+    client.collector.ContinueRetrievePropertiesEx(token)
+    with pytest.raises((vmodl.query.InvalidProperty, vmodl.fault.InvalidArgument)):
+        client.collector.ContinueRetrievePropertiesEx(token)
+
+
+def test_a_path_that_no_type_has(client: Client, vcenter: Vcenter, workers: Any) -> None:
+    vcenter.holds_not("vcsim", "it puts an unknown path into missingSet; a vCenter answers InvalidProperty")
+    with pytest.raises(vmodl.query.InvalidProperty) as refused:
+        client.collector.RetrieveProperties([through_view(workers, {vim.VirtualMachine: ["runtime.bogus"]})])
+    assert refused.value.name == "runtime.bogus"
+
+
+def test_an_unset_property_is_simply_absent(client: Client, workers: Any) -> None:
+    spec = through_view(workers, {vim.VirtualMachine: ["name", "snapshot"]})
+    found = client.collector.RetrieveProperties([spec])
+    assert all([each.name for each in one.propSet] == ["name"] for one in found)
+    assert not any(one.missingSet for one in found)
+
+
+def test_a_view_knows_its_kinds_and_its_reach(client: Client) -> None:
+    both = client.view(vim.VirtualMachine, vim.HostSystem).view
+    assert {type(one) for one in both} == {vim.VirtualMachine, vim.HostSystem}
+    shallow = client.content.viewManager.CreateContainerView(client.content.rootFolder, [vim.VirtualMachine], False)
+    assert shallow.view == []
+    shallow.DestroyView()
+    with pytest.raises(vmodl.fault.ManagedObjectNotFound):
+        shallow.DestroyView()
+
+
+def test_the_ways_to_find_a_vm(client: Client) -> None:
+    vm = client.vm("worker-2")
+    index = client.content.searchIndex
+    (datacenter,) = client.view(vim.Datacenter).view
+    where = client.read(datacenter, "name")
+    assert index.FindByInventoryPath(f"/{where}/vm/worker-2") == vm
+    assert index.FindByInventoryPath(f"{where}/vm/nobody") is None
+    assert index.FindByUuid(None, client.read(vm, "config.uuid"), True) == vm
+    assert index.FindByUuid(None, "00000000-0000-0000-0000-000000000000", True) is None
+    assert index.FindChild(client.read(datacenter, "vmFolder"), "worker-2") == vm
+
+
+def test_every_vm_has_its_way_up_to_the_root(client: Client) -> None:
+    thing, seen = client.vm("worker-1"), []
+    while thing is not None:
+        seen.append(type(thing).__name__)
+        thing = client.read(thing, "parent")
+    assert seen == ["vim.VirtualMachine", "vim.Folder", "vim.Datacenter", "vim.Folder"]
+
+
+def test_cards_say_what_they_are(client: Client) -> None:
+    (host,) = client.view(vim.HostSystem).view
+    (card,) = client.read(host, "config.graphicsInfo")
+    assert (card.graphicsType, card.memorySizeInKB, list(card.vm)) == ("sharedDirect", 16 << 20, [])
+    assert {"grid_v100-4q", "grid_v100-16q"} <= set(client.read(host, "config.sharedPassthruGpuTypes"))

@@ -1,203 +1,231 @@
-"""Waiting at the simulated vCenter for what changes: WaitForUpdatesEx under pyVmomi."""
+"""WaitForUpdatesEx: versions, pieces, timeouts and endings, on our vCenter and vcsim."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from pyVmomi import vim, vmodl
 
-from tests.contract import test_vcenter_wire as wire
+from tests.support.peers.processes import until
+from tests.support.peers.vcenters import PC, QUARTER, Client, Vcenter, attach, through_view
+from vgpuctl.vsphere.news import take
 
-PC = vmodl.query.PropertyCollector
-WHOLE = "grid_v100-16q"
-client = wire.client
-certificates = wire.certificates
-served = wire.served
-
-
-def _values(update: Any) -> dict[str, Any]:
-    return {change.name: change.val for change in update.changeSet}
+PCI = vim.vm.device.VirtualPCIPassthrough
+POWER = {vim.VirtualMachine: ["name", "runtime.powerState"]}
 
 
-def test_updates_say_enter_modify_and_leave_with_what_changed(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    tasks = ["info.state", "info.entity", "info.descriptionId", "info.error"]
-    collector.CreateFilter(
-        wire.view_filter(content, {vim.VirtualMachine: ["name", "runtime.powerState"]}, tasks), False
-    )
-    first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
-    assert [update.kind for update in first.filterSet[0].objectSet] == ["enter"] * 11
-    assert collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=0)) is None
+class Follower:
+    """One collector of its own, with one filter, read version by version."""
 
-    served.freeze_time(True)
-    vm = wire.vm_named(client, "worker-1")
-    task = vm.PowerOn()
-    entered = collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=10))
-    (update,) = entered.filterSet[0].objectSet
-    assert (update.kind, update.obj) == ("enter", task)
-    assert _values(update) == {
-        "info.state": "queued",
-        "info.entity": vm,
-        "info.descriptionId": "VirtualMachine.powerOn",
-    }
-    served.freeze_time(False)
-    done = collector.WaitForUpdatesEx(entered.version, PC.WaitOptions(maxWaitSeconds=10))
-    changed = {update.obj: (update.kind, _values(update)) for update in done.filterSet[0].objectSet}
-    assert changed == {
-        task: ("modify", {"info.state": "success"}),
-        vm: ("modify", {"runtime.powerState": "poweredOn"}),
-    }
-    served.do(lambda: served.clock.advance_to(served.clock.now_s + 700))
-    gone = collector.WaitForUpdatesEx(done.version, PC.WaitOptions(maxWaitSeconds=10))
-    assert [(update.kind, update.obj) for update in gone.filterSet[0].objectSet] == [("leave", task)]
+    def __init__(self, client: Client, spec: Any) -> None:
+        self.collector = client.collector.CreatePropertyCollector()
+        self.collector.CreateFilter(spec, False)
+        self.version = ""
+
+    def next(self, wait_s: int | None = 10, most: int | None = None) -> Any:
+        options = PC.WaitOptions(maxWaitSeconds=wait_s, maxObjectUpdates=most)
+        update = self.collector.WaitForUpdatesEx(self.version, options)
+        self.version = update.version if update else self.version
+        return update
+
+    def changes(self, wait_s: int | None = 10) -> list[tuple[str, Any, dict[str, Any]]]:
+        update = self.next(wait_s)
+        objects = [one for part in (update.filterSet if update else ()) for one in part.objectSet]
+        return [(str(one.kind), one.obj, {each.name: each.val for each in one.changeSet}) for one in objects]
 
 
-def test_a_wait_ends_when_something_changes_and_not_before(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["config.graphicsInfo"]}), False)
-    version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=10)).version
-    vm = wire.vm_named(client, "worker-1")
-    wire.add_vgpu(vm, WHOLE)
-    answers: list[Any] = []
-    waiting = threading.Thread(target=lambda: answers.append(collector.WaitForUpdatesEx(version, None)))
-    waiting.start()
-    assert wire.wait_for(vm.PowerOn()).state == "success"
-    waiting.join(10)
-    cards = answers[0].filterSet[0].objectSet[0].changeSet[0].val
-    assert [list(card.vm) for card in cards] == [[vm], []]
+@pytest.fixture
+def follow(client: Client) -> Iterator[Callable[[Any], Follower]]:
+    made: list[Follower] = []
+
+    def make(spec: Any) -> Follower:
+        made.append(Follower(client, spec))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.collector.DestroyPropertyCollector()
 
 
-def test_a_lost_answer_is_given_again_and_a_made_up_version_refused(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["runtime.powerState"]}), False)
-    first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
-    wire.wait_for(wire.vm_named(client, "worker-1").PowerOn())
-    answers = [collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=10)) for _ in range(2)]
-    assert answers[0].version == answers[1].version
-    assert str(answers[0].filterSet[0].objectSet) == str(answers[1].filterSet[0].objectSet)
-    with pytest.raises(vmodl.query.InvalidCollectorVersion):
-        collector.WaitForUpdatesEx("77", None)
-    again = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
-    assert len(again.filterSet[0].objectSet) == 11
+def test_first_all_then_only_what_changed(client: Client, follow: Callable[[Any], Follower]) -> None:
+    view = client.view(vim.VirtualMachine)
+    follower = follow(through_view(view, POWER))
+    first = follower.changes()
+    assert {kind for kind, _, _ in first} == {"enter"}
+    assert len(first) == len(view.view)
+    vm = client.vm("worker-1")
+    client.ok(vm.PowerOn())
+    seen: dict[str, Any] = {}
+
+    def powered_on() -> bool:
+        for _, obj, values in follower.changes():
+            if obj == vm:
+                seen.update(values)
+        return "runtime.powerState" in seen
+
+    until(powered_on)
+    assert seen["runtime.powerState"] == "poweredOn"
 
 
-def test_updates_come_in_pieces_where_the_client_wants_few(client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["name"]}), False)
-    version, sizes, truncated = "", [], True
+def test_nothing_new_is_nothing(client: Client, follow: Callable[[Any], Follower]) -> None:
+    follower = follow(through_view(client.view(vim.VirtualMachine), POWER))
+    follower.next()
+    assert follower.next(wait_s=0) is None
+    assert follower.next(wait_s=1) is None
+
+
+def test_updates_come_in_pieces_where_few_are_wanted(client: Client, follow: Callable[[Any], Follower]) -> None:
+    view = client.view(vim.VirtualMachine)
+    follower = follow(through_view(view, POWER))
+    sizes, truncated = [], True
     while truncated:
-        updates = collector.WaitForUpdatesEx(version, PC.WaitOptions(maxWaitSeconds=0, maxObjectUpdates=4))
-        version, truncated = updates.version, bool(updates.truncated)
-        sizes.append(len(updates.filterSet[0].objectSet))
-    assert sizes == [4, 4, 3]
+        update = follower.next(most=2)
+        sizes.append(sum(len(part.objectSet) for part in update.filterSet))
+        truncated = bool(update.truncated)
+    assert sum(sizes) == len(view.view)
+    assert max(sizes) == 2
 
 
-def test_one_limit_holds_for_all_filters_of_a_collector(client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    for kind in (vim.VirtualMachine, vim.HostSystem):
-        collector.CreateFilter(wire.view_filter(content, {kind: ["name"]}), False)
-    few = PC.WaitOptions(maxWaitSeconds=0, maxObjectUpdates=11)
-    first = collector.WaitForUpdatesEx("", few)
-    assert ([len(one.objectSet) for one in first.filterSet], first.truncated) == ([11], True)
-    second = collector.WaitForUpdatesEx(first.version, few)
-    assert ([len(one.objectSet) for one in second.filterSet], bool(second.truncated)) == ([1], False)
+def test_tasks_come_along_with_their_vm(client: Client, follow: Callable[[Any], Follower]) -> None:
+    view = client.view(vim.VirtualMachine)
+    follower = follow(through_view(view, POWER, ["info.state", "info.entity", "info.descriptionId"]))
+    follower.next()
+    vm = client.vm("worker-1")
+    task = vm.PowerOn()
+    known: dict[str, Any] = {}
+    states: list[str] = []
+
+    def done() -> bool:
+        for _, obj, values in follower.changes():
+            if obj == task:
+                known.update(values)
+                states.append(str(known["info.state"]))
+        return known.get("info.state") == "success"
+
+    until(done)
+    assert (known["info.entity"], known["info.descriptionId"]) == (vm, "VirtualMachine.powerOn")
+    assert len(states) >= 2
 
 
-@pytest.mark.parametrize("options", [{"maxWaitSeconds": -1}, {"maxObjectUpdates": 0}, {"maxObjectUpdates": -5}])
-def test_a_wait_for_less_than_nothing_is_refused(client: Any, options: dict[str, int]) -> None:
-    collector = wire.content_of(client).propertyCollector.CreatePropertyCollector()
-    with pytest.raises(vmodl.fault.InvalidArgument):
-        collector.WaitForUpdatesEx("", PC.WaitOptions(**options))
+def test_a_reconfiguration_is_told(client: Client, follow: Callable[[Any], Follower]) -> None:
+    """Its devices and its memory's reservation, to who asked for those leaves alone."""
+    vm = client.vm("worker-1")
+    paths = ["config.hardware.device", "config.memoryReservationLockedToMax"]
+    root = PC.ObjectSpec(obj=vm)
+    properties = [PC.PropertySpec(type=vim.VirtualMachine, pathSet=paths)]
+    follower = follow(PC.FilterSpec(objectSet=[root], propSet=properties))
+    follower.next()
+    client.ok(vm.Reconfigure(attach(QUARTER)))
+    known: dict[str, Any] = {}
+
+    def told() -> bool:
+        for _, _, values in follower.changes():
+            known.update(values)
+        return paths[0] in known
+
+    until(told)
+    (backing,) = [one.backing for one in known[paths[0]] if isinstance(one, PCI)]
+    assert isinstance(backing, PCI.VmiopBackingInfo)
+    assert backing.vgpu == QUARTER
+    assert known.get(paths[1], True) is True
 
 
-def test_what_was_reached_by_a_view_leaves_when_the_view_is_destroyed(client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    spec = wire.view_filter(content, {vim.HostSystem: ["name"]})
-    collector.CreateFilter(spec, False)
-    first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
-    spec.objectSet[0].obj.DestroyView()
-    second = collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=0))
-    assert [update.kind for update in second.filterSet[0].objectSet] == ["leave"]
-
-
-def test_filters_and_collectors_are_gone_once_destroyed(client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    made = collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["name"]}), False)
-    assert collector.filter == [made]
-    made.DestroyPropertyFilter()
-    assert not collector.filter
-    assert collector.CheckForUpdates("") is None
-    other = collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["name"]}), False)
-    collector.DestroyPropertyCollector()
-    for gone in (made.DestroyPropertyFilter, other.DestroyPropertyFilter, collector.DestroyPropertyCollector):
-        with pytest.raises(vmodl.fault.ManagedObjectNotFound):
-            gone()
-
-
-def test_a_wait_can_be_canceled(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["name"]}), False)
-    version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
+def test_a_wait_ends_when_it_is_cancelled(client: Client, follow: Callable[[Any], Follower]) -> None:
+    follower = follow(through_view(client.view(vim.VirtualMachine), POWER))
+    follower.next()
     refused: list[type[Exception]] = []
 
     def wait() -> None:
         try:
-            collector.WaitForUpdatesEx(version, None)
+            follower.next(wait_s=None)
         except Exception as error:
             refused.append(type(error))
 
-    waiting = threading.Thread(target=wait)
+    waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
-    while waiting.is_alive():
-        collector.CancelWaitForUpdates()
-        waiting.join(0.01)
+
+    def cancelled() -> bool:
+        follower.collector.CancelWaitForUpdates()
+        waiting.join(0.05)
+        return not waiting.is_alive()
+
+    until(cancelled)
     assert refused == [vmodl.fault.RequestCanceled]
 
 
-def test_a_list_view_brings_tasks_in_and_lets_them_go(client: Any) -> None:
-    content = wire.content_of(client)
-    tasks = [wire.vm_named(client, f"worker-{number}").PowerOn() for number in (1, 2)]
-    view = content.viewManager.CreateListView(tasks[:1])
-    collector = content.propertyCollector.CreatePropertyCollector()
-    walk = PC.TraversalSpec(type=vim.view.ListView, path="view")
-    spec = PC.FilterSpec(
-        propSet=[PC.PropertySpec(type=vim.Task, pathSet=["info.entityName"])],
-        objectSet=[PC.ObjectSpec(obj=view, skip=True, selectSet=[walk])],
-    )
-    collector.CreateFilter(spec, False)
-    first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=10))
-    assert view.ModifyListView(add=[tasks[1], vim.Task("task-99")], remove=[tasks[0]]) == [vim.Task("task-99")]
-    second = collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=10))
-    kinds = {update.obj: update.kind for update in second.filterSet[0].objectSet}
-    assert kinds == {tasks[0]: "leave", tasks[1]: "enter"}
+def test_a_filter_that_is_destroyed_tells_no_more(client: Client) -> None:
+    collector = client.collector.CreatePropertyCollector()
+    kept = collector.CreateFilter(through_view(client.view(vim.HostSystem), {vim.HostSystem: ["name"]}), False)
+    gone = collector.CreateFilter(through_view(client.view(vim.VirtualMachine), POWER), False)
+    gone.DestroyPropertyFilter()
+    update = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=5))
+    assert [part.filter for part in update.filterSet] == [kept]
+    collector.DestroyPropertyCollector()
 
 
-def test_a_session_that_ends_ends_its_waits(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["name"]}), False)
-    version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
-    refused: list[type[Exception]] = []
+def test_a_made_up_version_is_refused(client: Client, vcenter: Vcenter, follow: Callable[[Any], Follower]) -> None:
+    vcenter.holds_not("vcsim", "it takes any version but the empty one for the present")
+    follower = follow(through_view(client.view(vim.VirtualMachine), POWER))
+    follower.version = "77"
+    with pytest.raises(vmodl.query.InvalidCollectorVersion):
+        follower.next()
 
-    def wait() -> None:
-        try:
-            collector.WaitForUpdatesEx(version, None)
-        except Exception as error:
-            refused.append(type(error))
 
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    served.do(served.app.state.center.sessions.end_all)
-    waiting.join(10)
-    assert refused
-    assert refused[0] in (vmodl.fault.RequestCanceled, vim.fault.NotAuthenticated)
+def test_an_empty_version_begins_anew(client: Client, vcenter: Vcenter, follow: Callable[[Any], Follower]) -> None:
+    vcenter.holds_not("vcsim", "it tells each object of a filter once, whatever the version")
+    view = client.view(vim.VirtualMachine)
+    follower = follow(through_view(view, POWER))
+    follower.next()
+    follower.version = ""
+    assert len(follower.changes()) == len(view.view)
+
+
+def test_four_suspends_at_once_under_an_open_wait(client: Client, follow: Callable[[Any], Follower]) -> None:
+    """With VMs themselves as roots of the filter, and their tasks behind them: vcsim once locked itself up so."""
+    vms = [client.vm(f"worker-{number}") for number in range(1, 5)]
+    client.ok(*(vm.PowerOn() for vm in vms))
+    tasks = PC.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
+    properties = [
+        PC.PropertySpec(type=vim.VirtualMachine, pathSet=["runtime.powerState", "config.hardware.device"]),
+        PC.PropertySpec(type=vim.Task, pathSet=["info.state"]),
+    ]
+    roots = [PC.ObjectSpec(obj=vm, selectSet=[tasks]) for vm in vms]
+    follower = follow(PC.FilterSpec(objectSet=roots, propSet=properties))
+    power: dict[Any, str] = {}
+
+    def until_seen(wanted: str) -> None:
+        until(lambda: all_are(wanted), what=f"all are {wanted}")
+
+    def all_are(wanted: str) -> bool:
+        for _, obj, values in follower.changes():
+            power[obj] = str(values.get("runtime.powerState", power.get(obj)))
+        return [power.get(vm) for vm in vms] == [wanted] * 4
+
+    until_seen("poweredOn")
+    for step, wanted in (("Suspend", "suspended"), ("PowerOn", "poweredOn")) * 6:
+        started = [getattr(vm, step)() for vm in vms]
+        until_seen(wanted)
+        client.ok(*started)
+
+
+def test_what_is_told_in_parts_comes_together_as_what_is_there(client: Client) -> None:
+    """Ours tells only what changed inside of a device list, vcsim all of it."""
+    paths = {vim.VirtualMachine: ["runtime.powerState", "config.hardware.device"]}
+    collector = client.collector.CreatePropertyCollector()
+    vm, version, known = client.vm("worker-1"), "", dict[str, Any]()
+    collector.CreateFilter(through_view(client.view(vim.VirtualMachine), paths), partialUpdates=True)
+    for change in (lambda: None, vm.PowerOn, vm.PowerOff, lambda: vm.ReconfigVM_Task(attach(QUARTER)), vm.PowerOn):
+        if task := change():
+            client.ok(task)
+        while update := collector.WaitForUpdatesEx(version, PC.WaitOptions(maxWaitSeconds=0)):
+            version = update.version
+            news = (one for part in update.filterSet for one in part.objectSet if one.obj == vm)
+            assert all(take(known, each) for one in news for each in one.changeSet)
+        assert str(known["runtime.powerState"]) == client.power(vm)
+        assert [str(each) for each in known["config.hardware.device"]] == [
+            str(each) for each in client.read(vm, "config.hardware.device")
+        ]
+    collector.DestroyPropertyCollector()

@@ -13,8 +13,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.support.lock import FILE, PYTHONS, ROOT, bounds, fits
+from tests.support.lock import FILE, PYTHONS, bounds, fits
 from tests.support.locked import RELEASE, needed_by, releases
+from tests.support.paths import ROOT
 from vgpuctl.cli.sim_access import SIM_PACKAGES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.lab import BIN, Lab
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")

@@ -14,8 +14,8 @@ import pytest
 from tests.support.lab import BIN
 from tests.support.lock import fits
 from tests.support.locked import needed_by, releases
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 DEMO_WITHIN_S = 60
 
 

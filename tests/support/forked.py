@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support.paths import ROOT
 from tests.support.zygote import receive, send
 
-ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 60
 
 

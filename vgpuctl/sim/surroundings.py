@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 #: What could lead vgpuctl, govc or kubectl elsewhere: another address, login, trust or proxy, or the name of something
 #: that is not in the laboratory. A shell that enters it unsets each of them that it does not set. The simulators import
-#: nothing of the product; tests/cli/test_surroundings.py compares this list with the product's own.
+#: nothing of the product; tests/simulators/test_surroundings.py compares this list with the product's own.
 ELSEWHERE = (
     "VGPUCTL_VCENTER VGPUCTL_VCENTER_USER VGPUCTL_PASSWORD VGPUCTL_PASSWORD_FILE VGPUCTL_KEYRING VGPUCTL_THUMBPRINT "
     "VGPUCTL_CA_FILE VGPUCTL_INSECURE VGPUCTL_KUBECONFIG VGPUCTL_CONTEXT VGPUCTL_NAMESPACE VGPUCTL_PROFILES "

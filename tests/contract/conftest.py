@@ -1,0 +1,167 @@
+"""Four servers: our vCenter and vcsim, our Kubernetes and a real control plane. Each body meets both of its kind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.peers.clusters import Cluster, condition
+from tests.support.peers.control_plane import ControlPlane, kubeconfig
+from tests.support.peers.machines import OurMachines, RealMachines
+from tests.support.peers.ours import USER, OurServers
+from tests.support.peers.processes import until
+from tests.support.peers.vcenters import QUARTER, TASK_S, Client, Vcenter, vcsim
+from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, story, v100
+
+NODES = ("worker-1", "worker-2", "worker-3")
+PACE = Durations(suspend_s=TASK_S, power_on_s=TASK_S, guest_boot_s=0.1, kubelet_s=0.2, pod_end_s=0.1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.peers)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    """Where the servers' own words are, when something went wrong."""
+    report = yield
+    folder = item.config.stash.get(_LOGS, None)
+    if report.failed and folder is not None:
+        report.sections.append(("logs of the servers", str(folder)))
+    return report
+
+
+_LOGS = pytest.StashKey[Path]()
+
+
+@pytest.fixture(scope="session")
+def logs(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    folder = tmp_path_factory.mktemp("peers")
+    request.config.stash[_LOGS] = folder
+    return folder
+
+
+@pytest.fixture(scope="session")
+def our_cluster(logs: Path) -> Iterator[Cluster]:
+    folder = logs / "our-kubernetes"
+    folder.mkdir()
+    vms = tuple(VmSpec(name, "esx-1", vgpus=(QUARTER,), memory_locked=True) for name in NODES)
+    day = Group("v100-4q-4GB", (QUARTER,), NODES)
+    servers = OurServers(
+        folder, Inventory("gpu", (HostSpec("esx-1", (v100(0),)),), vms, (day,), cluster_api=True), PACE
+    )
+    servers.up()
+    try:
+        for name in NODES:
+            servers.within(partial(servers.kubernetes.boot, name, 1))
+        path = folder / "kubeconfig"
+        path.write_text(json.dumps(kubeconfig(servers.kubernetes_port, servers.token, servers.ca)))
+        yield all_ready(
+            Cluster(
+                name="ours",
+                port=servers.kubernetes_port,
+                token=servers.token,
+                ca=servers.ca,
+                kubeconfig=path,
+                machines=OurMachines(servers),
+            )
+        )
+    finally:
+        servers.down()
+
+
+@pytest.fixture(scope="session")
+def plane(logs: Path) -> Iterator[ControlPlane]:
+    """The real control plane, without machines."""
+    plane = ControlPlane(logs / "control-plane")
+    try:
+        plane.up()
+        yield plane
+    finally:
+        plane.down()
+
+
+@pytest.fixture(scope="session")
+def real_cluster(logs: Path) -> Iterator[Cluster]:
+    plane = ControlPlane(logs / "real-kubernetes")
+    try:
+        plane.up()
+        for name in NODES:
+            plane.start_kubelet(name)
+        yield all_ready(
+            Cluster(
+                name="real",
+                port=plane.port,
+                token=plane.token,
+                ca=plane.ca,
+                kubeconfig=plane.kubeconfig,
+                machines=RealMachines(plane),
+            )
+        )
+    finally:
+        plane.down()
+
+
+def all_ready(cluster: Cluster) -> Cluster:
+    def ready() -> bool:
+        nodes = cluster.get("/api/v1/nodes")["items"]
+        leases = cluster.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")["items"]
+        return len(leases) == len(nodes) == len(NODES) and all(condition(node, "Ready") == "True" for node in nodes)
+
+    until(ready, 60, what="all nodes are Ready")
+    return cluster
+
+
+@pytest.fixture(params=["ours", "real"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """One of the two, with a namespace for this test alone; its nodes are uncordoned and thawed afterwards."""
+    whole: Cluster = request.getfixturevalue(f"{request.param.replace('ours', 'our')}_cluster")
+    namespace = f"t{zlib.crc32(request.node.nodeid.encode())}"
+    whole.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    yield dataclasses.replace(whole, namespace=namespace)
+    whole.http("DELETE", f"/api/v1/namespaces/{namespace}").ok()
+
+
+@pytest.fixture(scope="session")
+def our_vcenter(logs: Path) -> Iterator[Vcenter]:
+    folder = logs / "our-vcenter"
+    folder.mkdir()
+    servers = OurServers(folder, dataclasses.replace(story(), workloads=()), PACE)
+    servers.up()
+    try:
+        yield Vcenter(name="ours", port=servers.vcenter_port, user=USER, password=servers.password, ca=servers.ca)
+    finally:
+        servers.down()
+
+
+@pytest.fixture(scope="session")
+def vcsim_vcenter(logs: Path) -> Iterator[Vcenter]:
+    folder = logs / "vcsim"
+    folder.mkdir()
+    with vcsim(folder, "open-sesame") as vcenter:
+        yield vcenter
+
+
+@pytest.fixture(params=["ours", "vcsim"])
+def vcenter(request: pytest.FixtureRequest) -> Vcenter:
+    name = {"ours": "our_vcenter", "vcsim": "vcsim_vcenter"}[request.param]
+    found: Vcenter = request.getfixturevalue(name)
+    return found
+
+
+@pytest.fixture
+def client(vcenter: Vcenter) -> Iterator[Client]:
+    """A session of the test's own. All workers are off and without a vGPU before it."""
+    client = Client(vcenter)
+    client.as_at_the_beginning()
+    yield client
+    client.close()

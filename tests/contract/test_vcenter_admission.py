@@ -1,0 +1,99 @@
+"""What HA keeps free, read through the stream as a switch does, from ours and, as far as it knows it, from vcsim."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyVmomi import vim
+
+from tests.contract.test_vcenter_reading import session_at
+from tests.support.peers.ours import USER, OurServers
+from tests.support.peers.vcenters import Client, Vcenter, vcsim
+from vgpuctl.model.admission import Admission, Share, Slots, Spares
+from vgpuctl.sim.inventory import Durations, Ha, story
+from vgpuctl.vsphere.admission import admission
+from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.stream import VcenterStream
+
+POLICIES: dict[str, tuple[Ha | None, Any]] = {
+    "share": (Ha(memory_percent=25), Share(25)),
+    "slots": (Ha(level=1, slot_mib=4096), Slots(1, 4096)),
+    "spares": (Ha(hosts=("esx-1",)), Spares(frozenset({"esx-1"}))),
+    "none": (None, None),
+}
+
+
+@pytest.fixture(params=POLICIES)
+def policy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def ours(policy: str, tmp_path: Path) -> Iterator[Vcenter]:
+    """Two hosts, the second with none of our workers."""
+    inventory = dataclasses.replace(story(hosts=2), workloads=(), ha=POLICIES[policy][0])
+    servers = OurServers(tmp_path, inventory, Durations.instant())
+    servers.up()
+    try:
+        yield Vcenter(name="ours", port=servers.vcenter_port, user=USER, password=servers.password, ca=servers.ca)
+    finally:
+        servers.down()
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Iterator[Vcenter]:
+    """HA is on, with admission control, and does not restart one worker."""
+    with vcsim(tmp_path, "open-sesame") as vcenter:
+        client, kinds = Client(vcenter), vim.cluster
+        cluster, worker = client.view(vim.ClusterComputeResource).view[0], client.vm("worker-1")
+        never = kinds.DasVmConfigInfo(key=worker, dasSettings=kinds.DasVmSettings(restartPriority="disabled"))
+        spec = kinds.ConfigSpecEx(
+            dasConfig=kinds.DasConfigInfo(enabled=True, admissionControlEnabled=True, admissionControlPolicy=share()),
+            dasVmConfigSpec=[kinds.DasVmConfigSpec(operation="add", info=never)],
+        )
+        client.ok(cluster.ReconfigureComputeResource_Task(spec, True))
+        yield vcenter
+        client.close()
+
+
+def share() -> Any:
+    return vim.cluster.FailoverResourcesAdmissionControlPolicy(
+        cpuFailoverResourcesPercent=25, memoryFailoverResourcesPercent=25
+    )
+
+
+def looked_at(vcenter: Vcenter) -> tuple[set[str], Admission | None]:
+    """The hosts of all VMs that a switch of one worker looks at; and what its host's cluster keeps free."""
+    with session_at(vcenter) as session:
+        stream = VcenterStream(
+            session, lambda vms: [vm for vm in vms if vm.name == "worker-1"], Depth(neighbours=True), lambda: None
+        )
+        stream.fill()
+        vms, hosts = stream.vms().values(), stream.hosts()
+    (mine,) = (hosts[vm.outline.host] for vm in vms if vm.outline.name == "worker-1")
+    assert mine.memory_mib > 0
+    return {hosts[vm.outline.host].name for vm in vms}, mine.admission
+
+
+def test_the_stream_tells_what_a_cluster_keeps_free_and_who_shares_it(ours: Vcenter, policy: str) -> None:
+    names, told = looked_at(ours)
+    assert (told and told.policy) == POLICIES[policy][1]
+    assert names == ({"esx-1", "esx-2"} if told else {"esx-1"}), "where nothing is kept, other hosts do not matter"
+
+
+def test_vcsim_knows_switches_and_overrides_but_keeps_no_policy(theirs: Vcenter) -> None:
+    """So nothing is told of it, and nothing breaks; with a policy, its other words are understood."""
+    assert looked_at(theirs)[1] is None
+    client = Client(theirs)
+    config = client.read(client.view(vim.ClusterComputeResource).view[0], "configurationEx")
+    assert config.dasConfig.admissionControlPolicy is None, "it has learned it: compare the policies too"
+    config.dasConfig.admissionControlPolicy = share()
+    told = admission("domain-c1", config, {})
+    assert told is not None
+    assert (told.policy, told.counts(client.vm("worker-1")._moId)) == (Share(25), False)
+    assert told.counts(client.vm("worker-2")._moId)
+    client.close()

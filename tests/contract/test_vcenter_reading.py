@@ -1,0 +1,58 @@
+"""What vgpuctl reads of a vCenter besides its stream, on ours and on vcsim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.peers.processes import until
+from tests.support.peers.vcenters import Client, Vcenter
+from vgpuctl.vsphere.graphics import told_by
+from vgpuctl.vsphere.session import Session, VcenterSettings
+from vgpuctl.vsphere.tls import Trust
+
+
+@contextmanager
+def session_at(vcenter: Vcenter) -> Iterator[Session]:
+    settings = VcenterSettings(
+        host="127.0.0.1",
+        port=vcenter.port,
+        user=vcenter.user,
+        password=vcenter.password,
+        trust=Trust(ca_file=str(vcenter.ca)),
+    )
+    session = Session(settings).open()
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+@pytest.fixture
+def session(vcenter: Vcenter) -> Iterator[Session]:
+    with session_at(vcenter) as session:
+        yield session
+
+
+def test_a_guest_that_shuts_down_says_so_until_it_is_off(vcenter: Vcenter, client: Client) -> None:
+    vm = client.vm("worker-1")
+    assert client.read(vm, "guest.guestState") in {"notRunning", None}
+    client.ok(vm.PowerOn())
+    vcenter.holds_not("vcsim", "its guests stay notRunning; that the leaf can be asked is all")
+    until(lambda: client.read(vm, "guest.guestState") == "running", what="the guest runs")
+    vm.ShutdownGuest()
+    assert (client.read(vm, "guest.guestState"), client.power(vm)) == ("shuttingDown", "poweredOn")
+    until(lambda: client.power(vm) == "poweredOff", what="the guest is down")
+    assert client.read(vm, "guest.guestState") == "notRunning"
+
+
+def test_a_host_tells_the_frame_and_class_of_its_types(vcenter: Vcenter, session: Session, client: Client) -> None:
+    host = client.read(client.vm("worker-1"), "runtime.host")
+    told = {each.vgpu: each for each in told_by(session, host._moId)}
+    if vcenter.name == "vcsim":
+        assert told == {}, "it does not know the method, and nothing breaks"
+        return
+    assert (told["grid_v100-4q"].gib, told["grid_v100-4q"].series) == (4, "q")
+    assert (told["grid_v100-16c"].gib, told["grid_v100-16c"].series) == (16, "c")

@@ -1,0 +1,99 @@
+"""Objects, versions and watches: what every client of the API builds on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kubernetes_cluster import DAY, DAY_PROFILE, MERGE, NIGHT_PROFILE, Cluster, taints
+from vgpuctl.sim.kube.objects import Object, name_of
+
+
+@pytest.fixture
+def day() -> Cluster:
+    cluster = Cluster()
+    cluster.boot_the_day()
+    return cluster
+
+
+def test_a_second_cordon_changes_nothing_and_a_stale_write_is_refused(day: Cluster) -> None:
+    day.cordon("worker-1")
+    day.wait(0)
+    first = day.node("worker-1")["metadata"]["resourceVersion"]
+    day.cordon("worker-1")
+    node = day.node("worker-1")
+    assert node["metadata"]["resourceVersion"] == first
+    assert ("node.kubernetes.io/unschedulable", "NoSchedule") in taints(node)
+    day.label(DAY_PROFILE, "worker-1")
+    assert day.refused("PUT", "/api/v1/nodes/worker-1", node).code == 409
+
+
+def test_a_dry_run_changes_nothing(day: Cluster) -> None:
+    version = day.world.store.version
+    dry = {"dryRun": "All"}
+    pod = day.pods("gateway")[0]
+    method, path, body = day.eviction(pod)
+    day.ask(method, path, body, query=dry)
+    day.ask("DELETE", f"/api/v1/namespaces/default/pods/{name_of(pod)}", query=dry)
+    patched = day.ask(
+        "PATCH", "/api/v1/nodes/worker-1", {"spec": {"unschedulable": True}}, content_type=MERGE, query=dry
+    )
+    assert patched["spec"]["unschedulable"]
+    day.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "journal"}}, query=dry)
+    assert day.world.store.version == version
+
+
+def test_managed_fields_tell_who_scaled(day: Cluster) -> None:
+    scale = "/apis/apps/v1/namespaces/default/deployments/gateway/scale"
+    day.ask("PATCH", scale, {"spec": {"replicas": 5}}, content_type=MERGE, query={"fieldManager": "keda"})
+    deployment = day.ask("GET", "/apis/apps/v1/namespaces/default/deployments/gateway")
+    owners = {entry["manager"]: entry["fieldsV1"] for entry in deployment["metadata"]["managedFields"]}
+    assert owners["keda"] == {"f:spec": {"f:replicas": {}}}
+
+
+def test_a_watch_follows_a_selector_and_goes_on_from_a_version(day: Cluster) -> None:
+    start = str(day.world.store.version)
+    day.label(DAY_PROFILE, "worker-1")
+    watch = day.watch("/api/v1/nodes", labelSelector=f"vgpu.type={DAY_PROFILE}", resourceVersion=start)
+    day.cordon("worker-1")
+    day.label(NIGHT_PROFILE, "worker-1")
+    assert [event.type for event in watch.take()] == ["ADDED", "MODIFIED", "DELETED"]
+
+
+def test_a_watch_from_before_the_compaction_is_told_to_list_anew(day: Cluster) -> None:
+    start = str(day.world.store.version - 5)
+    day.world.store.forget_log()
+    watch = day.watch("/api/v1/nodes", resourceVersion=start)
+    (event,) = watch.take()
+    assert (event.type, event.object["code"], event.object["reason"], watch.ended) == ("ERROR", 410, "Expired", True)
+
+
+def test_a_watch_can_begin_with_all_objects_and_a_bookmark(day: Cluster) -> None:
+    options = {"sendInitialEvents": "true", "allowWatchBookmarks": "true", "resourceVersionMatch": "NotOlderThan"}
+    watch = day.watch("/api/v1/nodes", timeoutSeconds="90", **options)
+    *nodes, bookmark = watch.take()
+    assert [event.type for event in nodes] == ["ADDED"] * 6
+    assert bookmark.object["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    day.wait(100)
+    assert watch.ended
+    assert "BOOKMARK" in {event.type for event in watch.take()}
+
+
+def test_the_same_seed_gives_the_same_world() -> None:
+    def run() -> list[Object]:
+        cluster = Cluster(seed=7)
+        cluster.boot_the_day()
+        cluster.label(DAY_PROFILE, *DAY)
+        cluster.wait(600)
+        return [*cluster.world.store.sorted("pods"), *cluster.world.store.sorted("events")]
+
+    assert run() == run()
+
+
+def test_an_idle_hour_is_a_few_heartbeats(day: Cluster) -> None:
+    day.wait(60)
+    before = day.world.store.version
+    day.wait(3600)
+    changes = day.world.store.version - before
+    beats = 5 * 360
+    # A Lease and a status each, and the events of the first minutes that expire.
+    assert changes <= 2 * beats + 100
