@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, story
-from vgpuctl.sim.kube.app import BODY_LIMIT, kubernetes_app
+from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.app import BODY_LIMIT, KubernetesApp
 from vgpuctl.sim.kube.kinds import KINDS, Kind
 from vgpuctl.sim.kube.shapes import INT_OR_PERCENT, QUANTITIES, SHAPES, TEXTS, TIME, TIMES
 from vgpuctl.sim.kube.world import KubernetesWorld
@@ -37,7 +38,7 @@ class Cluster:
         for number in range(1, 5):
             self.world.boot(f"worker-{number}", 1)
         self.clock.advance_to(10)
-        self._app = kubernetes_app(self.world, Calls(), TOKEN)
+        self._app = KubernetesApp(Api(self.world), Calls(), TOKEN)
 
     def live(self, seconds: float) -> None:
         self.clock.advance_to(self.clock.now_s + seconds)

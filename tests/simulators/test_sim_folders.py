@@ -18,15 +18,13 @@ from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.files import Access, write_all, write_pid
 from vgpuctl.sim.folder import made, ours
 from vgpuctl.sim.inventory import story
+from vgpuctl.sim.logins import Logins
 
 ACCESS = Access(
     vcenter_port=1,
     kubernetes_port=2,
     control_port=3,
-    user="me",
-    password="secret",
-    reader=("reader", "secret"),
-    token="secret",
+    logins=Logins(user="me", password="secret", reader="reader", readers_password="secret", token="secret"),
     control_token="secret",
     ca_pem=b"a certificate",
 )

@@ -70,6 +70,30 @@ def test_calls_go_wrong_and_time_passes_as_a_test_wants_it(make_vgpu_estate: Mak
     estate.advance(3600)
 
 
+def test_a_reset_begins_again_at_the_same_addresses(make_vgpu_estate: MakeEstate) -> None:
+    estate = make_vgpu_estate("by-day")
+    env = dict(estate.env)
+    vgpuctl(estate, "switch", "night", "--yes")
+    estate.durations(suspend_s=1000.0)
+    estate.fault("vcenter", "down", seconds=1000)
+    estate.reset()
+    assert (dict(estate.env), estate.faults()) == (env, [])
+    vgpuctl(estate, "switch", "night", "--yes")
+    assert estate.calls()["vcenter"]["SuspendVM_Task"] == 4
+
+
+def test_a_reset_ends_whoever_waits_for_the_old_world(make_vgpu_estate: MakeEstate) -> None:
+    estate = make_vgpu_estate("by-day")
+    context = ssl.create_default_context(cafile=str(estate.ca))
+    token = {"Authorization": f"Bearer {estate.logins.token}"}
+    url = f"https://127.0.0.1:{estate.kubernetes_port}/api/v1/nodes?watch=true"
+    with urllib.request.urlopen(urllib.request.Request(url, headers=token), timeout=20, context=context) as watch:
+        assert watch.readline()
+        estate.reset()
+        while watch.readline():  # without an end, the connection's time limit fails this test
+            pass
+
+
 def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(Exception, match="Other users may write into the folder"):

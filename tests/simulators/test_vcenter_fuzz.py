@@ -193,7 +193,7 @@ def test_a_request_like_that_of_any_method_is_answered_in_the_protocol(method: s
         answer = vcenter.post(mutated(sender.request(method), chance), {"soapaction": soapaction})
         assert_protocol(vcenter, answer)
         vcenter.world.clock.advance_to(vcenter.world.clock.now_s + 10)
-    if vcenter.app.state.center.sessions.all():
+    if vcenter.sessions.all():
         answer = vcenter.post(call("RetrieveProperties", ("PropertyCollector", "propertyCollector"), EVERYTHING))
         assert_protocol(vcenter, answer)
 

@@ -154,7 +154,7 @@ def test_who_waits_for_a_newest_page_is_woken_by_news(client: Any, of: str) -> N
 
 
 def test_there_is_an_end_to_how_much_is_kept_and_how_many_collect(client: Any, served: wire.Served) -> None:
-    history = served.app.state.center.history
+    history = served.center.history
     for _ in range(1100):
         served.do(lambda: history.note("UserLoginSessionEvent", "x", ipAddress="", userAgent="", locale=""))
     manager = wire.content_of(client).eventManager

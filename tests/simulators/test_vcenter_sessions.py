@@ -57,7 +57,7 @@ def test_who_waits_for_an_update_is_not_idle(served: wire.Served, client: Any) -
     collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["runtime.powerState"]}), False)
     version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
     waiting, answers = in_the_background(lambda: collector.WaitForUpdatesEx(version, None))
-    (session,) = served.app.state.center.sessions.all()
+    (session,) = served.center.sessions.all()
     while not session.answering:
         waiting.join(0.01)
     pass_time(served, 3 * HALF_AN_HOUR_S)

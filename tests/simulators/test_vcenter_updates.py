@@ -197,7 +197,7 @@ def test_a_session_that_ends_ends_its_waits(served: wire.Served, client: Any) ->
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    served.do(served.app.state.center.sessions.end_all)
+    served.do(served.center.sessions.end_all)
     waiting.join(10)
     assert refused
     assert refused[0] in (vmodl.fault.RequestCanceled, vim.fault.NotAuthenticated)

@@ -24,13 +24,14 @@ from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory, story
 from vgpuctl.sim.vcenter.app import vcenter_app
-from vgpuctl.sim.vcenter.center import Context
+from vgpuctl.sim.vcenter.center import Center, Context
 from vgpuctl.sim.vcenter.dispatch import HANDLERS
 from vgpuctl.sim.vcenter.estate import Estate
 from vgpuctl.sim.vcenter.metadata import NAMESPACE, NEWEST, typed
 from vgpuctl.sim.vcenter.records import Changes
 from vgpuctl.sim.vcenter.requests import FETCH
 from vgpuctl.sim.vcenter.serialiser import serialise
+from vgpuctl.sim.vcenter.sessions import Account, Sessions
 from vgpuctl.sim.vcenter.things import read
 
 USER, PASSWORD = "operator@vsphere.local", "open sesame & <more>"
@@ -70,7 +71,9 @@ class Served:
         self.clock = Clock(datetime(2026, 1, 5, tzinfo=UTC))
         self.guests = QuietGuests()
         self.estate = Estate(self.clock, inventory or story(cards=2), Durations.instant(), self.guests)
-        self.app = vcenter_app(self.estate, self.calls, USER, PASSWORD, reader=(READER, READERS_PASSWORD))
+        accounts = [Account(USER, PASSWORD), Account(READER, READERS_PASSWORD, read_only=True)]
+        self.center = Center(self.estate, Sessions(accounts, self.clock))
+        self.app = vcenter_app(self.center, self.calls)
         self.frozen = False
         config = uvicorn.Config(
             self.app, port=0, ssl_certfile=certificate, log_level="error", lifespan="off", timeout_graceful_shutdown=1
@@ -86,7 +89,7 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.do(self.app.state.center.sessions.end_all)
+        self.do(self.center.sessions.end_all)
         self._server.should_exit = True
         self._thread.join()
         self._loop.close()
@@ -167,7 +170,7 @@ def served(certificates: Certificates) -> Iterator[Served]:
 def client(served: Served) -> Iterator[Any]:
     instance = served.connect()
     yield instance
-    if served.app.state.center.sessions.all():
+    if served.center.sessions.all():
         Disconnect(instance)
 
 
@@ -287,7 +290,7 @@ def test_one_call_reads_the_leaves_of_all_hosts_and_vms(client: Any) -> None:
 
 @pytest.mark.parametrize("unasked", [True, False])
 def test_pages_are_followed_by_their_token(served: Served, client: Any, unasked: bool) -> None:
-    served.app.state.center.page_limit = 5 if unasked else None
+    served.center.page_limit = 5 if unasked else None
     content = content_of(client)
     spec = view_filter(content, {vim.VirtualMachine: ["name"]})
     options = PC.RetrieveOptions(maxObjects=None if unasked else 5)
@@ -388,7 +391,7 @@ def test_devices_can_be_read_whole_and_by_key(client: Any) -> None:
 
 def test_every_leaf_says_what_its_whole_says(served: Served) -> None:
     """A leaf with a reader of its own is a short cut: nothing else holds it to its whole structure."""
-    center = served.app.state.center
+    center = served.center
 
     def compare() -> int:
         compared = 0
@@ -410,7 +413,7 @@ def test_every_leaf_says_what_its_whole_says(served: Served) -> None:
 
 def test_short_cuts_write_what_the_value_itself_says(served: Served) -> None:
     """Leaves by their openings, device lists by their shapes: each VM's must be its own, in each of its states."""
-    center = served.app.state.center
+    center = served.center
     names = {vm.name: vm for vm in served.estate.vms.values()}
 
     def differing() -> list[str]:

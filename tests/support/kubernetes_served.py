@@ -26,7 +26,8 @@ from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.gathering import GatheringProtocol
 from vgpuctl.sim.inventory import Durations, story
-from vgpuctl.sim.kube.app import kubernetes_app
+from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.app import KubernetesApp
 from vgpuctl.sim.kube.world import KubernetesWorld
 
 TOKEN = "a-token-for-tests"
@@ -64,7 +65,7 @@ class Served:
         self.port = self._socket.getsockname()[1]
         self._kubeconfig = folder / "kubeconfig"
         self._kubeconfig.write_text(json.dumps(self._config()))
-        app = kubernetes_app(self.world, self.calls, TOKEN)
+        app = KubernetesApp(Api(self.world), self.calls, TOKEN)
         self.api = app.api
         config = uvicorn.Config(
             app, http=GatheringProtocol, ssl_certfile=certificate, log_level="error", lifespan="off"

@@ -18,8 +18,6 @@ from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.sim.vcenter import records, refs
-from vgpuctl.sim.vcenter.center import Center
-from vgpuctl.sim.vcenter.sessions import Sessions
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere import views
 from vgpuctl.vsphere.admission import admission
@@ -50,7 +48,7 @@ class Sight:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._center = Center(world.estate, Sessions([], world.clock))
+        self._center = world.center
         self._read_before: dict[tuple[str, str], Any] = {}
         self._viewed: dict[str, dict[int, tuple[Object, Any]]] = {name: {} for name in SHELVES}
         world.estate.subscribe(self._changed)

@@ -13,6 +13,8 @@ from xml.sax.saxutils import escape
 from tests.support.estates import World
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.vcenter.app import vcenter_app
+from vgpuctl.sim.vcenter.center import Center
+from vgpuctl.sim.vcenter.sessions import Account, Sessions
 
 USER, PASSWORD = "user", "password"
 ENVELOPE = "http://schemas.xmlsoap.org/soap/envelope/"
@@ -50,9 +52,10 @@ class Vcenter:
     troubles: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.app = vcenter_app(self.world.estate, Calls(), USER, PASSWORD, reader=("reader", "looks"))
-        sessions = self.app.state.center.sessions
-        self.cookie = sessions.begin(sessions.account(USER, PASSWORD), "127.0.0.1", "test").key
+        accounts = [Account(USER, PASSWORD), Account("reader", "looks", read_only=True)]
+        self.sessions = sessions = Sessions(accounts, self.world.clock)
+        self.app = vcenter_app(Center(self.world.estate, sessions), Calls())
+        self.cookie = sessions.begin(accounts[0], "127.0.0.1", "test").key
 
     def post(self, body: bytes, headers: Mapping[str, str] | None = None, pieces: int = 1) -> Answer:
         """The client is gone once it has asked: what would wait for ever ends."""

@@ -6,13 +6,16 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import trustme
 import uvicorn
 from starlette.types import ASGIApp
 
 from vgpuctl.sim.gathering import GatheringProtocol
+
+#: How often the Date in answers is renewed.
+DATE_EVERY_S = 1.0
 
 
 class Door(uvicorn.Server):
@@ -34,11 +37,22 @@ class Door(uvicorn.Server):
         config.load()
         config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(config.ssl)
+        self._ending = asyncio.Event()
         self._socket = _listener(0)
         self.port = int(self._socket.getsockname()[1])
 
     async def run(self) -> None:  # type: ignore[override]
         await self.serve(sockets=[self._socket])
+
+    async def main_loop(self) -> None:
+        """As uvicorn's, but its end is heard at once."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), DATE_EVERY_S)
+
+    def end(self) -> None:
+        self.should_exit = self.force_exit = True
+        self._ending.set()
 
     def shut(self) -> None:
         """As when the machine goes away: every connection ends at once, a new one is refused."""

@@ -12,13 +12,13 @@ from vgpuctl.sim.clock import Clock
 class Driver:
     """One alarm at a time, for the event that is due next."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, frozen: bool = False) -> None:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time() - clock.now_s
         self._alarm: asyncio.TimerHandle | None = None
         self._advancing = False
-        self.frozen = False
+        self.frozen = frozen
 
     def before(self, app: ASGIApp) -> ASGIApp:
         """The same server, but no request finds the world in the past."""
@@ -32,6 +32,11 @@ class Driver:
     def drive(self) -> None:
         """From now on."""
         self._clock.on_new_timer = self._set_alarm
+        self._set_alarm()
+
+    def end(self) -> None:
+        """The world moves no more."""
+        self.frozen = True
         self._set_alarm()
 
     def freeze(self) -> None:

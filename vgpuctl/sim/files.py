@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vgpuctl.sim.folder import made_within, new_file
 from vgpuctl.sim.inventory import Inventory, Shift
+from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.process import identity
 from vgpuctl.sim.surroundings import shell_lines
 
@@ -59,10 +60,7 @@ class Access:
     vcenter_port: int
     kubernetes_port: int
     control_port: int
-    user: str
-    password: str
-    reader: tuple[str, str]
-    token: str
+    logins: Logins
     control_token: str
     ca_pem: bytes
 
@@ -132,8 +130,8 @@ def _ranges(names: tuple[str, ...]) -> list[str]:
 def _env(folder: Path, access: Access) -> str:
     values = {
         "GOVC_URL": f"https://127.0.0.1:{access.vcenter_port}/sdk",
-        "GOVC_USERNAME": access.user,
-        "GOVC_PASSWORD": access.password,
+        "GOVC_USERNAME": access.logins.user,
+        "GOVC_PASSWORD": access.logins.password,
         "GOVC_TLS_CA_CERTS": str(folder / "ca.pem"),
         "KUBECONFIG": str(folder / "kubeconfig"),
         # A default flag of kubectl, such as --server, would send the token elsewhere.
@@ -162,7 +160,7 @@ def _kubeconfig(access: Access) -> str:
                 },
             }
         ],
-        "users": [{"name": "sim", "user": {"token": access.token}}],
+        "users": [{"name": "sim", "user": {"token": access.logins.token}}],
         "contexts": [{"name": "sim", "context": {"cluster": "sim", "user": "sim"}}],
         "current-context": "sim",
     }
@@ -170,10 +168,9 @@ def _kubeconfig(access: Access) -> str:
 
 
 def _control(access: Access) -> dict[str, object]:
-    user, password = access.reader
     return {
         "url": f"https://127.0.0.1:{access.control_port}",
         "token": access.control_token,
         "process": identity(),
-        "readOnlyUser": {"user": user, "password": password},
+        "readOnlyUser": {"user": access.logins.reader, "password": access.logins.readers_password},
     }

@@ -20,7 +20,8 @@ class Durations:
     `store_mib_per_s`: with it a suspend takes its VM's memory over this throughput of the datastore instead, and
     several at once share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
     `report_s`: for how long a kubelet does not post a status in which nothing has changed; a usual one for five
-    minutes, kubemark never.
+    minutes, kubemark never. `node_grace_s`: for how long a silent node counts as healthy. `unhealthy_s`: after how long
+    a health check replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains.
     """
 
     suspend_s: float = 2.0
@@ -32,6 +33,9 @@ class Durations:
     reconfigure_s: float = 0.1
     heartbeat_s: float = 10.0
     report_s: float = 0.0
+    node_grace_s: float = 50.0
+    unhealthy_s: float = 300.0
+    training_s: float = 3600.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
 

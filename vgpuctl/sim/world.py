@@ -1,4 +1,4 @@
-"""Everything behind the two servers: one process, one clock, virtual time. HTTP is only one way to reach it."""
+"""The simulated pair: vCenter and Kubernetes over one clock, in virtual time. Every other way to reach it is a door."""
 
 from __future__ import annotations
 
@@ -6,20 +6,51 @@ from datetime import UTC, datetime
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.inventory import Durations, Inventory
+from vgpuctl.sim.inventory import Durations, Inventory, story
 from vgpuctl.sim.kube.api import Api
 from vgpuctl.sim.kube.world import KubernetesWorld
+from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.people import People
+from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.estate import Estate
+from vgpuctl.sim.vcenter.sessions import Account, Sessions
 
 
 class World:
-    def __init__(self, inventory: Inventory, durations: Durations, *, began: datetime | None = None) -> None:
+    """Nothing in it waits for real time, and nothing needs a thread or a socket.
+
+    `estate` is vCenter's physics, `center` its objects as clients read them.
+    `kubernetes` is the cluster, `api` its API.
+    `server.Simulation` puts TLS servers before them.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory | None = None,
+        durations: Durations | None = None,
+        *,
+        began: datetime | None = None,
+        logins: Logins | None = None,
+    ) -> None:
         self.clock = Clock(began or datetime.now(UTC))
-        self.inventory = inventory
-        self.durations = durations
+        self.inventory = inventory or story()
+        self.durations = durations or Durations()
+        self.logins = logins or Logins()
         self.calls = Calls()
-        self.kubernetes = KubernetesWorld(self.clock, inventory, durations)
-        self.estate = Estate(self.clock, inventory, durations, self.kubernetes)
-        self.people = People(self.estate, Api(self.kubernetes))
+        self.kubernetes = KubernetesWorld(self.clock, self.inventory, self.durations)
+        self.api = Api(self.kubernetes)
+        self.estate = Estate(self.clock, self.inventory, self.durations, self.kubernetes)
+        self.center = Center(self.estate, Sessions(_accounts(self.logins), self.clock))
+        self.people = People(self.estate, self.api)
         self.calls.person = self.people.act
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass. Everything that falls due on the way happens, in order."""
+        self.clock.advance_to(self.clock.now_s + seconds)
+
+
+def _accounts(logins: Logins) -> list[Account]:
+    return [
+        Account(logins.user, logins.password),
+        Account(logins.reader, logins.readers_password, read_only=True),
+    ]

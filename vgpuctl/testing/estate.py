@@ -7,34 +7,49 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from vgpuctl.sim.control.controls import Controls
 from vgpuctl.sim.folder import made
 from vgpuctl.sim.inventory import Durations, Inventory, story
-from vgpuctl.sim.remote import LEAP_WITHIN_S, ask
+from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.scenarios import found
 from vgpuctl.sim.scenarios.scenario import read_scenario
 from vgpuctl.sim.server import Simulation
 from vgpuctl.sim.surroundings import ELSEWHERE, exported
+from vgpuctl.sim.world import World
 
 READY_WITHIN_S = 30.0
+Done = TypeVar("Done")
 
 
-class Estate:
+class Estate(Controls):
     """One vCenter and one Kubernetes, until `close`, or the end of a `with`.
 
-    `scenario`: a file, or the name of one that comes with vgpuctl. `instant`: suspending, starting and booting take no
-    time; else they take seconds, as `advance` lets pass.
+    `scenario`: a file, the name of one that comes with vgpuctl, or an inventory. `instant`: suspending, starting and
+    booting take no time; else they take `durations`, or seconds, as `advance` lets pass. `frozen`: time stands still
+    until `run`.
     """
 
-    def __init__(self, folder: Path, scenario: str | None = None, *, instant: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        scenario: str | Inventory | None = None,
+        *,
+        instant: bool = True,
+        durations: Durations | None = None,
+        frozen: bool = False,
+        logins: Logins | None = None,
+    ) -> None:
         self.folder = made(folder)
-        durations = Durations.instant() if instant else Durations()
-        inventory = read_scenario(found(scenario), durations) if scenario else story(1, 1)
+        paces = durations or (Durations.instant() if instant else Durations())
+        self.logins = logins or Logins()
+        self._simulation = Simulation(self.folder, _inventory(scenario, paces), paces, self.logins, frozen)
         self._failure: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._end: Callable[[], None] = _nothing
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(inventory, durations), name="estate", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="estate", daemon=True)
         self._thread.start()
         if not self._ready.wait(READY_WITHIN_S) or self._failure is not None:
             self.close()
@@ -49,25 +64,37 @@ class Estate:
     def kubeconfig(self) -> Path:
         return self.folder / "kubeconfig"
 
+    @property
+    def ca(self) -> Path:
+        """The certificate of the authority that vouches for both servers."""
+        return self.folder / "ca.pem"
+
+    @property
+    def vcenter_port(self) -> int:
+        return self._simulation.ports["vcenter"]
+
+    @property
+    def kubernetes_port(self) -> int:
+        return self._simulation.ports["kubernetes"]
+
+    @property
+    def world(self) -> World:
+        """What is behind the servers. Only `within` may touch it: it knows one thread."""
+        return self._simulation.stage.world
+
     def environment(self) -> dict[str, str]:
         """This process's environment, led there: without any variable that could lead elsewhere."""
         others = {name for line in ELSEWHERE for name in line.split()}
         return {name: value for name, value in os.environ.items() if name not in others} | dict(self.env)
 
-    def calls(self) -> dict[str, dict[str, int]]:
-        """What the clients have called since this was asked last, by server and method."""
-        return ask(self.folder, "DELETE", "calls")
+    def within(self, action: Callable[[World], Done]) -> Done:
+        """Do something to the world, in the thread of its servers."""
 
-    def advance(self, seconds: float) -> None:
-        """Let simulated time pass. Everything that falls due on the way happens, in order."""
-        ask(self.folder, "POST", "clock", {"do": "advance", "seconds": seconds}, LEAP_WITHIN_S)
+        async def act() -> Done:
+            return action(self.world)
 
-    def fault(self, target: str, how: str, what: str = "", **rule: Any) -> None:
-        """Let calls go wrong, as `vgpuctl sim fault add TARGET --HOW WHAT` does. `rule`: on, nth, every, times …
-
-        `estate.fault("SuspendVM_Task", "task-fails", times=1)`, `estate.fault("PATCH nodes", "fail", "429", times=1)`
-        """
-        ask(self.folder, "POST", "faults", {"target": target, "how": how, "what": what, **rule})
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(READY_WITHIN_S)
 
     def close(self) -> None:
         self._end()
@@ -79,27 +106,33 @@ class Estate:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _serve(self, inventory: Inventory, durations: Durations) -> None:
+    def _serve(self) -> None:
         try:
-            asyncio.run(self._until_closed(Simulation(self.folder, inventory, durations)))
+            asyncio.run(self._until_closed())
         except BaseException as error:
             self._failure = error
         finally:
             self._ready.set()
 
-    async def _until_closed(self, simulation: Simulation) -> None:
-        loop = asyncio.get_running_loop()
+    async def _until_closed(self) -> None:
+        loop = self._loop = asyncio.get_running_loop()
 
         def closed(end: Callable[[], None]) -> None:
             self._end = lambda: _call_soon(loop, end)
 
-        await simulation.serve(closed, ready=self._ready.set)
+        await self._simulation.serve(closed, ready=self._ready.set)
+
+
+def _inventory(scenario: str | Inventory | None, durations: Durations) -> Inventory:
+    if isinstance(scenario, Inventory):
+        return scenario
+    return read_scenario(found(scenario), durations) if scenario else story(1, 1)
 
 
 def _nothing() -> None:
     """Before the servers run."""
 
 
-def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[..., Any]) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(call)

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,13 @@ from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.inventory import Durations, Inventory
-from vgpuctl.sim.kube.app import kubernetes_app
+from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.app import KubernetesApp
 from vgpuctl.sim.kube.world import KubernetesWorld
 from vgpuctl.sim.vcenter.app import vcenter_app
+from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.estate import Estate
+from vgpuctl.sim.vcenter.sessions import Account, Sessions
 
 USER = "administrator@vsphere.local"
 
@@ -33,8 +37,9 @@ class OurServers:
     def __init__(self, folder: Path, inventory: Inventory, durations: Durations) -> None:
         self.password, self.token = secrets.token_urlsafe(12), secrets.token_urlsafe(24)
         self.clock = Clock(datetime.now(UTC))
-        self.kubernetes = KubernetesWorld(self.clock, inventory, durations, node_grace_s=NODE_GRACE_S)
+        self.kubernetes = KubernetesWorld(self.clock, inventory, replace(durations, node_grace_s=NODE_GRACE_S))
         self._estate = Estate(self.clock, inventory, durations, self.kubernetes)
+        self.center = Center(self._estate, Sessions([Account(USER, self.password)], self.clock))
         self._sockets = [_listener(), _listener()]
         self.vcenter_port, self.kubernetes_port = (one.getsockname()[1] for one in self._sockets)
         authority = trustme.CA()
@@ -64,8 +69,8 @@ class OurServers:
     async def _serve(self) -> None:
         driver = Driver(self.clock)
         calls = Calls()
-        center = vcenter_app(self._estate, calls, USER, self.password)
-        apps: list[ASGIApp] = [center, kubernetes_app(self.kubernetes, calls, self.token)]
+        center = vcenter_app(self.center, calls)
+        apps: list[ASGIApp] = [center, KubernetesApp(Api(self.kubernetes), calls, self.token)]
         servers = [self._server(driver, app) for app in apps]
         tasks = [
             asyncio.create_task(server.serve(sockets=[listener]))
@@ -77,7 +82,7 @@ class OurServers:
         self._loop.set_result(asyncio.get_running_loop())
         while not self._ended.is_set():
             await asyncio.sleep(0.05)
-        center.state.center.sessions.end_all()
+        self.center.sessions.end_all()
         for server in servers:
             server.should_exit = server.force_exit = True
         await asyncio.gather(*tasks)

@@ -33,6 +33,7 @@ def control_app(desk: Desk, token: str) -> Starlette:
     return Starlette(
         routes=[
             route("process", "GET", desk.process),
+            route("world", "DELETE", desk.reset),
             route("calls", "GET", desk.calls),
             route("calls", "DELETE", desk.reset_calls),
             route("faults", "GET", desk.faults),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from vgpuctl.sim.control.rules import NotUnderstood, document, rule_of
 from vgpuctl.sim.driver import Driver
@@ -19,17 +19,29 @@ Thing = TypeVar("Thing")
 LONGEST_LEAP_S = 31 * 24 * 3600.0
 
 
-class Desk:
-    """`doors_changed` is called whenever a server may have gone down or come back."""
+class Outside(Protocol):
+    """The servers around a world."""
 
-    def __init__(self, world: World, driver: Driver, doors_changed: Callable[[], None]) -> None:
+    def look_at_doors(self) -> None:
+        """A server may have gone down or come back."""
+
+    def reset(self) -> None:
+        """Begin again with a new world."""
+
+
+class Desk:
+    def __init__(self, world: World, driver: Driver, outside: Outside) -> None:
         self._world = world
         self._driver = driver
-        self._doors_changed = doors_changed
+        self._outside = outside
 
     def process(self, _: Document) -> Document:
         """Whoever reads a number in the folder can ask here whether it is ours."""
         return {"pid": os.getpid()}
+
+    def reset(self, _: Document) -> Document:
+        self._outside.reset()
+        return {}
 
     def calls(self, _: Document) -> Document:
         return dict(self._world.calls.as_dict())
@@ -49,7 +61,7 @@ class Desk:
         standing = self._world.calls.faults.add(rule)
         if lasts_s := rule.effect.seconds if rule.effect.how is How.DOWN else float(asked.get("lasts") or 0):
             self._world.clock.after(lasts_s, lambda: self._clear(standing))
-        self._doors_changed()
+        self._outside.look_at_doors()
         return document(standing)
 
     def clear_faults(self, asked: Document) -> Document:
@@ -132,7 +144,7 @@ class Desk:
         self._world.calls.faults.clear(standing.id)
         if standing.rule.effect.how is How.TASK_HANGS:
             self._world.estate.work.let_go()
-        self._doors_changed()
+        self._outside.look_at_doors()
 
 
 def _named(known: Mapping[str, Thing], asked: Document, kind: str) -> Thing:

@@ -24,19 +24,15 @@ from vgpuctl.sim.kube.errors import ApiError
 from vgpuctl.sim.kube.objects import Object
 from vgpuctl.sim.kube.request import JSON, Request, Target, target_of
 from vgpuctl.sim.kube.watching import Watch, WatchEvent
-from vgpuctl.sim.kube.world import KubernetesWorld
 
 BODY_LIMIT = 3 * 1024 * 1024
 _WRITTEN = 256
 _log = logging.getLogger(__name__)
 
 
-def kubernetes_app(world: KubernetesWorld, calls: Calls, token: str) -> Door:
+class KubernetesApp:
     """The whole API as an ASGI application. Run it in the loop that also drives the world's clock."""
-    return Door(Api(world), calls, token)
 
-
-class Door:
     def __init__(self, api: Api, calls: Calls, token: str) -> None:
         self.api = api
         self._calls = calls

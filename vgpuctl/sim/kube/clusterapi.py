@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vgpuctl.sim.inventory import VmSpec
+from vgpuctl.sim.inventory import Durations, VmSpec
 from vgpuctl.sim.kube.ground import Ground, Teller
 from vgpuctl.sim.kube.objects import Object, at, condition, from_timestamp, is_true, name_of
 from vgpuctl.sim.kube.queue import Queue
@@ -10,8 +10,6 @@ from vgpuctl.sim.kube.store import Change, Key, key_of
 
 NAMESPACE = "default"
 SKIP = "cluster.x-k8s.io/skip-remediation"
-#: How long a node may be silent: what people write into a MachineHealthCheck.
-UNHEALTHY_S = 300.0
 _CLUSTER = "gpu"
 _TELLER = Teller("machinehealthcheck-controller")
 
@@ -38,9 +36,9 @@ def named_on_node(machine: str) -> dict[str, str]:
 class ClusterApi:
     """Looks at a Machine when it or its node changes, and once more when that node has been silent for too long."""
 
-    def __init__(self, ground: Ground, unhealthy_s: float = UNHEALTHY_S) -> None:
+    def __init__(self, ground: Ground, durations: Durations) -> None:
         self._ground, self._store = ground, ground.store
-        self._unhealthy_s = unhealthy_s
+        self._durations = durations
         self._queue = Queue(ground.clock, self._look)
         ground.store.subscribe(["machines"], self._machine_changed)
         ground.store.subscribe(["nodes"], self._node_changed)
@@ -60,7 +58,7 @@ class ClusterApi:
         node = self._store.get("nodes", "", name)
         if node is not None:
             self._name_on(node, named_on_node(key[1]))
-        left_s = self._unhealthy_s - self._silent_s(node)
+        left_s = self._durations.unhealthy_s - self._silent_s(node)
         if SKIP in (machine["metadata"].get("annotations") or {}) or (node is not None and is_true(node, "Ready")):
             return
         if left_s > 0:
@@ -81,7 +79,7 @@ class ClusterApi:
         """A node that is gone has been silent for long enough."""
         ready = condition(node, "Ready") if node else None
         if ready is None:
-            return self._unhealthy_s
+            return self._durations.unhealthy_s
         return (self._ground.clock.utc() - from_timestamp(ready["lastTransitionTime"])).total_seconds()
 
     def _replace(self, machine: Object, node: Object | None) -> None:

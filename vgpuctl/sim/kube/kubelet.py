@@ -41,24 +41,15 @@ class Place:
         return f"10.{64 + self.number // 256}.{self.number % 256}.{count % 254 + 1}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How long things take, and how long a training run is."""
-
-    durations: Durations
-    training_s: float
-
-
 class Kubelet(Machine):
     """Alive from the end of the guest's boot until the power goes. While frozen it does, hears and says nothing."""
 
-    def __init__(self, ground: Ground, place: Place, pace: Pace, chance: random.Random) -> None:
-        super().__init__(ground.clock, pace.durations)
+    def __init__(self, ground: Ground, place: Place, durations: Durations, chance: random.Random) -> None:
+        super().__init__(ground.clock, durations)
         self.place = place
         self.name = place.vm.name
         self.speaking = False
         self._ground = ground
-        self._pace = pace
         self._chance = chance
         self._teller = Teller("kubelet", self.name)
         self._gpus = 0
@@ -226,7 +217,7 @@ class Kubelet(Machine):
         self._stage[uid_of(pod)] = "running"
         self._pods_given += 1
         if podlife.ends_by_itself(pod):
-            self._time.after(self._pace.training_s, lambda: self._succeeded(pod))
+            self._time.after(self._durations.training_s, lambda: self._succeeded(pod))
 
     def _succeeded(self, pod: Object) -> None:
         if self._stage.get(uid_of(pod)) == "running":

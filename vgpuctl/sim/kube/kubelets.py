@@ -5,20 +5,20 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from vgpuctl.sim.inventory import Inventory
+from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.ground import Ground
-from vgpuctl.sim.kube.kubelet import Kubelet, Pace, Place
+from vgpuctl.sim.kube.kubelet import Kubelet, Place
 from vgpuctl.sim.kube.machine import Machine
 from vgpuctl.sim.kube.queue import Queue
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
 
 class Kubelets:
-    def __init__(self, ground: Ground, inventory: Inventory, pace: Pace, chance: random.Random) -> None:
+    def __init__(self, ground: Ground, inventory: Inventory, durations: Durations, chance: random.Random) -> None:
         self._ground = ground
-        self._pace = pace
+        self._durations = durations
         self._kubelets = {
-            vm.name: Kubelet(ground, Place(vm, number), pace, chance)
+            vm.name: Kubelet(ground, Place(vm, number), durations, chance)
             for number, vm in enumerate(vm for vm in inventory.vms if vm.has_node)
         }
         # Machines without a kubelet; those that were off or unknown are made when somebody asks for them.
@@ -39,7 +39,7 @@ class Kubelets:
         return self._others.setdefault(vm, self._other(on=False))
 
     def _other(self, *, on: bool) -> Machine:
-        machine = Machine(self._ground.clock, self._pace.durations)
+        machine = Machine(self._ground.clock, self._durations)
         if on:
             machine.start_now(gpus=0)
         return machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.kube import nodes, podlife
 from vgpuctl.sim.kube.ground import Ground, Teller
 from vgpuctl.sim.kube.objects import (
@@ -29,9 +30,9 @@ MONITOR_S = 5.0
 class NodeLifecycle:
     """Judges nodes by when it last heard of them. One timer a node that is heard of, none for a silent one."""
 
-    def __init__(self, ground: Ground, grace_s: float) -> None:
+    def __init__(self, ground: Ground, durations: Durations) -> None:
         self._ground = ground
-        self._grace_s = grace_s
+        self._durations = durations
         self._heard_s: dict[str, float] = {}
         self._let_go: set[str] = set()
         self._taint_queue = Queue(ground.clock, self._set_taints)
@@ -46,7 +47,7 @@ class NodeLifecycle:
 
     def _hear_of(self, name: str) -> None:
         if name not in self._heard_s:
-            self._look_later(name, self._grace_s)
+            self._look_later(name, self._durations.node_grace_s)
         self._heard_s[name] = self._ground.clock.now_s
 
     def _look_later(self, name: str, delay_s: float) -> None:
@@ -56,8 +57,8 @@ class NodeLifecycle:
 
     def _judge(self, name: str) -> None:
         silent_s = self._ground.clock.now_s - self._heard_s[name]
-        if silent_s <= self._grace_s:
-            self._look_later(name, self._grace_s - silent_s + 1e-3)
+        if silent_s <= self._durations.node_grace_s:
+            self._look_later(name, self._durations.node_grace_s - silent_s + 1e-3)
             return
         del self._heard_s[name]
         self._gone_silent(name)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.budgets import Budgets
-from vgpuctl.sim.kube.clusterapi import UNHEALTHY_S, ClusterApi
+from vgpuctl.sim.kube.clusterapi import ClusterApi
 from vgpuctl.sim.kube.daemonsets import DaemonSets
 from vgpuctl.sim.kube.deployments import Deployments
 from vgpuctl.sim.kube.founding import Founding
@@ -16,7 +16,6 @@ from vgpuctl.sim.kube.garbage import GarbageCollector
 from vgpuctl.sim.kube.ground import Ground
 from vgpuctl.sim.kube.jobs import Jobs
 from vgpuctl.sim.kube.kinds import CUSTOM, KINDS
-from vgpuctl.sim.kube.kubelet import Pace
 from vgpuctl.sim.kube.kubelets import Kubelets
 from vgpuctl.sim.kube.lifecycle import NodeLifecycle
 from vgpuctl.sim.kube.quotas import Quotas
@@ -38,9 +37,6 @@ class KubernetesWorld:
         inventory: Inventory,
         durations: Durations,
         *,
-        node_grace_s: float = 50.0,
-        unhealthy_s: float = UNHEALTHY_S,
-        training_s: float = 3600.0,
         seed: int = 1,
     ) -> None:
         chance = random.Random(seed)  # noqa: S311 names of pods are no secrets
@@ -48,10 +44,10 @@ class KubernetesWorld:
         self.store = Store(clock, chance)
         self.kinds = KINDS + (CUSTOM if inventory.cluster_api else ())
         self.ground = Ground(clock, self.store)
-        self.kubelets = Kubelets(self.ground, inventory, Pace(durations, training_s), chance)
+        self.kubelets = Kubelets(self.ground, inventory, durations, chance)
         scheduler = Scheduler(self.ground)
         self.controllers = (
-            NodeLifecycle(self.ground, node_grace_s),
+            NodeLifecycle(self.ground, durations),
             TaintEviction(self.ground),
             scheduler,
             Deployments(self.ground),
@@ -65,7 +61,7 @@ class KubernetesWorld:
             GarbageCollector(self.ground),
         )
         if inventory.cluster_api:
-            self.cluster_api = ClusterApi(self.ground, unhealthy_s)
+            self.cluster_api = ClusterApi(self.ground, durations)
         settler = Settler(self.ground, scheduler.board, self.kubelets)
         self.founding = Founding(self.ground, inventory, self.kubelets, settler)
 

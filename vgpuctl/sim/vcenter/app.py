@@ -39,11 +39,10 @@ from vgpuctl.sim.vcenter import (
 )
 from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.dispatch import HANDLERS, OPEN_TO_ALL, Call
-from vgpuctl.sim.vcenter.estate import Estate
 from vgpuctl.sim.vcenter.metadata import NEWEST, version_of
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.serialiser import Xml, fault_response, response, serialise
-from vgpuctl.sim.vcenter.sessions import COOKIE, Account, Session, Sessions
+from vgpuctl.sim.vcenter.sessions import COOKIE, Session
 from vgpuctl.sim.vcenter.tasks import HANGS, Fate
 from vgpuctl.sim.vcenter.vmomi import support, vim, vmodl
 
@@ -51,25 +50,16 @@ _XML = 'text/xml; charset="utf-8"'
 _log = logging.getLogger(__name__)
 
 
-def vcenter_app(
-    estate: Estate, calls: Calls, user: str, password: str, reader: tuple[str, str] | None = None
-) -> Starlette:
-    """`reader`: name and password of one who may only read, if there is one.
-
-    `app.state.center` is for those who run it: its sessions can be ended or idle shorter, its pages made small.
-    """
-    readers = [Account(*reader, read_only=True)] if reader else []
-    sessions = Sessions([Account(user, password), *readers], estate.clock)
-    endpoint = _Endpoint(Center(estate, sessions), calls)
-    app = Starlette(
+def vcenter_app(center: Center, calls: Calls) -> Starlette:
+    """vCenter's API as an ASGI application. Run it in the loop that also drives the world's clock."""
+    endpoint = _Endpoint(center, calls)
+    return Starlette(
         routes=[
             Route("/sdk", endpoint.soap, methods=["POST"]),
             Route("/sdk/", endpoint.soap, methods=["POST"]),
             Route("/sdk/vimServiceVersions.xml", _versions),
         ]
     )
-    app.state.center = endpoint.center
-    return app
 
 
 class _Endpoint:

@@ -1,0 +1,21 @@
+"""What the two servers accept. New secrets for each simulation, unless a test names its own."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(18)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logins:
+    """`user` may do everything in vCenter, `reader` only look. Kubernetes asks for `token`."""
+
+    user: str = "administrator@vsphere.local"
+    password: str = field(default_factory=_secret, repr=False)
+    reader: str = "readonly@vsphere.local"
+    readers_password: str = field(default_factory=_secret, repr=False)
+    token: str = field(default_factory=_secret, repr=False)
