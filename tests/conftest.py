@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.lab import Lab
+from tests.support.labs import Labs
 
 pytest_plugins = ["vgpuctl.testing.fixtures"]
 
@@ -20,26 +20,32 @@ settings.register_profile("soak", settings.get_profile("house"), derandomize=Fal
 settings.load_profile("house")
 
 
+@pytest.fixture(scope="session")
+def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
+    labs = Labs(tmp_path_factory.mktemp("labs"))
+    yield labs
+    labs.down()
+
+
 @pytest.fixture
-def make_lab(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
-    """Labs that are ended after the test, whatever happened in it."""
-    labs: list[Lab] = []
+def make_lab(labs: Labs) -> Iterator[Callable[..., Lab]]:
+    """Labs for one test. After it they begin again for another, or end, whatever happened in it."""
+    taken: list[tuple[Lab, tuple[str, ...]]] = []
 
     def make(*options: str) -> Lab:
-        lab = Lab.up(tmp_path / f"lab-{len(labs)}", *(options or ("--instant",)))
-        labs.append(lab)
-        return lab
+        wanted = options or ("--instant",)
+        taken.append((labs.take(*wanted), wanted))
+        return taken[-1][0]
 
     yield make
-    for lab in labs:
-        lab.down()
+    for lab, options in taken:
+        labs.give_back(lab, *options)
 
 
 @pytest.fixture(scope="session")
 def standing_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One lab by day for all tests that leave the world as it is."""
     lab = Lab.up(tmp_path_factory.mktemp("standing") / "lab", "--instant", "--scenario", "by-day")
-    lab.settle()
     yield lab
     lab.more_env = {}
     lab.down()
@@ -62,7 +68,4 @@ def lab(make_lab: Callable[..., Lab]) -> Lab:
 @pytest.fixture
 def day(make_lab: Callable[..., Lab]) -> Lab:
     """An instant lab on an ordinary day, as if it had stood for long: provisioned, the day workers awake."""
-    lab = make_lab("--instant", "--scenario", "by-day")
-    lab.settle()
-    lab.calls()
-    return lab
+    return make_lab("--instant", "--scenario", "by-day")

@@ -7,24 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.depth import only_long
 from tests.support.lab import Lab
 from vgpuctl.sim.faults import How
-from vgpuctl.sim.remote import ask
 
 NIGHT, DAY = {"worker-5"}, {"worker-1", "worker-2", "worker-3", "worker-4"}
-
-
-def fault(lab: Lab, target: str, how: How, **more: Any) -> None:
-    ask(lab.folder, "POST", "faults", {"target": target, "how": how.value, **more})
-
-
-def met(lab: Lab) -> list[int]:
-    return [each["met"] for each in ask(lab.folder, "GET", "faults")["faults"]]
-
-
-def only_long(*fault: Any) -> Any:
-    """In virtual time all kinds of faults are rehearsed in any case."""
-    return pytest.param(*fault, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +32,10 @@ def only_long(*fault: Any) -> Any:
     ],
 )
 def test_a_night_comes_through_one_fault(day: Lab, target: str, how: How, more: dict[str, Any]) -> None:
-    fault(day, target, how, **more)
+    day.fault(target, how, **more)
     day.vgpuctl("switch", "night", "--yes").ok()
-    assert sum(met(day)) > 0
-    ask(day.folder, "DELETE", "faults", {})
+    assert sum(day.met()) > 0
+    day.clear_faults()
     suspends = day.calls()["vcenter"]["SuspendVM_Task"]
     refused = 4 if how is How.END_SESSIONS else 1
     assert suspends <= 4 + refused, "a suspend whose reply was lost is not sent again before it was looked for"
@@ -58,8 +45,7 @@ def test_a_night_comes_through_one_fault(day: Lab, target: str, how: How, more: 
 
 
 def test_kubernetes_may_ask_to_wait(day: Lab) -> None:
-    throttled = ("PATCH nodes", "--fail", "429", "--retry-after", "2s", "--on", "worker-1", "--times", "1")
-    day.vgpuctl("sim", "fault", "add", *throttled).ok()
+    day.fault("PATCH nodes", "fail", "429", seconds=2, on="worker-1", times=1)
     day.calls()
     ran = day.vgpuctl("label-nodes").ok()
     assert "worker-1 labelling: Kubernetes asks to wait 2 s" in ran.out
@@ -68,14 +54,14 @@ def test_kubernetes_may_ask_to_wait(day: Lab) -> None:
 
 def test_its_own_hold_is_no_other_instance(day: Lab) -> None:
     """The Lease was written, but the reply was lost: nobody waits for oneself."""
-    fault(day, "POST leases", How.LOSE_REPLY, nth=1)
+    day.fault("POST leases", How.LOSE_REPLY, nth=1)
     ran = day.vgpuctl("switch", "night", "--yes").ok()
-    assert met(day) == [1]
+    assert day.met() == [1]
     assert "Another instance" not in ran.out + ran.err
 
 
 def test_a_suspend_that_fails_sends_the_host_back(day: Lab) -> None:
-    fault(day, "SuspendVM_Task", How.TASK_FAILS, on="worker-2", what="NoDiskSpace")
+    day.fault("SuspendVM_Task", How.TASK_FAILS, on="worker-2", what="NoDiskSpace")
     ran = day.vgpuctl("switch", "night", "--yes")
     assert ran.code == 4
     assert "NoDiskSpace" in ran.out + ran.err
@@ -84,7 +70,7 @@ def test_a_suspend_that_fails_sends_the_host_back(day: Lab) -> None:
 
 @pytest.mark.parametrize("server", ["vcenter", only_long("kubernetes")])
 def test_a_server_that_was_away_for_a_moment_is_waited_for(day: Lab, server: str) -> None:
-    fault(day, server, How.DOWN, seconds=1)
+    day.fault(server, How.DOWN, seconds=1)
     day.vgpuctl("switch", "night", "--yes").ok()
     assert day.awake() == NIGHT
 
@@ -92,17 +78,16 @@ def test_a_server_that_was_away_for_a_moment_is_waited_for(day: Lab, server: str
 @pytest.mark.parametrize("server", ["vcenter", only_long("kubernetes")])
 def test_a_server_that_goes_away_in_the_middle_is_waited_for(day: Lab, server: str) -> None:
     """Suspends are under way when it goes, and have ended when it comes back."""
-    day.vgpuctl("sim", "set", "durations", "--dir", str(day.folder), "suspend=1s").ok()
+    day.durations(suspend_s=1)
     with ThreadPoolExecutor(1) as pool:
         switching = pool.submit(day.vgpuctl, "switch", "night", "--yes")
         while not _asked(day).get("SuspendVM_Task"):
             assert not switching.done(), switching.result().out
-        fault(day, server, How.DOWN, seconds=2)
+        day.fault(server, How.DOWN, seconds=2)
         switching.result().ok()
     asked = _asked(day)
     assert (day.awake(), asked["SuspendVM_Task"], asked["PowerOnVM_Task"]) == (NIGHT, 4, 1)
 
 
 def _asked(lab: Lab) -> dict[str, int]:
-    counted: dict[str, int] = ask(lab.folder, "GET", "calls").get("vcenter", {})
-    return counted
+    return lab.calls(reset=False).get("vcenter", {})

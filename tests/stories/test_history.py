@@ -6,7 +6,6 @@ import json
 import time
 import xml.etree.ElementTree as ET
 
-from tests.stories.test_kill_points import kill_after
 from tests.support.lab import Lab
 
 
@@ -54,7 +53,7 @@ def test_what_changes_only_labels_or_nothing_is_not_told(day: Lab) -> None:
 
 
 def test_one_that_was_killed_is_cut_short_and_the_next_has_its_own_entry(day: Lab) -> None:
-    assert kill_after(day, 8, "switch", "night", "--yes") == -9
+    assert day.killed_after(8, "switch", "night", "--yes") == -9
     deadline = time.monotonic() + 10
     while entry(day)["outcome"] == "running" and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -66,14 +65,14 @@ def test_one_that_was_killed_is_cut_short_and_the_next_has_its_own_entry(day: La
 
 def test_a_journal_that_cannot_be_written_leaves_the_switch_as_it_is(day: Lab) -> None:
     day.vgpuctl("switch", "night", "--yes").ok()
-    day.vgpuctl("sim", "fault", "add", "POST configmaps", "--dir", str(day.folder), "--fail", "403").ok()
+    day.fault("POST configmaps", "fail", "403")
     ran = day.vgpuctl("switch", "day", "--yes").ok()
     assert ran.out.count("The history will not tell of this: ") == 1
     assert "worker-5" not in day.awake()
 
 
 def test_where_it_cannot_be_written_down_from_where_hosts_go_none_of_them_goes(day: Lab) -> None:
-    day.vgpuctl("sim", "fault", "add", "PATCH configmaps", "--dir", str(day.folder), "--fail", "403").ok()
+    day.fault("PATCH configmaps", "fail", "403")
     awake = day.awake()
     day.calls()
     assert day.vgpuctl("switch", "night", "--yes").code == 5
@@ -82,7 +81,7 @@ def test_where_it_cannot_be_written_down_from_where_hosts_go_none_of_them_goes(d
 
 
 def test_the_forecast_does_without_where_it_cannot_be_read(day: Lab) -> None:
-    day.vgpuctl("sim", "fault", "add", "GET configmaps", "--dir", str(day.folder), "--fail", "403").ok()
+    day.fault("GET configmaps", "fail", "403")
     assert "(estimated)" in day.vgpuctl("switch", "night", "--dry-run").ok().out
     assert day.vgpuctl("history").code == 5
 

@@ -7,6 +7,7 @@ import pytest
 from tests.support.lab import Lab
 
 DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
+BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 AWAKE = {"day": DAY, "night": {"worker-5"}}
 
 #: A switch to night writes 23 times (evictions that meet a budget aside), one to day 14 times.
@@ -16,21 +17,17 @@ SURELY_BEFORE_THE_END = 14
 PAST_THE_END = 30
 
 
-def kill_after(lab: Lab, nth: int, *words: str) -> int:
-    return lab.vgpuctl(*words, first=("tests.support.killed", "kill_after", str(nth))).code
-
-
 def leaving(lab: Lab, shift: str) -> list[str]:
     """The pods on those who go to sleep."""
     sleepers = lab.awake() - AWAKE[shift]
-    pods = lab.json("kubectl", "get", "pods")["items"]
+    pods = lab.pods()
     return [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") in sleepers]
 
 
 def switch_over_a_crash(lab: Lab, shift: str, nth: int) -> None:
-    pods, budgets = leaving(lab, shift), lab.json("kubectl", "get", "poddisruptionbudgets")["items"]
+    pods, budgets = leaving(lab, shift), lab.get(BUDGETS)["items"]
     lab.calls()
-    code = kill_after(lab, nth, "switch", shift, "--yes")
+    code = lab.killed_after(nth, "switch", shift, "--yes")
     assert code in {0, -9}
     assert code == -9 or nth > SURELY_BEFORE_THE_END, "it was to be killed"
     assert code == 0 or nth < PAST_THE_END, "there are more writes than points"
@@ -76,7 +73,7 @@ def test_every_kill_point_of_a_switch(day: Lab, nth: int) -> None:
 def test_every_kill_point_of_provision_and_label_nodes(lab: Lab, nth: int) -> None:
     for words, call, times in ((("provision", "--yes"), "ReconfigVM_Task", 5), (("label-nodes",), "PATCH nodes", 5)):
         lab.calls()
-        assert kill_after(lab, nth, *words) in {0, -9}
+        assert lab.killed_after(nth, *words) in {0, -9}
         lab.vgpuctl(*words).ok()
         assert lab.writes()[call] == times
         lab.vgpuctl(*words).ok()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.stories.test_kill_points import kill_after
 from tests.support.lab import Lab
 from tests.support.rehearsal import Rehearsal, at_work
 from vgpuctl.model.machine import SHIELD_ANNOTATION
@@ -55,27 +54,27 @@ def test_sleepers_are_shielded_and_freed_and_others_marks_stay(lab: Lab) -> None
 @pytest.mark.parametrize("nth", [11, 16])
 def test_whatever_write_it_is_killed_after_the_marks_come_and_go(lab: Lab, nth: int) -> None:
     for shift, marks in (("night", BY_NIGHT), ("day", BY_DAY)):
-        assert kill_after(lab, nth, "switch", shift, "--yes") == -9
+        assert lab.killed_after(nth, "switch", shift, "--yes") == -9
         lab.vgpuctl("switch", shift, "--yes").ok()
         assert told_by(lab) == marks
         lab.settle()
 
 
 def test_where_machines_may_not_be_seen_the_plan_says_so_and_the_night_comes(lab: Lab) -> None:
-    lab.vgpuctl("sim", "fault", "add", "GET machines", "--fail", "403", "--dir", str(lab.folder)).ok()
+    lab.fault("GET machines", "fail", "403")
     ran = lab.vgpuctl("switch", "night", "--yes").ok()
     assert "The Machines of worker-[1-4] cannot be marked from here" in ran.out + ran.err
     assert told_by_store(lab) == BY_DAY
 
 
 def test_where_machines_may_not_be_patched_after_all_the_night_comes(lab: Lab) -> None:
-    lab.vgpuctl("sim", "fault", "add", "PATCH machines", "--fail", "403", "--dir", str(lab.folder)).ok()
+    lab.fault("PATCH machines", "fail", "403")
     lab.vgpuctl("switch", "night", "--yes").ok()
     assert told_by(lab) == BY_DAY
 
 
 def told_by_store(lab: Lab) -> Annotations:
-    lab.vgpuctl("sim", "fault", "clear", "--dir", str(lab.folder)).ok()
+    lab.clear_faults()
     return told_by(lab)
 
 

@@ -66,7 +66,7 @@ REASONS = {
 
 def somebody_is_at_work(lab: Lab) -> None:
     """One reconfigures a VM, which takes its time; one starts another, which asks first."""
-    lab.vgpuctl("sim", "fault", "add", "ReconfigVM_Task", "--on", "day-busy", "--task-hangs").ok()
+    lab.fault("ReconfigVM_Task", "task-hangs", on="day-busy")
     env = lab.env
     trust = ssl.create_default_context(cafile=env["GOVC_TLS_CA_CERTS"])
     url = urlparse(env["GOVC_URL"])
@@ -75,7 +75,7 @@ def somebody_is_at_work(lab: Lab) -> None:
     vm = client.RetrieveContent().searchIndex.FindByInventoryPath("dc/vm/day-busy")
     vm.ReconfigVM_Task(vim.vm.ConfigSpec(annotation="x"))
     Disconnect(client)
-    lab.vgpuctl("sim", "set", "person", "power-on", "night-asks").ok()
+    lab.person("power-on night-asks")
 
 
 def bare_pod(lab: Lab, name: str, node: str) -> None:

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.stories.test_faulted import fault, met, only_long
-from tests.stories.test_kill_points import kill_after
+from tests.support.depth import only_long
 from tests.support.lab import Lab
 from vgpuctl.sim.faults import How
-from vgpuctl.sim.remote import ask
 
 DAY = ("worker-1", "worker-2", "worker-3", "worker-4")
 SMALL = "v100-2q-2GB"
@@ -58,7 +56,7 @@ def the_next_run_ends_it(lab: Lab) -> None:
 
 def killed_after(lab: Lab, nth: int) -> None:
     lab.calls()
-    code = kill_after(lab, nth, *COMMAND)
+    code = lab.killed_after(nth, *COMMAND)
     assert code == -9 or (code == 0 and nth > SURELY_BEFORE_THE_END), code
     assert code == 0 or nth < max(POINTS), "there are more writes than points"
     the_next_run_ends_it(lab)
@@ -103,11 +101,11 @@ def test_every_kill_point_of_a_provision(changed: Lab, nth: int) -> None:
 )
 def test_a_provision_comes_through_one_fault(changed: Lab, target: str, how: How, more: dict[str, Any]) -> None:
     """At once, or it goes back, all running again, and the next run comes through."""
-    fault(changed, target, how, **more)
+    changed.fault(target, how, **more)
     first = changed.vgpuctl(*COMMAND)
     assert first.code in {0, WENT_BACK}, first.err
-    assert sum(met(changed)) > 0
-    ask(changed.folder, "DELETE", "faults", {})
+    assert sum(changed.met()) > 0
+    changed.clear_faults()
     assert changed.awake() == set(DAY)
     if first.code == 0:
         writes = changed.writes()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.stories.test_kill_points import kill_after
 from tests.support.lab import Lab
 from tests.support.rehearsal import Rehearsal, at_work
 from vgpuctl.model.workloads import Choice
@@ -35,7 +34,7 @@ def size(lab: Lab, name: str = "notebooks") -> tuple[int, str | None]:
 
 
 def pods_of(lab: Lab, app: str) -> list[str]:
-    pods = lab.json("kubectl", "get", "pods")["items"]
+    pods = lab.pods()
     return [pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"].startswith(app)]
 
 
@@ -109,10 +108,10 @@ def test_whose_size_git_declares_is_refused_too(day: Lab) -> None:
 @pytest.mark.parametrize("nth", [3, 8, 15])
 def test_whenever_it_is_killed_the_size_is_not_forgotten(day: Lab, nth: int) -> None:
     lab = with_scale(day, NOTEBOOKS)
-    kill_after(lab, nth, "switch", "night", "--yes")
+    lab.killed_after(nth, "switch", "night", "--yes")
     lab.vgpuctl("switch", "night", "--yes").ok()
     assert size(lab) == (0, "4")
-    kill_after(lab, nth, "switch", "day", "--yes")
+    lab.killed_after(nth, "switch", "day", "--yes")
     lab.vgpuctl("switch", "day", "--yes").ok()
     assert size(lab) == (4, None)
     lab.calls()
@@ -122,7 +121,7 @@ def test_whenever_it_is_killed_the_size_is_not_forgotten(day: Lab, nth: int) -> 
 
 def test_killed_and_sent_the_other_way_it_is_as_before(day: Lab) -> None:
     lab = with_scale(day, NOTEBOOKS)
-    kill_after(lab, 5, "switch", "night", "--yes")
+    lab.killed_after(5, "switch", "night", "--yes")
     lab.vgpuctl("switch", "day", "--yes").ok()
     assert size(lab) == (4, None)
     lab.settle()

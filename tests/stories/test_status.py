@@ -76,7 +76,7 @@ def test_a_look_costs_the_same_calls_and_one_list_where_pods_wait(research: Lab)
 
 
 def test_without_the_right_to_see_quotas_it_shows_the_rest(research: Lab) -> None:
-    research.vgpuctl("sim", "fault", "add", "GET resourcequotas", "--fail", "403").ok()
+    research.fault("GET resourcequotas", "fail", "403")
     found = research.json("vgpuctl", "status")
     assert found["quotas"] is None
     assert [pod["name"] for pod in found["waiting"]].count("bert-0") == 1
@@ -137,9 +137,9 @@ def test_watching_is_told_and_asks_for_nothing(research: Lab) -> None:
         line(process, "out of step")
         _until_streams_stand(research)
         for verb, change in (("cordon", "ready → cordoned"), ("uncordon", "cordoned → ready")):
-            research.vgpuctl("sim", "set", "person", verb, "worker-3").ok()
+            research.person(f"{verb} worker-3")
             assert f"worker-3 node {change}" in line(process, "worker-3")
-        research.vgpuctl("sim", "set", "person", "delete-pod", "research/bert-0").ok()
+        research.person("delete-pod research/bert-0")
         assert "gone: waits for v100-16q-16GB" in line(process, "research/bert-0")
         assert research.calls().keys() <= {"vcenter"}
     assert research.calls().get("vcenter", {}).keys() <= {"WaitForUpdatesEx", "Logout"}
@@ -175,7 +175,7 @@ def test_it_is_ended_as_kubectl_is(by_day: Lab, number: signal.Signals) -> None:
 def test_each_change_is_a_document_on_a_line(day: Lab) -> None:
     with watching(day, "-o", "json", "worker-3") as process:
         first: dict[str, Any] = json.loads(line(process, "Status"))
-        day.vgpuctl("sim", "set", "person", "cordon", "worker-3").ok()
+        day.person("cordon worker-3")
         second = json.loads(line(process, '"cordoned"'))
     assert [w["node"]["state"] for found in (first, second) for w in found["workers"]] == ["ready", "cordoned"]
     assert second["workers"][0]["node"]["cordonedBy"]
@@ -184,7 +184,7 @@ def test_each_change_is_a_document_on_a_line(day: Lab) -> None:
 def test_a_server_that_is_gone_is_said_and_since_when(day: Lab) -> None:
     with watching(day, "-o", "json") as process:
         line(process, "Status")
-        day.vgpuctl("sim", "fault", "add", "kubernetes", "--down", "1s").ok()
+        day.fault("kubernetes", "down", seconds=1)
         silent = json.loads(line(process, '"server": "Kubernetes"'))
         assert silent["stale"][0]["since"]
         assert json.loads(line(process, '"stale": []'))["workers"]

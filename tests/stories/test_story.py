@@ -16,7 +16,7 @@ NIGHT = {"worker-5"}
 
 
 def running_on(lab: Lab, app: str) -> set[str]:
-    pods = lab.json("kubectl", "get", "pods")["items"]
+    pods = lab.pods()
     return {
         pod["spec"]["nodeName"]
         for pod in pods
@@ -84,7 +84,7 @@ def test_calls_are_counted_and_few(make_lab: Callable[..., Lab], tmp_path: Path,
     what goes by the clock."""
     lab = by_day(make_lab, tmp_path, hosts, cards)
     leaving = [name for name in lab.awake() if name.startswith("day")]
-    pods = lab.json("kubectl", "get", "pods")["items"]
+    pods = lab.pods()
     evicted = sum(pod["spec"].get("nodeName") in leaving for pod in pods)
     lab.calls()
     lab.vgpuctl("switch", "night", "--yes").ok()
@@ -155,7 +155,7 @@ def by_day(make_lab: Callable[..., Lab], tmp_path: Path, hosts: int, cards: int)
     }
     (tmp_path / "estate.yaml").write_text(json.dumps(scenario))
     lab = make_lab("--instant", "--scenario", str(tmp_path / "estate.yaml"))
-    lab.vgpuctl("sim", "set", "durations", "--dir", str(lab.folder), "heartbeat=30s").ok()
+    lab.durations(heartbeat_s=30)
     lab.more_env = {"VGPUCTL_LEASE_SECONDS": "60"}
     lab.settle()
     return lab
@@ -262,5 +262,5 @@ def test_the_owners_of_pods_are_told_and_nothing_stands_on_it(day: Lab) -> None:
     events = day.json("kubectl", "get", "events")["items"]
     told = {e["involvedObject"]["kind"]: e["message"] for e in events if e["reason"] == "WorkerLeaves"}
     assert "will be evicted" in told["ReplicaSet"]
-    day.vgpuctl("sim", "fault", "add", "POST events", "--dir", str(day.folder), "--fail", "403").ok()
+    day.fault("POST events", "fail", "403")
     day.vgpuctl("switch", "day", "--yes").ok()

@@ -56,6 +56,8 @@ class Zygote:
             while True:
                 message = self._heard(READY_WITHIN_S)
                 if message and "pid" in message:
+                    # The system gives a number out again: what had it before has ended.
+                    self._ended.pop(int(message["pid"]), None)
                     return int(message["pid"])
 
     def code(self, pid: int, timeout_s: float) -> int | None:
@@ -108,11 +110,12 @@ class Forked:
     stderr: IO[str] | None
 
     def poll(self) -> int | None:
-        self.returncode = zygote().code(self.pid, 0.0)
+        if self.returncode is None:
+            self.returncode = zygote().code(self.pid, 0.0)
         return self.returncode
 
     def wait(self, timeout: float) -> int:
-        found = zygote().code(self.pid, timeout)
+        found = zygote().code(self.pid, timeout) if self.returncode is None else self.returncode
         if found is None:
             raise subprocess.TimeoutExpired(list(self.command.words), timeout)
         self.returncode = found

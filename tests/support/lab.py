@@ -6,16 +6,18 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tests.support.forked import Command, Forked, run
-from vgpuctl.sim.remote import ask
+from vgpuctl.sim.control.controls import Controls
 from vgpuctl.sim.surroundings import exported
 
 COMMAND_WITHIN_S = 120
@@ -40,10 +42,12 @@ class Ran:
 
 
 @dataclass
-class Lab:
+class Lab(Controls):
     folder: Path
     more_env: dict[str, str] = field(default_factory=dict)
     servers: Forked | None = None
+    running: list[Forked] = field(default_factory=list)
+    files: dict[Path, bytes] = field(default_factory=dict)
 
     @classmethod
     def up(cls, folder: Path, *options: str) -> Lab:
@@ -57,8 +61,32 @@ class Lab:
         while not (folder / "pid").exists():
             assert lab.servers.poll() is None, f"the servers did not start:\n{(folder / 'log').read_text()}"
             assert time.monotonic() < deadline, "the servers did not start in time"
-            time.sleep(0.01)
+            time.sleep(0.005)
+        lab.files = lab._files_now()
         return lab
+
+    def begin_again(self) -> bool:
+        """As it was after `up`; False where only new servers can be that."""
+        for command in self.running:
+            if command.poll() is None:
+                command.kill()
+                command.wait(COMMAND_WITHIN_S)
+        self.running, self.more_env = [], {}
+        if self.servers is None or self.servers.poll() is not None or not (self.folder / "pid").exists():
+            return False
+        self.reset()
+        now = self._files_now()
+        for path in now.keys() - self.files.keys():
+            path.unlink()
+        for path, content in self.files.items():
+            if now.get(path) != content:
+                path.write_bytes(content)
+        return True
+
+    def _files_now(self) -> dict[Path, bytes]:
+        """Those that a test may change; kubectl's cache is no such file."""
+        found = (path for path in self.folder.rglob("*") if path.is_file() and ".kube" not in path.parts)
+        return {path: path.read_bytes() for path in found if path.name != "log"}
 
     def down(self) -> None:
         """Also servers that a test has started as people do, after these were killed."""
@@ -97,9 +125,14 @@ class Lab:
         command = Command(words=words, env=self.env, first=streams.pop("first", ()))
         return Ran(("vgpuctl", *words), *run(command, COMMAND_WITHIN_S, **streams))
 
+    def killed_after(self, nth: int, *words: str) -> int:
+        """The command's exit code, after SIGKILL right after its nth write unless it ended before."""
+        return self.vgpuctl(*words, first=("tests.support.killed", "kill_after", str(nth))).code
+
     def start(self, *words: str, **streams: Any) -> Forked:
         """A command that runs while the test goes on."""
-        return Forked(Command(words=words, env=self.env), **streams)
+        self.running.append(Forked(Command(words=words, env=self.env), **streams))
+        return self.running[-1]
 
     def kubectl(self, *words: str) -> Ran:
         return self.program("kubectl", *words)
@@ -115,13 +148,27 @@ class Lab:
     def awake(self) -> set[str]:
         return {name for name, worker in self.status().items() if worker["power"] == "poweredOn"}
 
+    def get(self, path: str) -> Any:
+        """What Kubernetes answers, without a program in between."""
+        config = json.loads((self.folder / "kubeconfig").read_text())
+        server, token = config["clusters"][0]["cluster"]["server"], config["users"][0]["user"]["token"]
+        request = urllib.request.Request(f"{server}{path}", headers={"Authorization": f"Bearer {token}"})
+        context = ssl.create_default_context(cafile=str(self.folder / "ca.pem"))
+        with urllib.request.urlopen(request, timeout=COMMAND_WITHIN_S, context=context) as answer:
+            return json.load(answer)
+
+    def pods(self) -> list[dict[str, Any]]:
+        """Those of the namespace default."""
+        found: list[dict[str, Any]] = self.get("/api/v1/namespaces/default/pods")["items"]
+        return found
+
     def nodes(self) -> dict[str, Any]:
-        """The nodes by name, as kubectl shows them."""
-        return {item["metadata"]["name"]: item for item in self.json("kubectl", "get", "nodes")["items"]}
+        """By name."""
+        return {item["metadata"]["name"]: item for item in self.get("/api/v1/nodes")["items"]}
 
     def holder(self) -> str:
         """Of the acting Lease; "" for nobody."""
-        lease = self.json("kubectl", "get", "lease", "vgpuctl", "-n", "kube-system")
+        lease = self.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/vgpuctl")
         return str(lease["spec"].get("holderIdentity") or "")
 
     def hold_the_lease(self, holder: str, *, seconds: int) -> None:
@@ -134,10 +181,6 @@ class Lab:
         path.write_text(json.dumps(lease))
         self.kubectl("delete", "lease", "vgpuctl", "-n", "kube-system", "--ignore-not-found").ok()
         self.kubectl("create", "--validate=false", "-f", str(path)).ok()
-
-    def calls(self) -> dict[str, dict[str, int]]:
-        """What was called since the last time this was asked."""
-        return ask(self.folder, "DELETE", "calls")
 
     def writes(self) -> dict[str, int]:
         reads = ("GET ", "Login", "Logout", "Retrieve", "Create", "Destroy", "WaitFor", "Fetch", "Continue")
@@ -156,8 +199,7 @@ class Lab:
         """Until the pods that may run do: controllers work a moment after a switch has ended."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            pods = self.json("kubectl", "get", "pods")["items"]
-            placed = [pod for pod in pods if pod["spec"].get("nodeName")]
+            placed = [pod for pod in self.pods() if pod["spec"].get("nodeName")]
             gateways = [pod for pod in placed if pod["metadata"]["name"].startswith("gateway")]
             if len(gateways) == 3 and all(_running(pod) for pod in placed):
                 return

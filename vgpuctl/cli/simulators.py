@@ -171,6 +171,23 @@ def calls(
             console().print(f"{server:<12}{number:>6}  {method}")
 
 
+@app.command()
+def reset(dir: DirOption) -> None:
+    """Begin again: the world, the clock and the durations are as at the start, no fault is left, no call is counted.
+
+    The addresses, the logins and the files stay. Clients find their connections cut, and log in anew.
+
+    Example:
+
+      vgpuctl sim reset --dir lab
+    """
+    from vgpuctl.sim.remote import ask  # noqa: PLC0415
+
+    with sim_explained():
+        ask(folder_of(dir), "DELETE", "world")
+    console().print("The simulated world begins again.")
+
+
 add_later(
     app,
     {

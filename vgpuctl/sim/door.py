@@ -59,6 +59,9 @@ class Door(uvicorn.Server):
         for server in self.servers:
             server.close()
         self.servers = []
+        self.hang_up()
+
+    def hang_up(self) -> None:
         for connection in tuple(self.server_state.connections):
             transport = connection.transport
             if transport is not None:

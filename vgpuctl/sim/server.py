@@ -72,7 +72,7 @@ class Simulation:
         """Begin again: a new world like the first, at the same addresses. Clients find their connections cut."""
         self.stage.end()
         for name in (VCENTER, KUBERNETES):
-            self._doors[name].shut()
+            self._doors[name].hang_up()
         self.stage = self._new_stage()
         self.stage.driver.drive()
         self.look_at_doors()

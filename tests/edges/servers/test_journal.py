@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from tests.support.past import BEGAN, night, past_step
 from vgpuctl.kube import journal as kube_journal
 from vgpuctl.kube.client import NotFoundError
@@ -221,7 +223,8 @@ def large(workers: int) -> Entry:
     return night(steps=tuple(steps), began=BEGAN - timedelta(days=1))
 
 
-def test_a_hundred_and_sixty_workers_fit_whole_and_ten_thousand_fit_shortened() -> None:
+def test_a_hundred_and_sixty_workers_fit_whole_and_ten_thousand_fit_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vgpuctl.kube.journal.LAST_WORD_S", 60.0)
     server = Server()
     assert told(server, large(160)) == told(server, large(10_000)) == ""
     whole, shortened = journal(server).entries()

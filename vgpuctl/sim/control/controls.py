@@ -13,9 +13,9 @@ class Controls:
 
     folder: Path
 
-    def calls(self) -> dict[str, dict[str, int]]:
-        """What the clients have called since the last question, by server and method."""
-        return ask(self.folder, "DELETE", "calls")
+    def calls(self, *, reset: bool = True) -> dict[str, dict[str, int]]:
+        """What the clients have called since the last reset of the count, by server and method."""
+        return ask(self.folder, "DELETE" if reset else "GET", "calls")
 
     def advance(self, seconds: float) -> None:
         """Let simulated time pass. Everything that falls due on the way happens, in order."""
@@ -40,6 +40,10 @@ class Controls:
         """The faults that stand, each with how often it was met."""
         found: list[dict[str, Any]] = ask(self.folder, "GET", "faults")["faults"]
         return found
+
+    def met(self) -> list[int]:
+        """How many calls each of the faults has met."""
+        return [fault["met"] for fault in self.faults()]
 
     def clear_faults(self) -> None:
         ask(self.folder, "DELETE", "faults", {})

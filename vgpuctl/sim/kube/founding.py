@@ -35,9 +35,12 @@ class Founding:
             ground.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for kubelet in kubelets:
             self._add_node(kubelet)
-        self._add_workloads()
-        self._queue = Queue(ground.clock, self._look)
-        self._end = ground.store.subscribe(["nodes"], self._node_changed)
+        self._settle(after_day=False)
+        if self._all_take_pods():
+            self._settle(after_day=True)
+        else:
+            self._queue = Queue(ground.clock, self._look)
+            self._end = ground.store.subscribe(["nodes"], self._node_changed)
 
     def _add_node(self, kubelet: Kubelet) -> None:
         vm = kubelet.place.vm
@@ -74,9 +77,9 @@ class Founding:
         for name, cpu in _CONTROL_PLANE.items():
             self._ground.create("pods", mirror_pod(f"{name}-{node}", owner, cpu, self._ground))
 
-    def _add_workloads(self) -> None:
+    def _settle(self, *, after_day: bool) -> None:
         for workload in self._inventory.workloads:
-            if not workload.after_day:
+            if workload.after_day is after_day:
                 self._settler.settle(self._add_workload(workload))
 
     def _add_workload(self, workload: Workload) -> Object | None:
@@ -93,12 +96,15 @@ class Founding:
             self._queue.add(("", ""))
 
     def _look(self, _: Key) -> None:
-        found = [self._ground.store.get("nodes", "", name) for name in self._first_awake]
-        if all(node is not None and _takes_pods(node) for node in found):
+        if self._all_take_pods():
             self._end()
             for workload in self._inventory.workloads:
                 if workload.after_day:
                     self._add_workload(workload)
+
+    def _all_take_pods(self) -> bool:
+        found = [self._ground.store.get("nodes", "", name) for name in self._first_awake]
+        return bool(found) and all(node is not None and _takes_pods(node) for node in found)
 
 
 def mirror_pod(name: str, node: Object, cpu: str, ground: Ground) -> Object:
