@@ -6,12 +6,15 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.support.lab import BIN, Lab
 from tests.support.paths import ROOT
+from tests.support.shim import shim
 
 TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -32,21 +35,29 @@ def commands(page: Path) -> list[str]:
     return lines
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """The path of a socket has 107 characters at most."""
+    with TemporaryDirectory(prefix="vgpuctl-") as name:
+        yield Path(name)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
-def test_every_shown_command_runs(page: Path, by_day: Lab, tmp_path: Path) -> None:
+def test_every_shown_command_runs(page: Path, by_day: Lab, tmp_path: Path, short_folder: Path) -> None:
     """A page that starts simulators runs in a folder of its own, any other against a lab that stands."""
     lines = commands(page)
     own = any("sim up" in line for line in lines)
     env = {
         key: value for key, value in by_day.env.items() if not own or not key.startswith(("GOVC_", "KUBE", "VGPUCTL_P"))
     }
-    env["PATH"] = f"{BIN}:{env['PATH']}"
     quick = [line.replace("sim up", "sim up --instant") for line in lines]
     script = "\n".join(["set -e", *quick])
     try:
-        done = subprocess.run(
-            ["bash", "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-        )
+        with shim(short_folder / "bin") as forked:
+            env["PATH"] = f"{forked}:{BIN}:{env['PATH']}"
+            done = subprocess.run(
+                ["bash", "-c", script], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+            )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     finally:
         if (tmp_path / "lab" / "pid").exists():
