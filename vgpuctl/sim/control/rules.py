@@ -7,7 +7,7 @@ from typing import Any
 
 from vgpuctl.sim.faults import ANY, KUBERNETES, VCENTER, Effect, How, Rule, Standing
 from vgpuctl.sim.kube.kinds import ALL
-from vgpuctl.sim.vcenter import app as _  # noqa: F401  # it knows all methods
+from vgpuctl.sim.vcenter import api as _  # noqa: F401  # it knows all methods
 from vgpuctl.sim.vcenter import faults
 from vgpuctl.sim.vcenter.dispatch import HANDLERS
 from vgpuctl.sim.words import nearest
