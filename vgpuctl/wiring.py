@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from vgpuctl.engine.ports import BLIND_S, Answer, World
 from vgpuctl.follower import Follower
+from vgpuctl.kube import actions as kube_actions
 from vgpuctl.kube import notices
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.actions import confirm, delete, evict, patch_machine, patch_node, scale
 from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
 from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.departures import DepartureMap, Departures
@@ -98,6 +98,24 @@ def _who(settings: KubernetesSettings) -> str:
         return f"{getpass.getuser()}@{machine}"
     except (OSError, KeyError):
         return machine
+
+
+def ask(client: Client, session: Session, request: Request) -> Answer:
+    """Send a request to the server that it concerns. Before a VM stops, the pods of its node are listed once more."""
+    match request:
+        case PatchNode():
+            return kube_actions.patch_node(client, request)
+        case ScaleWorkload():
+            return kube_actions.scale(client, request)
+        case PatchMachine():
+            return kube_actions.patch_machine(client, request)
+        case Evict():
+            return kube_actions.evict(client, request)
+        case DeletePod():
+            return kube_actions.delete(client, request)
+        case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
+            kube_actions.confirm(client, first)
+    return vsphere_actions.send(session, request)
 
 
 class SystemClock:
@@ -229,26 +247,12 @@ class Connection:
             call()
 
     def send(self, request: Request) -> Answer:
-        match request:
-            case PatchNode():
-                return patch_node(self._client, request)
-            case ScaleWorkload():
-                return scale(self._client, request)
-            case PatchMachine():
-                return self._mark(request)
-            case Evict():
-                return evict(self._client, request)
-            case DeletePod():
-                return delete(self._client, request)
-            case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
-                confirm(self._client, first)
-        return vsphere_actions.send(self._session, request)
-
-    def _mark(self, request: PatchMachine) -> Answer:
-        """Where we may not after all, the Machines are no longer part of the picture, nor their steps of the plan."""
+        """Where Machines may not be marked after all, they leave the picture, and their steps the plan."""
         try:
-            return patch_machine(self._client, request)
+            return ask(self._client, self._session, request)
         except NotAllowedError:
+            if not isinstance(request, PatchMachine):
+                raise
             self._kubernetes.without_machines()
             return Answer()
 

@@ -84,8 +84,7 @@ class KubernetesApp:
         """Calls on resources are counted; looking around (discovery) is not."""
         if target is None:
             return None
-        names = (target.name, f"{target.namespace}/{target.name}") if target.name else ()
-        return self._calls.count("kubernetes", f"{request.method} {target.called}", *names)
+        return self._calls.count("kubernetes", f"{request.method} {target.called}", *target.names)
 
     async def _stream(self, watch: Watch) -> AsyncIterator[bytes]:
         """Lines of JSON until the watch ends or the client leaves."""

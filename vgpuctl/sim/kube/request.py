@@ -111,6 +111,11 @@ class Target:
     def called(self) -> str:
         return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By which a fault may be meant for an object."""
+        return (self.name, f"{self.namespace}/{self.name}") if self.name else ()
+
 
 def target_of(path: str) -> Target:
     parts = path.strip("/").split("/")
