@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.rehearsal import Rehearsal, at_work
+from tests.support.day import at_work
+from tests.support.rehearsal import Rehearsal
+from tests.support.runs import Errand
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Evict
 from vgpuctl.model.selectors import parse_selector
@@ -131,7 +133,7 @@ def test_a_pod_that_took_over_a_name_is_not_evicted_for_another(day: Rehearsal) 
     day.kubectl("DELETE", f"{CORE}/pods/same")
     day.wait(60)
     bare(day, "same", node="infra-1")
-    day._request(Evict(pod=seen))
+    day.carry(Errand(Evict(pod=seen)))
     day.wait(60)
     assert day.kubectl("GET", f"{CORE}/pods/same")["spec"]["nodeName"] == "infra-1"
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.rehearsal import Rehearsal, at_work
+from tests.support.day import at_work
+from tests.support.rehearsal import Rehearsal
 from tests.support.trouble import random_rule
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.planning.steps import equipped

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from tests.support.rehearsal import Rehearsal, at_work
+from tests.support.day import at_work
+from tests.support.rehearsal import Rehearsal
 from tests.support.trouble import random_rule
 from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import rehearsal
+from tests.support import runs
 from tests.support.adventures import adventure
 from vgpuctl.engine.look import Moment
 from vgpuctl.engine.memory import Memory
@@ -26,7 +26,7 @@ def test_each_look_decides_as_if_it_were_the_first(chunk: int, monkeypatch: pyte
         assert spared == decide(Goal(wish=goal.wish, former=goal.former), fleet, memory, moment)
         return spared
 
-    monkeypatch.setattr(rehearsal, "decide", twice)
+    monkeypatch.setattr(runs, "decide", twice)
     for seed in range(A_CHUNK * (chunk - 1) + 1, A_CHUNK * chunk + 1):
         adventure(seed)
     assert looks > 100

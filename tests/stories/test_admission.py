@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.day import at_work
 from tests.support.lab import Lab
-from tests.support.rehearsal import Rehearsal, at_work
+from tests.support.rehearsal import Rehearsal
 from vgpuctl.sim.inventory import Durations, Ha, HostSpec, story, v100
 from vgpuctl.sim.scenarios import EXAMPLES
 

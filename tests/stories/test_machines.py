@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.day import at_work
 from tests.support.lab import Lab
-from tests.support.rehearsal import Rehearsal, at_work
+from tests.support.rehearsal import Rehearsal
 from vgpuctl.model.machine import SHIELD_ANNOTATION
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story

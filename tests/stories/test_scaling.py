@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.day import at_work
 from tests.support.lab import Lab
-from tests.support.rehearsal import Rehearsal, at_work
+from tests.support.rehearsal import Rehearsal
 from vgpuctl.model.workloads import Choice
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story

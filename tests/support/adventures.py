@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from tests.support.circumstances import DREAMER, drawn, with_scale
+from tests.support.clients import Response
 from tests.support.endings import Ending, Homes
 from tests.support.judge import Judge
 from tests.support.meddling import Meddling
-from tests.support.rehearsal import LOOK_S, Ends, Rehearsal
+from tests.support.rehearsal import LOOK_S, Rehearsal
+from tests.support.runs import Ends
 from tests.support.sight import LIKE_PODS, STREAMS, LateSight
 from tests.support.trouble import random_rule
 from vgpuctl.engine.reactor import Decision, Goal
-from vgpuctl.kube.client import Object
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request, ShutDownGuest, SuspendVm
+from vgpuctl.model.requests import DeletePod, Evict, Request
 from vgpuctl.picture import Painter
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.sim.clock import Timer
@@ -26,7 +27,7 @@ from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
 from vgpuctl.sim.kube.objects import labels_of, name_of, uid_of
 from vgpuctl.sim.kube.request import Request as Wire
 from vgpuctl.sim.kube.request import target_of
-from vgpuctl.sim.vcenter.records import Vm
+from vgpuctl.sim.vcenter.requests import Request as Called
 from vgpuctl.sim.world import World
 
 BEGAN = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -35,6 +36,8 @@ LOST_EVICTIONS = Rule(
     server=KUBERNETES, method="POST pods/eviction", effect=Effect(how=How.LOSE_REPLY), chance=0.5, times=6
 )
 NEVER: dict[str, float] = {}
+SUSPEND = "SuspendVM_Task"
+STARTS, STOPS = {"PowerOnVM_Task"}, {SUSPEND, "ShutdownGuest", "PowerOffVM_Task"}
 
 
 @dataclass
@@ -55,7 +58,6 @@ class Adventure(Rehearsal):
         self.sizes = {each.name: each.replicas for each in self.world.inventory.workloads}
         self._eyes = Painter(self.files.catalogue, self.world.clock.utc)
         self._lags_s = NEVER
-        self._asked: Request | None = None
         self._timers: list[Timer] = []
 
     def picture(self) -> Fleet:
@@ -69,29 +71,25 @@ class Adventure(Rehearsal):
         shown = self._eyes.paint(self._late, self._late)
         return replace(shown, stale=("vCenter",)) if deaf else shown
 
-    def _run(self, goal: Goal, ends: Ends) -> Decision:
+    def run(self, goal: Goal, ends: Ends) -> Decision:
         """Who begins reads everything; only then the streams lag."""
         self._late = LateSight(self._seen, self._lags_s, self.world.clock.now_s)
-        self.judge.run = self._run_number + 1
+        self.judge.run = self.runs + 1
         self.judge.lag_s = max(self._lags_s.values(), default=0.0)
-        return super()._run(goal, ends)
+        return super().run(goal, ends)
 
-    def _let_time_pass(self) -> None:
+    def let_time_pass(self) -> None:
         clock = self.world.clock
         due = [when for when in (clock.next_due_s(), self._late.next_due_s()) if when is not None]
         clock.advance_to(max(clock.now_s, min(clock.now_s + LOOK_S, *due)))
 
-    def _law_broken_by(self, request: Request) -> str:
+    def law_broken_by(self, request: Request) -> str:
         """What could be known: it is true now, and was seen."""
         return broken_by(request, self.fleet()) and broken_by(request, self._shown())
 
-    def _request(self, request: object) -> object:  # type: ignore[override]
-        self._asked = request  # type: ignore[assignment]
-        return super()._request(request)
-
-    def _arrives(self, request: Wire, answer: Callable[[], Object]) -> Object:
-        asked, target = self._asked, target_of(request.path)
-        self.judge.late = bool(self._late_run)
+    def at_kubernetes(self, request: Wire, answer: Callable[[], Response]) -> Response:
+        asked, target = self.errand.request, target_of(request.path)
+        self.judge.late = self.errand.late
         if request.method == "PATCH" and target.kind.plural == "nodes":
             return self.judge.patches(target.name, request, answer)
         if request.method == "PATCH":
@@ -100,10 +98,12 @@ class Adventure(Rehearsal):
             return self.judge.evicts(asked.pod.namespace, asked.pod.name, asked.pod.uid, answer)
         return answer()
 
-    def _reaches(self, vm: Vm, request: Request) -> None:
-        self.judge.powers(vm.name, by=self._late_run or self._run_number)
-        if isinstance(request, SuspendVm | ShutDownGuest | PowerOffVm):
-            self.judge.stops(vm, suspended=isinstance(request, SuspendVm))
+    def at_vcenter(self, call: Called) -> None:
+        if call.method in STARTS | STOPS:
+            vm = self.world.center.subject(call.this)
+            self.judge.powers(vm.name, by=self.errand.run)
+            if call.method in STOPS:
+                self.judge.stops(vm, suspended=call.method == SUSPEND)
 
     def meet_trouble(self) -> None:
         """Faults, delays and people for the time to come."""

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tests.support.rehearsal import at_work, files_of
+from tests.support.day import at_work, files_of
 from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
 from vgpuctl.kube.views import SILENT

@@ -1,22 +1,59 @@
-"""A client of the simulated Kubernetes without HTTP, and those effects of faults that both servers share."""
+"""The product's own clients of both servers, put to one simulated world in virtual time: no socket is between them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import isawaitable
+from io import BytesIO
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
-from vgpuctl.kube.client import MERGE_PATCH, Object, refusal
-from vgpuctl.model.errors import PassingError, VgpuctlError
+from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.kube.client import MERGE_PATCH, Client, Object
 from vgpuctl.sim.faults import KUBERNETES, Effect, How
-from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.api import Api as KubernetesApi
 from vgpuctl.sim.kube.errors import ApiError, injected
-from vgpuctl.sim.kube.request import Reply, Request, target_of
+from vgpuctl.sim.kube.request import JSON, Reply, Request, target_of
+from vgpuctl.sim.vcenter import refs
+from vgpuctl.sim.vcenter.api import Api as VcenterApi
+from vgpuctl.sim.vcenter.api import Caller, Count
+from vgpuctl.sim.vcenter.metadata import NEWEST
+from vgpuctl.sim.vcenter.requests import Request as Called
+from vgpuctl.sim.vcenter.requests import method_info, parse
+from vgpuctl.sim.vcenter.serialiser import fault_response
+from vgpuctl.sim.vcenter.vmomi import adapter, vim, vmodl
 from vgpuctl.sim.world import World
+from vgpuctl.vsphere.session import Session, VcenterSettings
 
-Meet = Callable[..., Effect | None]
-Witness = Callable[[Request, Callable[[], Object]], Object]
+SERVER = "sim"
 Reached = TypeVar("Reached")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What the product's client of Kubernetes reads of an HTTP response."""
+
+    status: int
+    body: Object
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self) -> bytes:
+        return json.dumps(self.body).encode()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    release_conn = close
+
+
+#: Sees each request that arrives, and carries it out.
+AtKubernetes = Callable[[Request, Callable[[], Response]], Response]
+#: Sees each call that arrives, before it is carried out.
+AtVcenter = Callable[[Called], None]
 
 
 class Later(Exception):  # noqa: N818
@@ -27,60 +64,123 @@ class Later(Exception):  # noqa: N818
         self.seconds = seconds
 
 
-def with_effect(effect: Effect | None, do: Callable[[], Reached]) -> Reached:
+def _with_effect(effect: Effect | None, do: Callable[[], Reached]) -> Reached:
+    """The effects that need no word of the protocol, as `sim.disturbance` carries them out on HTTP."""
     match effect.how if effect else None:
         case How.CUT | How.DOWN:
-            raise PassingError("the connection was cut")
+            raise ConnectionResetError("the connection was cut")
         case How.HANG:
             assert effect
             raise Later(effect.seconds)
         case How.LOSE_REPLY:
-            do()
-            raise PassingError("the reply was lost")
+            with suppress(vmodl.MethodFault):  # a refusal is a reply, too
+                do()
+            raise ConnectionResetError("the reply was lost")
     return do()
 
 
-class Kubernetes:
-    """What the product's actions need of a client. `witness` sees each request that arrives."""
+def kubectl(api: KubernetesApi, method: str, path: str, body: Object | None = None) -> Object:
+    """What a person does, with no fault in the way."""
+    kind = MERGE_PATCH if method == "PATCH" else JSON
+    reply = api.answer(Request(method=method, path=path, body=json.dumps(body or {}).encode(), content_type=kind))
+    assert isinstance(reply, Reply)
+    return reply.body
 
-    def __init__(self, world: World, meet: Meet, witness: Witness = lambda _, answer: answer()) -> None:
-        self._api, self._meet, self._witness = Api(world.kubernetes), meet, witness
 
-    def call(self, method: str, path: str, body: Object) -> Object:
-        kind = MERGE_PATCH if method == "PATCH" else "application/json"
-        return self._ask(Request(method=method, path=path, body=json.dumps(body).encode(), content_type=kind))
+class Kubernetes(Client):
+    """Only its connections are not real."""
 
-    def get(self, path: str, **query: str) -> Object:
-        return self._ask(Request(method="GET", path=path, query=query))
+    def __init__(self, world: World, count: Count, witness: AtKubernetes) -> None:
+        self.settings = KubernetesSettings()
+        self.server, self.unverified, self.called = SERVER, False, f"Kubernetes at {SERVER}"
+        self._pool, self._before_paths = _Connections(world, count, witness), ""
 
-    def metadata(self, path: str, **query: str) -> list[Object]:
-        return [item["metadata"] for item in self.get(path, **query)["items"]]
+    def _authorization(self) -> dict[str, str]:
+        """Nothing but HTTP asks for a token."""
+        return {}
 
-    def post(self, path: str, body: Object) -> Object:
-        return self.call("POST", path, body)
 
-    def patch(self, path: str, body: Object) -> Object:
-        return self.call("PATCH", path, body)
+class _Connections:
+    """As urllib3's pool of one server."""
 
-    def delete(self, path: str, body: Object | None = None) -> Object:
-        return self.call("DELETE", path, body or {})
+    def __init__(self, world: World, count: Count, witness: AtKubernetes) -> None:
+        self._api, self._count, self._witness = world.api, count, witness
 
-    def _ask(self, request: Request) -> Object:
-        target = target_of(request.path)
-        effect = self._meet(KUBERNETES, f"{request.method} {target.called}", target.name)
+    def urlopen(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None = None, **more: object
+    ) -> Response:
+        path, _, query = url.partition("?")
+        request = Request(
+            method=method,
+            path=path,
+            query=dict(parse_qsl(query)),
+            body=body or b"",
+            content_type=headers.get("Content-Type", ""),
+            accept=headers["Accept"],
+            agent=headers["User-Agent"],
+        )
+        target = target_of(path)
+        effect = self._count(KUBERNETES, f"{method} {target.called}", *target.names)
         if effect and effect.how is How.FAIL:
-            raise _refused(injected(int(effect.what), effect.seconds))
-        return with_effect(effect, lambda: self._witness(request, lambda: self._answer(request)))
+            return _refused(injected(int(effect.what), effect.seconds))
+        return _with_effect(effect, lambda: self._witness(request, partial(self._answer, request)))
 
-    def _answer(self, request: Request) -> Object:
+    def _answer(self, request: Request) -> Response:
         try:
             reply = self._api.answer(request)
         except ApiError as error:
-            raise _refused(error) from None
+            return _refused(error)
         assert isinstance(reply, Reply)
-        return reply.body
+        return Response(reply.code, reply.body)
 
 
-def _refused(error: ApiError) -> VgpuctlError:
-    after = str(error.retry_after_s) if error.retry_after_s else None
-    return refusal(error.code, json.dumps(error.status()).encode(), "sim", after=after)
+def _refused(error: ApiError) -> Response:
+    after = {"Retry-After": str(error.retry_after_s)} if error.retry_after_s else {}
+    return Response(error.code, error.status(), after)
+
+
+class Vcenter(Session):
+    """Logged in already; its managed objects are pyVmomi's own."""
+
+    def __init__(self, world: World, count: Count, witness: AtVcenter) -> None:
+        logins = world.logins
+        super().__init__(VcenterSettings(host=SERVER, user=logins.user, password=logins.password))
+        self._stub = _Stub(world, count, witness)
+
+
+class _Stub(adapter.SoapStubAdapter):  # type: ignore[misc]
+    """Calls and answers are written and read as XML; only the connection is not real."""
+
+    def __init__(self, world: World, count: Count, witness: AtVcenter) -> None:
+        super().__init__(SERVER, version=NEWEST)
+        self._api, self._witness, self._logins = VcenterApi(world.center, count), witness, world.logins
+        self._log_in()
+
+    def InvokeMethod(self, mo: Any, info: Any, args: Sequence[Any], _: Any = None) -> Any:
+        call = parse(self.SerializeRequest(mo, info, args))
+        try:
+            effect = self._api.meet(call)
+            reply = _with_effect(effect, partial(self._answer, call, effect))
+        except vmodl.MethodFault as fault:
+            reply = fault_response(fault, NEWEST)
+        found = adapter.SoapResponseDeserializer(self).Deserialize(BytesIO(reply), info.result)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _answer(self, call: Called, effect: Effect | None) -> bytes:
+        self._witness(call)
+        try:
+            answer = self._api.answer(call, Caller(cookie=self._session, version=NEWEST), effect)
+        except vim.fault.NotAuthenticated:
+            self._log_in()  # as the product's stream does as soon as it hears of it
+            raise
+        assert not isawaitable(answer.result), "what waits has no place in virtual time"
+        return answer.soap()
+
+    def _log_in(self) -> None:
+        given = (self._logins.user, self._logins.password, None)
+        login = Called("Login", method_info("Login"), refs.SESSIONS, given)
+        session = self._api.answer(login, Caller(cookie=None, version=NEWEST), None).call.member
+        session.answering += 1  # the product's stream waits for updates all the while
+        self._session = session.key

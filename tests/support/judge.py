@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from vgpuctl.kube.client import Object
 from vgpuctl.model.conduct import Asleep, Conduct
@@ -16,6 +17,7 @@ from vgpuctl.sim.world import World
 
 #: After somebody else woke a VM, nobody knows for a while whether its node is truly back: no mark of ours tells it.
 WOKEN_BY_OTHERS_S = 60.0
+Reply = TypeVar("Reply")
 DOWN = {Operation.SUSPEND, Operation.POWER_OFF}
 
 
@@ -67,7 +69,7 @@ class Judge:
             if most is not None and len(others) >= most:
                 self._breaks(f"conduct: {vm.name} is suspended while {len(others)} others are")
 
-    def patches(self, node: str, request: Request, answer: Callable[[], Object]) -> Object:
+    def patches(self, node: str, request: Request, answer: Callable[[], Reply]) -> Reply:
         """Law 3: only our nodes, others' cordons stay, and a cordon of ours says that it is ours."""
         before = self._node(node)
         reply = answer()
@@ -81,7 +83,7 @@ class Judge:
             self._uncordoned(node)
         return reply
 
-    def scales(self, target: Target, answer: Callable[[], Object]) -> Object:
+    def scales(self, target: Target, answer: Callable[[], Reply]) -> Reply:
         """Law 3: a workload's size is changed only to zero, with what it was on it, and back to just that."""
         of = target.kind.plural, target.namespace, target.name
         was = _size_and_mark(self._world.kubernetes.store.get(*of))
@@ -113,7 +115,7 @@ class Judge:
         since_s = self._world.clock.now_s - within_s
         return any(when_s >= since_s and by != self.run for when_s, by in self._powered.get(name, ()))
 
-    def evicts(self, namespace: str, name: str, uid: str, answer: Callable[[], Object]) -> Object:
+    def evicts(self, namespace: str, name: str, uid: str, answer: Callable[[], Reply]) -> Reply:
         """Law 4: who goes is the pod that was seen."""
         before = self._world.kubernetes.store.get("pods", namespace, name)
         was_leaving = before is None or is_leaving(before)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from tests.support.clients import kubectl
 from tests.support.judge import Judge
-from vgpuctl.kube.client import MERGE_PATCH, Object
+from vgpuctl.kube.client import Object
 from vgpuctl.model.record import STATE_LABEL, record_annotations
-from vgpuctl.sim.kube.api import Api
 from vgpuctl.sim.kube.errors import ApiError
 from vgpuctl.sim.kube.founding import PROFILE_LABEL
-from vgpuctl.sim.kube.request import Request
 from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.world import World
 
@@ -27,7 +25,6 @@ class Meddling:
 
     def __init__(self, world: World, judge: Judge, workers: tuple[str, ...], forget: Callable[[], None]) -> None:
         self._world, self._judge, self._workers, self._forget = world, judge, workers, forget
-        self._api = Api(world.kubernetes)
         self.bare: set[str] = set()
         self.told: list[str] = []
         self._acts: Mapping[str, Callable[[str, int], None]] = {
@@ -104,7 +101,7 @@ class Meddling:
         gone = ours if number % 2 else dict([list(ours.items())[number // 2 % len(ours)]])
         node = self._node(name)
         bore = node and any(key in node["metadata"].get("annotations", {}) for key in gone)
-        self._patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": gone}})
+        kubectl(self._world.api, "PATCH", f"/api/v1/nodes/{name}", {"metadata": {"annotations": gone}})
         lost = "vgpuctl.io/for" in gone or OURS in gone
         if bore and lost and self._cordoned(name):
             self._judge.foreign.add(name)
@@ -118,12 +115,5 @@ class Meddling:
         """Bound by whoever made it, so that no cordon keeps it away."""
         spec = {"nodeName": name, "containers": [{"name": "main", "image": "one"}]}
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"bare-{number}"}, "spec": spec}
-        self._call("POST", "/api/v1/namespaces/default/pods", body)
+        kubectl(self._world.api, "POST", "/api/v1/namespaces/default/pods", body)
         self.bare.add(name)
-
-    def _patch(self, path: str, body: Object) -> None:
-        self._call("PATCH", path, body)
-
-    def _call(self, method: str, path: str, body: Object) -> None:
-        kind = MERGE_PATCH if method == "PATCH" else "application/json"
-        self._api.answer(Request(method=method, path=path, body=json.dumps(body).encode(), content_type=kind))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from tests.support.adventures import BEGAN, Adventure
-from tests.support.rehearsal import at_work, files_of
+from tests.support.day import at_work, files_of
 from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
 from vgpuctl.sim.world import World

@@ -1,0 +1,95 @@
+"""One run of the product's reactor in virtual time: it looks, sends what it decides to, and lets time pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tests.support.clients import Later
+from vgpuctl.engine.look import Moment, Send
+from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.model.errors import VgpuctlError
+from vgpuctl.model.requests import Request
+from vgpuctl.planning.laws import overfull
+
+if TYPE_CHECKING:
+    from tests.support.rehearsal import Rehearsal
+
+NIGHT_S = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How long a run may take. With `die_after` its process ends after so many writes, whatever was on its way; with
+    `stop_after_s` somebody presses Ctrl-C."""
+
+    until_s: float = NIGHT_S
+    die_after: int | None = None
+    stop_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A request on its way. `run`: the number of the run that sent it. `late`: it hung, and arrives only now."""
+
+    request: Request
+    run: int = 0
+    late: bool = False
+
+
+class Run:
+    """One process. What hung may arrive after its end."""
+
+    def __init__(self, rehearsal: Rehearsal, goal: Goal, number: int) -> None:
+        self._rehearsal, self._goal, self._number = rehearsal, goal, number
+        self._clock = rehearsal.world.clock
+        self._memory = Memory()
+
+    def to_its_end(self, ends: Ends) -> Decision:
+        began_s, writes = self._clock.now_s, 0
+        while True:
+            took_s = self._clock.now_s - began_s
+            if ends.stop_after_s is not None and took_s >= ends.stop_after_s:
+                self._memory = replace(self._memory, stopping=True)
+            decision = self._look()
+            if decision.finished or took_s > ends.until_s:
+                return decision
+            for send in decision.sends:
+                if ends.die_after is not None and writes >= ends.die_after:
+                    return decision
+                writes += 1
+                self._send(send)
+            self._rehearsal.let_time_pass()
+
+    def _look(self) -> Decision:
+        fleet = self._rehearsal.picture()
+        self._rehearsal.watch(fleet)
+        self._rehearsal.broken += overfull(fleet)
+        moment = Moment(now_s=self._clock.now_s, utc=self._clock.utc().isoformat())
+        decision = decide(self._goal, fleet, self._memory, moment)
+        self._memory = decision.memory
+        return decision
+
+    def _send(self, send: Send) -> None:
+        self._rehearsal.sent.append(send.key)
+        if law := self._rehearsal.law_broken_by(send.request):
+            self._rehearsal.broken.append(f"{send.key}: {law}")
+        try:
+            self._carry(send, late=False)
+        except Later as later:
+            self._clock.after(later.seconds, partial(self._carry, send, late=True))
+
+    def _carry(self, send: Send, *, late: bool) -> None:
+        try:
+            answer = self._rehearsal.carry(Errand(send.request, self._number, late))
+        except VgpuctlError as error:
+            self._remember(
+                send, error=error.message, passing=error.passing, after_s=error.after_s, patience=error.patience
+            )
+        else:
+            self._remember(send, task=answer.task, error="")
+
+    def _remember(self, send: Send, **outcome: object) -> None:
+        self._memory = self._memory.answered(send.key, self._clock.now_s, **outcome)
