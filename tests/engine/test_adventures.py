@@ -31,7 +31,11 @@ def test_a_seed_tells_the_same_story_each_time() -> None:
 
 @pytest.mark.parametrize(
     "moment",
-    [moments.a_pod_comes_when_its_worker_is_about_to_stop, moments.a_suspend_has_no_answer_and_its_host_goes_back],
+    [
+        moments.a_pod_comes_when_its_worker_is_about_to_stop,
+        moments.a_suspend_has_no_answer_and_its_host_goes_back,
+        moments.somebody_shuts_a_guest_down_while_its_uncordon_hangs,
+    ],
     ids=lambda moment: moment.__name__,
 )
 def test_at_no_moment_a_law_is_broken(moment: Callable[[], list[str]]) -> None:

@@ -89,7 +89,7 @@ class Adventure(Rehearsal):
 
     def at_kubernetes(self, request: Wire, answer: Callable[[], Response]) -> Response:
         asked, target = self.errand.request, target_of(request.path)
-        self.judge.late = self.errand.late
+        self.judge.late_by_s = self.errand.hung_s or 0.0
         if request.method == "PATCH" and target.kind.plural == "nodes":
             return self.judge.patches(target.name, request, answer)
         if request.method == "PATCH":

@@ -25,15 +25,15 @@ class Judge:
     """`broken`: each law that a write broke. `foreign`: the nodes that bear a cordon of somebody else's.
 
     `conducts`: of each worker, what its timetable says of how to go about it.
-    `run`: which of the product's processes is at work; people are 0. `lag_s`: what is younger, nobody could know.
-    `late`: what arrives was sent long ago.
+    `run`: which of the product's processes is at work; people are 0. `lag_s`: what was younger when a write
+    was sent, nobody could know. `late_by_s`: how long the write that arrives has hung.
     """
 
     def __init__(self, world: World, conducts: Mapping[str, Conduct]) -> None:
         self._world, self.conducts = world, conducts
         self.broken: list[str] = []
         self.foreign: set[str] = set()
-        self.run, self.lag_s, self.late = 0, 0.0, False
+        self.run, self.lag_s, self.late_by_s = 0, 0.0, 0.0
         self._powered: dict[str, list[tuple[float, int]]] = {}
         self._sent_off: dict[str, float] = {}
 
@@ -52,6 +52,8 @@ class Judge:
             self._breaks(f"law 1: {vm.name} is stopped and keeps {' '.join(left)}")
         if suspended:
             self._takes_turns(vm)
+        elif self.conducts[vm.name].asleep is Asleep.SUSPEND:
+            self._breaks(f"conduct: {vm.name} was to be suspended, and goes off")
 
     def _forgotten_disks(self, node: str, pods: list[Object]) -> list[str]:
         used = {disk for pod in pods for disk in disks_of(self._world.kubernetes.ground, pod)}
@@ -101,10 +103,11 @@ class Judge:
         vm = self._world.estate.vms[node]
         task = vm.running_task
         down = vm.power is not Power.ON or vm.shutting_down or (task is not None and task.operation in DOWN)
-        if down and not self._powered_by_others(node, self.lag_s):
+        unknown_s = self.lag_s + self.late_by_s
+        if down and not self._powered_by_others(node, unknown_s):
             self._breaks(f"law 5: {node} is uncordoned and goes down")
         silent = not self._world.kubernetes.kubelets[node].speaking
-        if not down and silent and not self._powered_by_others(node, self.lag_s + WOKEN_BY_OTHERS_S):
+        if not down and silent and not self._powered_by_others(node, unknown_s + WOKEN_BY_OTHERS_S):
             self._breaks(f"law 5: {node} is uncordoned and is not truly back")
 
     def _is_news(self, name: str) -> bool:
@@ -132,7 +135,7 @@ class Judge:
     def _not_again(self, pod: Object) -> None:
         """Law 6: whoever was sent off, and could be seen to go, is not sent off once more."""
         since_s = self._sent_off.get(uid_of(pod))
-        if since_s is not None and not self.late and self._world.clock.now_s - since_s > self.lag_s:
+        if since_s is not None and self._world.clock.now_s - since_s > self.lag_s + self.late_by_s:
             self._breaks(f"law 6: {name_of(pod)} is evicted twice")
 
     def _wakes_nobody(self, pod: Object) -> None:

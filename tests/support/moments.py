@@ -6,7 +6,7 @@ from functools import partial
 
 from tests.support.adventures import BEGAN, Adventure
 from tests.support.day import at_work, files_of
-from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
+from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
 from vgpuctl.sim.world import World
 
@@ -38,6 +38,18 @@ def a_suspend_has_no_answer_and_its_host_goes_back() -> list[str]:
         rule = Rule(server=VCENTER, method="SuspendVM_Task", on=worker, effect=effect, times=1)
         lived.world.calls.faults.add(rule)
     assert lived.switch("night").memory.going_back
+    return [*lived.broken, *lived.judge.broken]
+
+
+def somebody_shuts_a_guest_down_while_its_uncordon_hangs() -> list[str]:
+    """It was right when it was sent, and nothing that the node reports meanwhile refuses it."""
+    lived = _by_day(Durations(report_s=300.0))
+    hangs = Effect(how=How.HANG, seconds=20.0)
+    rule = Rule(server=KUBERNETES, method="PATCH nodes", on="worker-5", effect=hangs, nth=2)
+    standing = lived.world.calls.faults.add(rule)
+    lived.world.clock.after(25.0, partial(lived.people.do, "power", "worker-5", 3))
+    lived.switch("night", until_s=60.0)
+    assert standing.met
     return [*lived.broken, *lived.judge.broken]
 
 

@@ -156,5 +156,5 @@ class Rehearsal:
         clock.advance_to(min(clock.now_s + LOOK_S, max(clock.now_s, due) if due is not None else clock.now_s + LOOK_S))
 
     def _counted(self, server: str, method: str, *names: str) -> Effect | None:
-        """What arrives late was counted, and met its fault, when it was sent."""
-        return None if self.errand.late else self.world.calls.count(server, method, *names)
+        """What hung was counted, and met its fault, when it was sent."""
+        return self.world.calls.count(server, method, *names) if self.errand.hung_s is None else None

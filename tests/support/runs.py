@@ -32,11 +32,11 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """A request on its way. `run`: the number of the run that sent it. `late`: it hung, and arrives only now."""
+    """A request on its way. `run`: the number of the run that sent it. `hung_s`: how late it arrives, if it hung."""
 
     request: Request
     run: int = 0
-    late: bool = False
+    hung_s: float | None = None
 
 
 class Run:
@@ -77,13 +77,13 @@ class Run:
         if law := self._rehearsal.law_broken_by(send.request):
             self._rehearsal.broken.append(f"{send.key}: {law}")
         try:
-            self._carry(send, late=False)
+            self._carry(send)
         except Later as later:
-            self._clock.after(later.seconds, partial(self._carry, send, late=True))
+            self._clock.after(later.seconds, partial(self._carry, send, later.seconds))
 
-    def _carry(self, send: Send, *, late: bool) -> None:
+    def _carry(self, send: Send, hung_s: float | None = None) -> None:
         try:
-            answer = self._rehearsal.carry(Errand(send.request, self._number, late))
+            answer = self._rehearsal.carry(Errand(send.request, self._number, hung_s))
         except VgpuctlError as error:
             self._remember(
                 send, error=error.message, passing=error.passing, after_s=error.after_s, patience=error.patience
