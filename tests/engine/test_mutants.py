@@ -31,6 +31,8 @@ def from_seed(first: int) -> Story:
         (mutants.a_drain_that_asks_again_and_again, "is evicted twice", from_seed(1)),
         (mutants.a_switch_without_turns, "conduct: ", from_seed(4)),
         (mutants.a_stop_that_waits_for_no_volume, "is stopped and keeps", from_seed(5)),
+        (mutants.a_suspend_that_cuts_the_power, "was to be suspended, and goes off", from_seed(4)),
+        (mutants.an_attach_that_leaves_the_old_vgpu, "law 5: day is not on", from_seed(1)),
         (
             mutants.a_suspend_without_the_last_list,
             "is stopped while it runs",

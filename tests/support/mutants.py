@@ -14,10 +14,12 @@ from vgpuctl.kube import actions
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.record import Record
-from vgpuctl.model.requests import Evict, PatchNode, Request
+from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, SuspendVm
 from vgpuctl.planning import drain, planner
 from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, returning
 from vgpuctl.planning.steps.rung import node_of
+from vgpuctl.vsphere import actions as vsphere
+from vgpuctl.vsphere.session import Session
 
 Patch = pytest.MonkeyPatch
 
@@ -99,6 +101,20 @@ def a_drain_that_asks_again_and_again(patch: Patch) -> None:
     )
 
 
+def a_suspend_that_cuts_the_power(patch: Patch) -> None:
+    sound = vsphere.send
+
+    def send(session: Session, request: vsphere.VmRequest) -> Answer:
+        wrong = PowerOffVm(worker=request.worker, vm=request.vm)
+        return sound(session, wrong if isinstance(request, SuspendVm) else request)
+
+    patch.setattr(vsphere, "send", send)
+
+
+def an_attach_that_leaves_the_old_vgpu(patch: Patch) -> None:
+    patch.setattr(vsphere, "vgpu_devices", lambda _: ())
+
+
 MUTANTS = (
     a_planner_that_acquires_before_it_releases,
     an_engine_that_ignores_the_uid,
@@ -111,4 +127,6 @@ MUTANTS = (
     a_drain_that_asks_again_and_again,
     a_switch_without_turns,
     a_stop_that_waits_for_no_volume,
+    a_suspend_that_cuts_the_power,
+    an_attach_that_leaves_the_old_vgpu,
 )
