@@ -143,11 +143,11 @@ class Cluster:
         return until(found, within_s, what=what)
 
     def until_running(self, selector: str, number: int) -> list[Object]:
-        """So many pods, all of them Ready."""
+        """So many pods, all of them Ready and Running: a hollow kubelet calls a pod Ready that is still Pending."""
 
         def ready() -> list[Object]:
             pods = [pod for pod in self.pods(selector) if "deletionTimestamp" not in pod["metadata"]]
-            return pods if len(pods) == number and all(condition(pod, "Ready") == "True" for pod in pods) else []
+            return pods if len(pods) == number and all(map(runs, pods)) else []
 
         running: list[Object] = self.until(ready, what=f"{number} pods of {selector} run")
         return running
@@ -156,6 +156,10 @@ class Cluster:
 def condition(item: Object, kind: str) -> str:
     found = (one["status"] for one in item["status"].get("conditions") or () if one["type"] == kind)
     return next(found, "")
+
+
+def runs(pod: Object) -> bool:
+    return pod["status"].get("phase") == "Running" and condition(pod, "Ready") == "True"
 
 
 def taints(node: Object) -> set[tuple[str, str]]:
