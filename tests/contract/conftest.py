@@ -123,12 +123,15 @@ def all_ready(cluster: Cluster) -> Cluster:
 
 @pytest.fixture(params=["ours", "real"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """One of the two, with a namespace for this test alone; its nodes are uncordoned and thawed afterwards."""
+    """One of the two, with a namespace for this test alone. Afterwards none of its pods is left on a node."""
     whole: Cluster = request.getfixturevalue(f"{request.param.replace('ours', 'our')}_cluster")
     namespace = f"t{zlib.crc32(request.node.nodeid.encode())}"
     whole.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-    yield dataclasses.replace(whole, namespace=namespace)
+    mine = dataclasses.replace(whole, namespace=namespace)
+    yield mine
     whole.http("DELETE", f"/api/v1/namespaces/{namespace}").ok()
+    # The namespace takes no new pods from here on, but a real server lets those that are there stay for five seconds.
+    whole.http("DELETE", mine.path("pods"), {"gracePeriodSeconds": 0}).ok()
 
 
 @pytest.fixture(scope="session")

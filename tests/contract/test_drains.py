@@ -322,9 +322,9 @@ def test_what_we_may_not_see_is_done_without(cluster: Cluster) -> None:
     config["users"][0]["user"] = {"token": token}
     path = cluster.kubeconfig.with_name(f"{name}.json")
     path.write_text(json.dumps(config))
-    said = [
-        remark.message for remark in Drainer(path, NODE, ALLOWED).ahead().remarks if "shows us no" in remark.message
-    ]
+    ahead = Drainer(path, NODE, ALLOWED).ahead()
+    assert not ahead.refusals, ahead.refusals
+    said = [remark.message for remark in ahead.remarks if "shows us no" in remark.message]
     assert [line.split()[4].rstrip(":") for line in said] == [
         "daemonsets",
         "jobs",
