@@ -13,11 +13,12 @@ from tests.support.peers.processes import Process, free_port, until
 
 #: How long a silent node counts as healthy, here and in our simulator: shorter than usual, longer than a heartbeat.
 NODE_GRACE_S = 14.0
+CONTROLLERS = "kube-controller-manager"
 
 
 class ControlPlane:
-    def __init__(self, folder: Path, grace_s: float = NODE_GRACE_S) -> None:
-        self.folder, self._grace_s = folder, grace_s
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.token = secrets.token_urlsafe(24)
         self.port, self._etcd_port = free_port(), free_port()
         self.ca = folder / "certs" / "apiserver.crt"
@@ -26,18 +27,29 @@ class ControlPlane:
         self.kubelets: dict[str, Process] = {}
 
     def up(self) -> None:
+        """All of it, ready for machines."""
+        self.serve()
+        self.control()
+
+    def serve(self) -> None:
+        """All but the controllers: machines join, pods are placed, and a silent node stays Ready."""
         (self.folder / "certs").mkdir(parents=True)
         self._start_etcd()
         self._start_api_server()
         until(self._ready, what="the API server is ready")
         self.kubeconfig.write_text(json.dumps(kubeconfig(self.port, self.token, self.ca)))
-        common = (f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0")
-        self._start("kube-scheduler", *common)
+        self._start("kube-scheduler", *self._client())
+
+    def control(self, grace_s: float = NODE_GRACE_S) -> None:
+        """Start the controllers, anew if they run: how long a silent node counts as healthy is an option of theirs."""
+        for running in [each for each in self.processes if each.name == CONTROLLERS]:
+            running.end()
+            self.processes.remove(running)
         self._start(
-            "kube-controller-manager",
-            *common,
+            CONTROLLERS,
+            *self._client(),
             f"--service-account-private-key-file={self.folder}/certs/account.key",
-            f"--node-monitor-grace-period={self._grace_s:.0f}s",
+            f"--node-monitor-grace-period={grace_s:.0f}s",
             "--node-monitor-period=1s",
             "--node-eviction-rate=10",
             "--secondary-node-eviction-rate=10",
@@ -46,6 +58,9 @@ class ControlPlane:
     def down(self) -> None:
         for process in [*tuple(self.kubelets.values()), *reversed(self.processes)]:
             process.end()
+
+    def _client(self) -> tuple[str, ...]:
+        return f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0"
 
     def start_kubelet(self, name: str) -> None:
         """One machine with a GPU."""
@@ -56,7 +71,7 @@ class ControlPlane:
             f"--kubeconfig={self.kubeconfig}",
             "--use-host-image-service=false",
             "--extended-resources=nvidia.com/gpu=1",
-            f"--kubelet-port={free_port()}",
+            "--kubelet-port=0",
             "--kubelet-read-only-port=0",
             log=self.folder / f"{name}.log",
         )

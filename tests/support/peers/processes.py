@@ -50,7 +50,7 @@ class Process:
 
     def __init__(self, name: str, *arguments: str, log: Path, env: dict[str, str] | None = None) -> None:
         self.name, self.log = name, log
-        with log.open("wb") as out:
+        with log.open("ab") as out:
             self._process = subprocess.Popen(
                 [str(program(name)), *arguments],
                 stdin=subprocess.DEVNULL,
