@@ -26,7 +26,7 @@ test-peers: $(VENV)/.tests ## The same tests against the real programs, which ar
 	@if [ -n "$(PEERS_BIN)" ]; then echo "The real programs are those in $(PEERS_BIN)."; \
 	elif command -v go >/dev/null; then $(MAKE) --no-print-directory -C tests/contract/programs; \
 	else echo "No Go here: the programs that are not in .peers/bin are not built, and their tests are skipped."; fi
-	@$(BIN)/pytest -m peers -rs --durations 10 --timeout 600
+	@$(BIN)/pytest tests/contract -n 4 -rs --durations 10 --timeout 600
 
 soak: $(VENV)/.tests   ## New examples of every property, and adventures, one a seed: make soak SEEDS=100000 FIRST=1
 	@$(BIN)/pytest -n 2 --dist worksteal -m "hypothesis and not peers" --hypothesis-profile soak --timeout 1800

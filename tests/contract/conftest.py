@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.remote import Producer
 
 from tests.support.peers.clusters import Cluster, condition
 from tests.support.peers.control_plane import ControlPlane, kubeconfig
+from tests.support.peers.lanes import Lanes
 from tests.support.peers.machines import OurMachines, RealMachines
 from tests.support.peers.ours import USER, OurServers
 from tests.support.peers.processes import until
@@ -28,6 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.peers)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
+    return Lanes(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
