@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.kubernetes_cluster import MERGE, Cluster
+from tests.support.kubernetes_cluster import BEGAN, MERGE, Cluster
 from tests.support.lab import Lab
 from vgpuctl.kube.client import MERGE_PATCH, NotAllowedError, NotFoundError, Object
 from vgpuctl.kube.machines import Machines
@@ -16,6 +16,7 @@ from vgpuctl.kube.views import node as node_view
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.machine import SHIELD_ANNOTATION
 from vgpuctl.sim.inventory import story
+from vgpuctl.sim.world import World
 
 AT = "/apis/cluster.x-k8s.io/v1beta2"
 MACHINES = f"{AT}/namespaces/default/machines"
@@ -24,14 +25,14 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster(replace(story(), cluster_api=True))
-    found.world.boot("worker-1", 1)
+    found = Cluster(World(replace(story(), cluster_api=True), began=BEGAN))
+    found.kubernetes.boot("worker-1", 1)
     found.wait(30)
     return found
 
 
 def there(cluster: Cluster, name: str) -> bool:
-    return cluster.world.store.get("machines", "default", name) is not None
+    return cluster.kubernetes.store.get("machines", "default", name) is not None
 
 
 def mark(cluster: Cluster, name: str, value: str | None) -> Object:
@@ -40,7 +41,7 @@ def mark(cluster: Cluster, name: str, value: str | None) -> Object:
 
 
 def test_where_nobody_defined_them_there_are_none() -> None:
-    bare = Cluster()
+    bare = Cluster(World(began=BEGAN))
     for path in ("/apis/cluster.x-k8s.io", AT, f"{AT}/machines", MACHINES):
         assert bare.refused("GET", path).code == 404
     assert "cluster.x-k8s.io" not in str(bare.ask("GET", "/apis"))
@@ -58,7 +59,7 @@ def test_they_are_found_as_any_custom_resource(cluster: Cluster) -> None:
 def test_a_silent_node_has_its_machine_replaced_unless_that_is_marked(cluster: Cluster) -> None:
     mark(cluster, "worker-1", None)
     cluster.wait(20)
-    cluster.world.freeze("worker-1")
+    cluster.kubernetes.freeze("worker-1")
     cluster.wait(330)
     assert there(cluster, "worker-1"), "it was silent for less than five minutes, seen from when that was noticed"
     mark(cluster, "worker-1", "any")
@@ -72,7 +73,7 @@ def test_a_silent_node_has_its_machine_replaced_unless_that_is_marked(cluster: C
 
 def test_a_node_that_registers_anew_is_told_again_which_machine_it_is(cluster: Cluster) -> None:
     cluster.ask("DELETE", "/api/v1/nodes/worker-1")
-    cluster.world.boot("worker-1", 1)
+    cluster.kubernetes.boot("worker-1", 1)
     cluster.wait(30)
     annotations = cluster.node("worker-1")["metadata"]["annotations"]
     assert annotations["cluster.x-k8s.io/machine"] == "worker-1"

@@ -15,9 +15,7 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 @pytest.fixture
 def day() -> Cluster:
-    cluster = Cluster()
-    cluster.boot_the_day()
-    return cluster
+    return Cluster.by_day()
 
 
 def template(app: str, **spec: object) -> Object:
@@ -61,11 +59,11 @@ def test_a_stateful_pod_comes_back_under_its_name_only_when_the_old_one_is_gone(
     day.wait(10)
     before = {name_of(pod): uid_of(pod) for pod in day.pods("db")}
     host = day.where("db")["db-1"]
-    day.world.freeze(str(host))
+    day.kubernetes.freeze(str(host))
     day.ask("DELETE", f"{PODS}/db-1")
     day.wait(120)
     assert {name_of(pod): uid_of(pod) for pod in day.pods("db")} == before
-    day.world.thaw(str(host))
+    day.kubernetes.thaw(str(host))
     day.wait(20)
     after = {name_of(pod): uid_of(pod) for pod in day.pods("db")}
     assert after.keys() == before.keys()
@@ -102,12 +100,12 @@ def test_a_daemon_runs_on_each_node_that_it_may_cordoned_or_not(day: Cluster) ->
 def test_one_sleeper_stalls_a_daemon_rollout_until_it_is_back(day: Cluster) -> None:
     day.ask("POST", f"{APPS}/daemonsets", workload("plugin"))
     day.wait(5)
-    day.world.freeze("worker-1")
+    day.kubernetes.freeze("worker-1")
     day.wait(60)
     new_image(day, f"{APPS}/daemonsets/plugin")
     day.wait(600)
     assert images(day, "plugin") == {"one": 4}
-    day.world.thaw("worker-1")
+    day.kubernetes.thaw("worker-1")
     day.wait(60)
     assert images(day, "plugin") == {"two": 5}
 
@@ -115,7 +113,7 @@ def test_one_sleeper_stalls_a_daemon_rollout_until_it_is_back(day: Cluster) -> N
 def test_daemon_pods_stay_on_a_silent_node(day: Cluster) -> None:
     day.ask("POST", f"{APPS}/daemonsets", workload("plugin"))
     day.wait(5)
-    day.world.freeze("worker-1")
+    day.kubernetes.freeze("worker-1")
     day.wait(1000)
     assert not any(is_leaving(pod) for pod in day.pods("plugin"))
 
@@ -203,7 +201,7 @@ def test_a_job_that_is_deleted_takes_its_pods_along(day: Cluster) -> None:
 def test_most_of_a_zone_in_trouble_stops_its_emptying_and_the_excluded_do_not_count(day: Cluster) -> None:
     """Of six nodes one sleeps from the start; four are 55 %."""
     for name in DAY[:3]:
-        day.world.freeze(name)
+        day.kubernetes.freeze(name)
     day.wait(120)
     assert all((UNREACHABLE, "NoSchedule") in taints(day.node(name)) for name in DAY[:3])
     assert not any((UNREACHABLE, "NoExecute") in taints(day.node(name)) for name in DAY[:3])
@@ -216,7 +214,7 @@ def test_most_of_a_zone_in_trouble_stops_its_emptying_and_the_excluded_do_not_co
 def test_nodes_are_emptied_one_in_ten_seconds(day: Cluster) -> None:
     day.patch_node(NIGHT, {"metadata": {"labels": {"node.kubernetes.io/exclude-disruption": ""}}})
     for name in DAY[:2]:
-        day.world.freeze(name)
+        day.kubernetes.freeze(name)
     day.wait(46)
     emptied = [(UNREACHABLE, "NoExecute") in taints(day.node(name)) for name in DAY[:2]]
     assert sum(emptied) == 1
@@ -231,9 +229,9 @@ def test_the_smallest_limit_of_all_matching_tolerations_counts(day: Cluster) -> 
         spec = template(name, nodeName="worker-1", tolerations=tolerations)["spec"]
         day.ask("POST", PODS, {"metadata": {"name": name}, "spec": spec})
     day.wait(5)
-    day.world.freeze("worker-1")
+    day.kubernetes.freeze("worker-1")
     day.wait(90)
-    assert is_leaving(day.world.store.get("pods", "default", "both") or {})
+    assert is_leaving(day.kubernetes.store.get("pods", "default", "both") or {})
     assert not is_leaving(day.stored("pods", "default", "patient"))
 
 
@@ -253,7 +251,9 @@ def claim(name: str) -> Object:
 
 
 def attachments(day: Cluster) -> dict[str, bool]:
-    return {item["spec"]["nodeName"]: item["status"]["attached"] for item in day.world.store.all("volumeattachments")}
+    return {
+        item["spec"]["nodeName"]: item["status"]["attached"] for item in day.kubernetes.store.all("volumeattachments")
+    }
 
 
 def user_of(claim: str, name: str, node: str) -> Object:
@@ -277,16 +277,16 @@ def test_a_frozen_node_keeps_its_disk_from_others(day: Cluster) -> None:
     day.ask("POST", "/api/v1/namespaces/default/persistentvolumeclaims", claim("data"))
     day.ask("POST", PODS, user_of("data", "writer", "worker-1"))
     day.wait(5)
-    day.world.freeze("worker-1")
+    day.kubernetes.freeze("worker-1")
     day.ask("DELETE", f"{PODS}/writer")
     day.ask("POST", PODS, user_of("data", "other", "worker-2"))
     day.wait(400)
     assert attachments(day) == {"worker-1": True}
-    assert at(day.world.store.get("pods", "default", "other") or {}, "status.phase") == "Pending"
-    day.world.thaw("worker-1")
+    assert at(day.kubernetes.store.get("pods", "default", "other") or {}, "status.phase") == "Pending"
+    day.kubernetes.thaw("worker-1")
     day.wait(20)
     assert attachments(day) == {"worker-2": True}
-    assert at(day.world.store.get("pods", "default", "other") or {}, "status.phase") == "Running"
+    assert at(day.kubernetes.store.get("pods", "default", "other") or {}, "status.phase") == "Running"
 
 
 def test_a_quota_counts_pods_until_they_end(day: Cluster) -> None:

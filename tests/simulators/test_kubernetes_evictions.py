@@ -11,9 +11,7 @@ from vgpuctl.sim.kube.objects import at, is_leaving, is_true, name_of, uid_of
 
 @pytest.fixture
 def day() -> Cluster:
-    cluster = Cluster()
-    cluster.boot_the_day()
-    return cluster
+    return Cluster.by_day()
 
 
 def test_the_budget_paces_the_drain_until_all_gateways_are_elsewhere(day: Cluster) -> None:
@@ -97,7 +95,7 @@ def test_unready_pods_and_the_policy_for_them(day: Cluster, policy: str, code: i
     change = {"spec": {"maxUnavailable": 0, "unhealthyPodEvictionPolicy": policy}}
     day.ask("PATCH", path, change, content_type=MERGE)
     pod = day.pods("gateway")[0]
-    day.world.freeze(pod["spec"]["nodeName"])
+    day.kubernetes.freeze(pod["spec"]["nodeName"])
     day.wait(45)
     asked = day.eviction(day.pods("gateway")[0])
     got = day.ask(*asked)["code"] if code == 201 else day.refused(*asked).code

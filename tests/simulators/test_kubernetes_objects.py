@@ -10,9 +10,7 @@ from vgpuctl.sim.kube.objects import Object, name_of
 
 @pytest.fixture
 def day() -> Cluster:
-    cluster = Cluster()
-    cluster.boot_the_day()
-    return cluster
+    return Cluster.by_day()
 
 
 def test_a_second_cordon_changes_nothing_and_a_stale_write_is_refused(day: Cluster) -> None:
@@ -28,7 +26,7 @@ def test_a_second_cordon_changes_nothing_and_a_stale_write_is_refused(day: Clust
 
 
 def test_a_dry_run_changes_nothing(day: Cluster) -> None:
-    version = day.world.store.version
+    version = day.kubernetes.store.version
     dry = {"dryRun": "All"}
     pod = day.pods("gateway")[0]
     method, path, body = day.eviction(pod)
@@ -39,7 +37,7 @@ def test_a_dry_run_changes_nothing(day: Cluster) -> None:
     )
     assert patched["spec"]["unschedulable"]
     day.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "journal"}}, query=dry)
-    assert day.world.store.version == version
+    assert day.kubernetes.store.version == version
 
 
 def test_managed_fields_tell_who_scaled(day: Cluster) -> None:
@@ -51,7 +49,7 @@ def test_managed_fields_tell_who_scaled(day: Cluster) -> None:
 
 
 def test_a_watch_follows_a_selector_and_goes_on_from_a_version(day: Cluster) -> None:
-    start = str(day.world.store.version)
+    start = str(day.kubernetes.store.version)
     day.label(DAY_PROFILE, "worker-1")
     watch = day.watch("/api/v1/nodes", labelSelector=f"vgpu.type={DAY_PROFILE}", resourceVersion=start)
     day.cordon("worker-1")
@@ -60,8 +58,8 @@ def test_a_watch_follows_a_selector_and_goes_on_from_a_version(day: Cluster) -> 
 
 
 def test_a_watch_from_before_the_compaction_is_told_to_list_anew(day: Cluster) -> None:
-    start = str(day.world.store.version - 5)
-    day.world.store.forget_log()
+    start = str(day.kubernetes.store.version - 5)
+    day.kubernetes.store.forget_log()
     watch = day.watch("/api/v1/nodes", resourceVersion=start)
     (event,) = watch.take()
     assert (event.type, event.object["code"], event.object["reason"], watch.ended) == ("ERROR", 410, "Expired", True)
@@ -78,22 +76,21 @@ def test_a_watch_can_begin_with_all_objects_and_a_bookmark(day: Cluster) -> None
     assert "BOOKMARK" in {event.type for event in watch.take()}
 
 
-def test_the_same_seed_gives_the_same_world() -> None:
-    def run() -> list[Object]:
-        cluster = Cluster(seed=7)
-        cluster.boot_the_day()
+def test_the_same_seed_gives_the_same_world_and_another_another() -> None:
+    def run(seed: int) -> list[Object]:
+        cluster = Cluster.by_day(seed=seed)
         cluster.label(DAY_PROFILE, *DAY)
         cluster.wait(600)
-        return [*cluster.world.store.sorted("pods"), *cluster.world.store.sorted("events")]
+        return [*cluster.kubernetes.store.sorted("pods"), *cluster.kubernetes.store.sorted("events")]
 
-    assert run() == run()
+    assert run(7) == run(7) != run(8)
 
 
 def test_an_idle_hour_is_a_few_heartbeats(day: Cluster) -> None:
     day.wait(60)
-    before = day.world.store.version
+    before = day.kubernetes.store.version
     day.wait(3600)
-    changes = day.world.store.version - before
+    changes = day.kubernetes.store.version - before
     beats = 5 * 360
     # A Lease and a status each, and the events of the first minutes that expire.
     assert changes <= 2 * beats + 100

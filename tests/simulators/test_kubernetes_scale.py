@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
-from tests.support.kubernetes_cluster import MERGE, PODS, Cluster
+from tests.support.kubernetes_cluster import BEGAN, MERGE, PODS, Cluster
 from vgpuctl.sim.inventory import Group, HostSpec, Inventory, VmSpec, Workload, usual_shifts, v100
 from vgpuctl.sim.kube.objects import at, is_true, name_of
+from vgpuctl.sim.world import World
 
 WORKERS = tuple(f"worker-{n}" for n in range(1, 41))
 DAY = Group("v100-4q-4GB", ("grid_v100-4q",), WORKERS[:30])
@@ -18,7 +19,7 @@ NIGHT = Group("v100-16q-16GB", ("grid_v100-16q",), WORKERS[30:])
 def estate() -> Inventory:
     """300 nodes and 100 VMs that have none."""
     asleep = [VmSpec(name, "esx-1") for name in NIGHT.workers]
-    awake = [VmSpec(name, "esx-1", powered_on=True, vgpus=DAY.vgpus) for name in DAY.workers]
+    awake = [VmSpec(name, "esx-1", powered_on=True, vgpus=DAY.vgpus, memory_locked=True) for name in DAY.workers]
     others = [VmSpec(f"node-{n}", "esx-1", powered_on=True) for n in range(260)]
     without = [VmSpec(f"vm-{n}", "esx-1", powered_on=n < 50, has_node=False) for n in range(100)]
     workloads = (
@@ -26,14 +27,14 @@ def estate() -> Inventory:
         Workload(name="web", replicas=1500),
         Workload(name="training", replicas=10, kind="Job", profile=NIGHT.profile),
     )
-    host = HostSpec("esx-1", (v100(0),))
+    host = HostSpec("esx-1", tuple(map(v100, range(8))))
     vms = (*asleep, *awake, *others, *without)
     return Inventory("gpu", (host,), vms, (DAY, NIGHT), usual_shifts(DAY, NIGHT), workloads)
 
 
 @pytest.fixture
 def cluster() -> Cluster:
-    cluster = Cluster(inventory=estate())
+    cluster = Cluster(World(estate(), began=BEGAN))
     cluster.wait(1)
     return cluster
 
@@ -58,44 +59,44 @@ def test_founded_pods_live_on_as_any_others(cluster: Cluster) -> None:
     cluster.ask(*cluster.eviction(next(pod for pod in cluster.pods("notebooks") if is_true(pod, "Ready"))))
     cluster.wait(20)
     assert Counter(at(pod, "status.phase") for pod in cluster.pods("notebooks")) == {"Running": 30, "Pending": 5}
-    before = cluster.world.store.version
+    before = cluster.kubernetes.store.version
     cluster.wait(0)
-    assert cluster.world.store.version == before
+    assert cluster.kubernetes.store.version == before
     assert at(pod, "status.containerStatuses")
 
 
 def test_a_vm_without_a_node_has_a_machine_and_no_kubelet(cluster: Cluster) -> None:
-    names = {name_of(node) for node in cluster.world.store.all("nodes")}
+    names = {name_of(node) for node in cluster.kubernetes.store.all("nodes")}
     assert "vm-1" not in names
-    assert (cluster.world.running("vm-1"), cluster.world.running("vm-99")) == (True, False)
+    assert (cluster.kubernetes.running("vm-1"), cluster.kubernetes.running("vm-99")) == (True, False)
     ended: list[str] = []
     for name in ("vm-99", "a-clone"):
-        cluster.world.boot(name, 1)
+        cluster.kubernetes.boot(name, 1)
         cluster.wait(5)
-        assert cluster.world.running(name)
-        cluster.world.freeze(name)
-        assert not cluster.world.running(name)
-        cluster.world.thaw(name)
-        cluster.world.shut_down(name, lambda: ended.append("down"))
+        assert cluster.kubernetes.running(name)
+        cluster.kubernetes.freeze(name)
+        assert not cluster.kubernetes.running(name)
+        cluster.kubernetes.thaw(name)
+        cluster.kubernetes.shut_down(name, lambda: ended.append("down"))
         cluster.wait(5)
-        assert not cluster.world.running(name)
-        cluster.world.halt(name)
+        assert not cluster.kubernetes.running(name)
+        cluster.kubernetes.halt(name)
     assert ended == ["down", "down"]
-    assert {name_of(node) for node in cluster.world.store.all("nodes")} == names
+    assert {name_of(node) for node in cluster.kubernetes.store.all("nodes")} == names
 
 
 def test_the_nodes_speak_evenly_spread_over_a_period(cluster: Cluster) -> None:
     cluster.wait(20)
     versions = []
     for _ in range(10):
-        before = cluster.world.store.version
+        before = cluster.kubernetes.store.version
         cluster.wait(1)
-        versions.append(cluster.world.store.version - before)
+        versions.append(cluster.kubernetes.store.version - before)
     assert min(versions) > 0.8 * max(versions)
 
 
 def test_a_pod_that_waits_is_placed_by_the_one_node_that_became_right(cluster: Cluster) -> None:
-    cluster.world.boot(NIGHT.workers[0], 1)
+    cluster.kubernetes.boot(NIGHT.workers[0], 1)
     cluster.wait(5)
     assert set(cluster.where("training").values()) == {None}
     cluster.label(NIGHT.profile, NIGHT.workers[0])
@@ -128,5 +129,5 @@ def test_a_page_asked_for_too_late_is_gone(cluster: Cluster) -> None:
     compacted = {"limit": "500", "continue": cluster.ask("GET", PODS, query={"limit": "500"})["metadata"]["continue"]}
     assert cluster.ask("GET", PODS, query=compacted)["items"]
     cluster.cordon("node-1")
-    cluster.world.store.forget_log()
+    cluster.kubernetes.store.forget_log()
     assert cluster.refused("GET", PODS, query=compacted).code == 410

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.support.kubernetes_cluster import (
+    BEGAN,
     DAY,
     DAY_PROFILE,
     MERGE,
@@ -18,18 +19,17 @@ from tests.support.kubernetes_cluster import (
 )
 from vgpuctl.sim.kube.objects import at, is_true, name_of, uid_of
 from vgpuctl.sim.kube.queue import HEARD_AFTER_S
+from vgpuctl.sim.world import World
 
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return Cluster()
+    return Cluster(World(began=BEGAN))
 
 
 @pytest.fixture
 def day() -> Cluster:
-    cluster = Cluster()
-    cluster.boot_the_day()
-    return cluster
+    return Cluster.by_day()
 
 
 def test_gateway_comes_with_the_day_workers_and_spreads_over_them(day: Cluster) -> None:
@@ -41,10 +41,10 @@ def test_gateway_comes_with_the_day_workers_and_spreads_over_them(day: Cluster) 
 
 def test_gateway_waits_for_the_last_day_worker(cluster: Cluster) -> None:
     for name in DAY[:3]:
-        cluster.world.boot(name, 1)
+        cluster.kubernetes.boot(name, 1)
     cluster.wait(60)
     assert cluster.pods("gateway") == []
-    cluster.world.boot(DAY[3], 1)
+    cluster.kubernetes.boot(DAY[3], 1)
     cluster.wait(10)
     assert len(cluster.pods("gateway")) == 3
 
@@ -108,7 +108,7 @@ def test_a_job_keeps_to_its_parallelism_and_its_completions(day: Cluster) -> Non
 
 
 def test_the_job_waits_for_its_profile_runs_and_succeeds(day: Cluster) -> None:
-    day.world.boot(NIGHT, 1)
+    day.kubernetes.boot(NIGHT, 1)
     day.wait(5)
     assert set(day.where("training").values()) == {None}
     day.label(NIGHT_PROFILE, NIGHT)
@@ -122,7 +122,7 @@ def test_the_job_waits_for_its_profile_runs_and_succeeds(day: Cluster) -> None:
 
 
 def test_an_evicted_job_pod_is_made_anew_and_starts_over(day: Cluster) -> None:
-    day.world.boot(NIGHT, 1)
+    day.kubernetes.boot(NIGHT, 1)
     day.label(NIGHT_PROFILE, NIGHT)
     day.wait(1800)
     first = day.pods("training")[0]
@@ -134,13 +134,13 @@ def test_an_evicted_job_pod_is_made_anew_and_starts_over(day: Cluster) -> None:
 
 
 def test_a_frozen_training_goes_on_where_it_was(day: Cluster) -> None:
-    day.world.boot(NIGHT, 1)
+    day.kubernetes.boot(NIGHT, 1)
     day.label(NIGHT_PROFILE, NIGHT)
     day.wait(1800)
     before = uid_of(day.pods("training")[0])
-    day.world.freeze(NIGHT)
+    day.kubernetes.freeze(NIGHT)
     day.wait(250)
-    day.world.thaw(NIGHT)
+    day.kubernetes.thaw(NIGHT)
     day.wait(1790)
     assert day.pods("training")[0]["status"]["phase"] == "Running"
     day.wait(20)
@@ -152,7 +152,7 @@ def test_what_was_deleted_takes_along_what_it_owned(day: Cluster) -> None:
     day.ask("DELETE", "/apis/apps/v1/namespaces/default/deployments/gateway")
     day.wait(5)
     assert day.pods("gateway") == []
-    assert [name_of(item).split("-")[0] for item in day.world.store.all("replicasets")] == ["notebooks"]
+    assert [name_of(item).split("-")[0] for item in day.kubernetes.store.all("replicasets")] == ["notebooks"]
 
 
 def test_a_deployment_replaces_a_leaving_pod_at_once_and_follows_its_scale(day: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""The simulated Kubernetes in virtual time, and short words for what the stories do with it."""
+"""Short words for what the stories do with a world's Kubernetes, in virtual time and without a wire."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.inventory import Durations, Inventory, story
-from vgpuctl.sim.kube.api import Api
 from vgpuctl.sim.kube.errors import ApiError
 from vgpuctl.sim.kube.objects import Object, at, condition, is_leaving, name_of
 from vgpuctl.sim.kube.request import Reply, Request
 from vgpuctl.sim.kube.watching import Watch
-from vgpuctl.sim.kube.world import KubernetesWorld
+from vgpuctl.sim.world import World
 
 DAY = ("worker-1", "worker-2", "worker-3", "worker-4")
 NIGHT = "worker-5"
@@ -25,20 +22,30 @@ PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"
 
 
-class Cluster:
-    """The world and its API in one process, without a wire."""
+#: Tests compare what is told of the time.
+BEGAN = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
-    def __init__(self, inventory: Inventory | None = None, **settings: Any) -> None:
-        self.clock = Clock(datetime(2026, 1, 5, 8, tzinfo=UTC))
-        self.world = KubernetesWorld(self.clock, inventory or story(), Durations(), **settings)
-        self.api = Api(self.world)
+
+class Cluster:
+    """`kubernetes` is the world's own; its API is asked as a function."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.kubernetes = world.kubernetes
+
+    @classmethod
+    def by_day(cls, *, seed: int = 1) -> Cluster:
+        """The story's estate with its day workers awake."""
+        world = World(began=BEGAN, seed=seed)
+        boot_the_day(world)
+        return cls(world)
 
     def wait(self, seconds: float) -> None:
-        self.clock.advance_to(self.clock.now_s + seconds)
+        self.world.wait(seconds)
 
     def ask(self, method: str, path: str, body: object = None, **options: Any) -> Object:
         payload = b"" if body is None else json.dumps(body).encode()
-        answer = self.api.answer(Request(method=method, path=path, body=payload, **options))
+        answer = self.world.api.answer(Request(method=method, path=path, body=payload, **options))
         assert isinstance(answer, Reply)
         return answer.body
 
@@ -48,7 +55,7 @@ class Cluster:
         return caught.value
 
     def watch(self, path: str, **query: str) -> Watch:
-        answer = self.api.answer(Request(method="GET", path=path, query={"watch": "true", **query}))
+        answer = self.world.api.answer(Request(method="GET", path=path, query={"watch": "true", **query}))
         assert isinstance(answer, Watch)
         return answer
 
@@ -67,7 +74,7 @@ class Cluster:
             self.patch_node(name, {"metadata": {"labels": {"vgpu.type": profile}}})
 
     def pods(self, app: str, *, leaving: bool = True) -> list[Object]:
-        pods = self.world.store.sorted("pods", "default")
+        pods = self.kubernetes.store.sorted("pods", "default")
         return [pod for pod in pods if name_of(pod).startswith(f"{app}-") and (leaving or not is_leaving(pod))]
 
     def where(self, app: str) -> dict[str, str | None]:
@@ -79,7 +86,7 @@ class Cluster:
 
     def stored(self, plural: str, namespace: str, name: str) -> Object:
         """An object that must be there."""
-        found = self.world.store.get(plural, namespace, name)
+        found = self.kubernetes.store.get(plural, namespace, name)
         assert found is not None, f"there is no {plural} {namespace}/{name}"
         return found
 
@@ -91,10 +98,12 @@ class Cluster:
         status: Object = self.ask("GET", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/gateway")["status"]
         return status
 
-    def boot_the_day(self) -> None:
-        for name in DAY:
-            self.world.boot(name, 1)
-        self.wait(10)
+
+def boot_the_day(world: World) -> None:
+    """Until all day workers run, and the pods that wait for them."""
+    for name in DAY:
+        world.kubernetes.boot(name, 1)
+    world.wait(10)
 
 
 def the_condition(item: Object, kind: str) -> Object:

@@ -20,7 +20,7 @@ class World:
     """Nothing in it waits for real time, and nothing needs a thread or a socket.
 
     `estate` is vCenter's physics, `center` its objects as clients read them.
-    `kubernetes` is the cluster, `api` its API.
+    `kubernetes` is the cluster, `api` its API. The names of its pods follow from `seed`.
     `server.Simulation` puts TLS servers before them.
     """
 
@@ -31,13 +31,14 @@ class World:
         *,
         began: datetime | None = None,
         logins: Logins | None = None,
+        seed: int = 1,
     ) -> None:
         self.clock = Clock(began or datetime.now(UTC))
         self.inventory = inventory or story()
         self.durations = durations or Durations()
         self.logins = logins or Logins()
         self.calls = Calls()
-        self.kubernetes = KubernetesWorld(self.clock, self.inventory, self.durations)
+        self.kubernetes = KubernetesWorld(self.clock, self.inventory, self.durations, seed=seed)
         self.api = Api(self.kubernetes)
         self.estate = Estate(self.clock, self.inventory, self.durations, self.kubernetes)
         self.center = Center(self.estate, Sessions(_accounts(self.logins), self.clock))
