@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 
-from tests.support.kubernetes_served import TOKEN, Served
 from tests.support.said import CANARY, govc
 from vgpuctl.kube.access import KubernetesSettings, access
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import UnreachableError, UsageError, VgpuctlError
 from vgpuctl.settings import Flags, settings
+from vgpuctl.testing import Estate
 
 
 def kubeconfig(path: Path, *contexts: str, current: str | None = None) -> Path:
@@ -102,21 +101,20 @@ def test_a_broken_kubeconfig_is_told_without_its_token(part: dict[str, Any], tmp
     assert CANARY not in f"{told.value} {told.value.hint} {told.value.__cause__}"
 
 
-def account(folder: Path, served: Served, ca: trustme.CA) -> Path:
+def account(folder: Path, estate: Estate) -> Path:
     """What kubelet mounts into each pod."""
     folder.mkdir()
-    (folder / "token").write_text(TOKEN)
+    (folder / "token").write_text(estate.logins.token)
     (folder / "namespace").write_text("gpu-night")
-    ca.cert_pem.write_to_path(str(folder / "ca.crt"))
+    (folder / "ca.crt").write_bytes(estate.ca.read_bytes())
     return folder
 
 
 def test_in_a_pod_it_is_the_pods_account_and_everybodys_namespace(tmp_path: Path) -> None:
-    ca = trustme.CA()
     pod = {"KUBERNETES_SERVICE_HOST": "127.0.0.1"}
-    with Served(tmp_path, ca) as served:
-        pod["KUBERNETES_SERVICE_PORT"] = str(served.port)
-        folder = account(tmp_path / "account", served, ca)
+    with Estate(tmp_path / "estate") as estate:
+        pod["KUBERNETES_SERVICE_PORT"] = str(estate.kubernetes_port)
+        folder = account(tmp_path / "account", estate)
         found = kubernetes(tmp_path, folder, pod)
         assert found.namespace == KubernetesSettings().namespace
         nodes = Client(found).get("/api/v1/nodes")
