@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import zlib
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +12,19 @@ import pytest
 from xdist.remote import Producer
 
 from tests.support.peers.clusters import Cluster, condition
-from tests.support.peers.control_plane import ControlPlane, kubeconfig
+from tests.support.peers.control_plane import NODE_GRACE_S, ControlPlane
 from tests.support.peers.lanes import Lanes
 from tests.support.peers.machines import OurMachines, RealMachines
-from tests.support.peers.ours import USER, OurServers
 from tests.support.peers.processes import until
-from tests.support.peers.vcenters import QUARTER, TASK_S, Client, Vcenter, vcsim
+from tests.support.peers.vcenters import QUARTER, TASK_S, Client, Vcenter, ours, vcsim
 from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, story, v100
+from vgpuctl.sim.world import World
+from vgpuctl.testing import Estate
 
 NODES = ("worker-1", "worker-2", "worker-3")
-PACE = Durations(suspend_s=TASK_S, power_on_s=TASK_S, guest_boot_s=0.1, kubelet_s=0.2, pod_end_s=0.1)
+PACE = Durations(
+    suspend_s=TASK_S, power_on_s=TASK_S, guest_boot_s=0.1, kubelet_s=0.2, pod_end_s=0.1, node_grace_s=NODE_GRACE_S
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,31 +60,26 @@ def logs(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 @pytest.fixture(scope="session")
 def our_cluster(logs: Path) -> Iterator[Cluster]:
-    folder = logs / "our-kubernetes"
-    folder.mkdir()
     vms = tuple(VmSpec(name, "esx-1", vgpus=(QUARTER,), memory_locked=True) for name in NODES)
     day = Group("v100-4q-4GB", (QUARTER,), NODES)
-    servers = OurServers(
-        folder, Inventory("gpu", (HostSpec("esx-1", (v100(0),)),), vms, (day,), cluster_api=True), PACE
-    )
-    servers.up()
-    try:
-        for name in NODES:
-            servers.within(partial(servers.kubernetes.boot, name, 1))
-        path = folder / "kubeconfig"
-        path.write_text(json.dumps(kubeconfig(servers.kubernetes_port, servers.token, servers.ca)))
+    inventory = Inventory("gpu", (HostSpec("esx-1", (v100(0),)),), vms, (day,), cluster_api=True)
+    with Estate(logs / "our-kubernetes", inventory, durations=PACE) as estate:
+        estate.within(boot_all)
         yield all_ready(
             Cluster(
                 name="ours",
-                port=servers.kubernetes_port,
-                token=servers.token,
-                ca=servers.ca,
-                kubeconfig=path,
-                machines=OurMachines(servers),
+                port=estate.kubernetes_port,
+                token=estate.logins.token,
+                ca=estate.ca,
+                kubeconfig=estate.kubeconfig,
+                machines=OurMachines(estate),
             )
         )
-    finally:
-        servers.down()
+
+
+def boot_all(world: World) -> None:
+    for name in NODES:
+        world.kubernetes.boot(name, 1)
 
 
 @pytest.fixture(scope="session")
@@ -143,14 +139,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def our_vcenter(logs: Path) -> Iterator[Vcenter]:
-    folder = logs / "our-vcenter"
-    folder.mkdir()
-    servers = OurServers(folder, dataclasses.replace(story(), workloads=()), PACE)
-    servers.up()
-    try:
-        yield Vcenter(name="ours", port=servers.vcenter_port, user=USER, password=servers.password, ca=servers.ca)
-    finally:
-        servers.down()
+    with ours(logs / "our-vcenter", dataclasses.replace(story(), workloads=()), PACE) as vcenter:
+        yield vcenter
 
 
 @pytest.fixture(scope="session")

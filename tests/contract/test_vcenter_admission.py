@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from pyVmomi import vim
 
-from tests.contract.test_vcenter_reading import session_at
-from tests.support.peers.ours import USER, OurServers
-from tests.support.peers.vcenters import Client, Vcenter, vcsim
+from tests.support.peers.vcenters import Client, Vcenter, session_at, vcsim
+from tests.support.peers.vcenters import ours as our_vcenter
 from vgpuctl.model.admission import Admission, Share, Slots, Spares
-from vgpuctl.sim.inventory import Durations, Ha, story
+from vgpuctl.sim.inventory import Ha, story
 from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.asking import Depth
 from vgpuctl.vsphere.stream import VcenterStream
@@ -36,12 +35,8 @@ def policy(request: pytest.FixtureRequest) -> str:
 def ours(policy: str, tmp_path: Path) -> Iterator[Vcenter]:
     """Two hosts, the second with none of our workers."""
     inventory = dataclasses.replace(story(hosts=2), workloads=(), ha=POLICIES[policy][0])
-    servers = OurServers(tmp_path, inventory, Durations.instant())
-    servers.up()
-    try:
-        yield Vcenter(name="ours", port=servers.vcenter_port, user=USER, password=servers.password, ca=servers.ca)
-    finally:
-        servers.down()
+    with our_vcenter(tmp_path, inventory) as vcenter:
+        yield vcenter
 
 
 @pytest.fixture

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from pyVmomi import vim
 
-from tests.contract.test_vcenter_reading import session_at
-from tests.support.peers.ours import USER, OurServers
-from tests.support.peers.vcenters import Client, Vcenter, vcsim
-from vgpuctl.sim.inventory import Durations, story
+from tests.support.peers.vcenters import Client, Vcenter, ours, session_at, vcsim
+from vgpuctl.sim.inventory import Inventory, story
 from vgpuctl.vsphere import clusters
 
 TOLD: dict[str, dict[str, Any]] = {
@@ -31,7 +29,8 @@ def told(request: pytest.FixtureRequest, logs: Path) -> Iterator[Vcenter]:
     folder = logs / f"drs-{request.param}"
     folder.mkdir()
     if request.param == "ours":
-        yield from _ours(folder)
+        with ours(folder, _inventory()) as vcenter:
+            yield vcenter
         return
     with vcsim(folder, "open-sesame") as vcenter:
         client = Client(vcenter)
@@ -41,15 +40,10 @@ def told(request: pytest.FixtureRequest, logs: Path) -> Iterator[Vcenter]:
         client.close()
 
 
-def _ours(folder: Path) -> Iterator[Vcenter]:
+def _inventory() -> Inventory:
     plain = story()
     vms = tuple(dataclasses.replace(vm, **TOLD.get(vm.name, {})) for vm in plain.vms)
-    servers = OurServers(folder, dataclasses.replace(plain, vms=vms, workloads=(), drs=True), Durations.instant())
-    servers.up()
-    try:
-        yield Vcenter(name="ours", port=servers.vcenter_port, user=USER, password=servers.password, ca=servers.ca)
-    finally:
-        servers.down()
+    return dataclasses.replace(plain, vms=vms, workloads=(), drs=True)
 
 
 def _everything(client: Client) -> Any:

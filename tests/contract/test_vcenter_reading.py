@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from tests.support.peers.processes import until
-from tests.support.peers.vcenters import Client, Vcenter
+from tests.support.peers.vcenters import Client, Vcenter, session_at
 from vgpuctl.vsphere.graphics import told_by
-from vgpuctl.vsphere.session import Session, VcenterSettings
-from vgpuctl.vsphere.tls import Trust
-
-
-@contextmanager
-def session_at(vcenter: Vcenter) -> Iterator[Session]:
-    settings = VcenterSettings(
-        host="127.0.0.1",
-        port=vcenter.port,
-        user=vcenter.user,
-        password=vcenter.password,
-        trust=Trust(ca_file=str(vcenter.ca)),
-    )
-    session = Session(settings).open()
-    try:
-        yield session
-    finally:
-        session.close()
+from vgpuctl.vsphere.session import Session
 
 
 @pytest.fixture

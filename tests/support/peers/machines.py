@@ -7,22 +7,22 @@ import threading
 from pyVmomi import vim
 
 from tests.support.peers.control_plane import ControlPlane
-from tests.support.peers.ours import OurServers
 from tests.support.peers.vcenters import CALL_WITHIN_S, PC, Client, Vcenter, through_view
+from vgpuctl.testing import Estate
 
 
 class OurMachines:
-    def __init__(self, servers: OurServers) -> None:
-        self._servers = servers
+    def __init__(self, estate: Estate) -> None:
+        self._estate = estate
 
     def freeze(self, node: str) -> None:
-        self._servers.within(lambda: self._servers.kubernetes.freeze(node))
+        self._estate.within(lambda world: world.kubernetes.freeze(node))
 
     def thaw(self, node: str) -> None:
-        self._servers.within(lambda: self._servers.kubernetes.thaw(node))
+        self._estate.within(lambda world: world.kubernetes.thaw(node))
 
     def compact(self) -> None:
-        self._servers.within(self._servers.kubernetes.store.forget_log)
+        self._estate.within(lambda world: world.kubernetes.store.forget_log())
 
 
 class RealMachines:

@@ -15,6 +15,10 @@ from pyVmomi import vim, vmodl
 from pyVmomi.SoapAdapter import SoapStubAdapter
 
 from tests.support.peers.processes import Process, free_port, until
+from vgpuctl.sim.inventory import Durations, Inventory
+from vgpuctl.testing import Estate
+from vgpuctl.vsphere.session import Session, VcenterSettings
+from vgpuctl.vsphere.tls import Trust
 
 PC = vmodl.query.PropertyCollector
 QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
@@ -125,6 +129,23 @@ class Client:
         return info.error
 
 
+@contextmanager
+def session_at(vcenter: Vcenter) -> Iterator[Session]:
+    """The product's own session."""
+    settings = VcenterSettings(
+        host="127.0.0.1",
+        port=vcenter.port,
+        user=vcenter.user,
+        password=vcenter.password,
+        trust=Trust(ca_file=str(vcenter.ca)),
+    )
+    session = Session(settings).open()
+    try:
+        yield session
+    finally:
+        session.close()
+
+
 def through_view(view: Any, paths: dict[Any, list[str]], tasks: list[str] | None = None) -> Any:
     """A filter over the members of a view, and over the tasks of its VMs where their paths are given."""
     to_tasks = [PC.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)]
@@ -148,6 +169,14 @@ def detach(devices: list[Any]) -> Any:
     return vim.vm.ConfigSpec(
         deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="remove", device=device) for device in devices]
     )
+
+
+@contextmanager
+def ours(folder: Path, inventory: Inventory, durations: Durations | None = None) -> Iterator[Vcenter]:
+    """Ours, as users of vgpuctl get it."""
+    with Estate(folder, inventory, durations=durations) as estate:
+        login = estate.logins
+        yield Vcenter(name="ours", port=estate.vcenter_port, user=login.user, password=login.password, ca=estate.ca)
 
 
 @contextmanager
