@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.test_pages import PAGES
-from tests.support.paths import ROOT
+from tests.support.paths import PAGES, ROOT
 from tests.support.peers import remaining
 from tests.support.peers.clusters import Cluster, budget, deployment
 from tests.support.peers.processes import program

@@ -13,11 +13,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.support.lab import BIN, Lab
-from tests.support.paths import ROOT
+from tests.support.paths import PAGES, ROOT, TOP
 from tests.support.shim import shim
 
-TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
 
 #: Run by test_wheel.py, in an environment of its own.

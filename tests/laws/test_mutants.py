@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.laws import test_provisions as laws
+from tests.support import provision_laws as laws
+from tests.support.planned import Case, lawful
 from tests.support.provisions import fleets_and_provisions
 from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.profiles import Catalogue
@@ -128,13 +129,13 @@ WAVES = (
 )
 
 
-def broken(law: Any, *given_of: Any, tries: int = 1500) -> bool:
+def broken(law: Callable[..., None], *given_of: Any, tries: int = 1500) -> bool:
     """Is this law broken by any of so many fleets?"""
 
     @settings(TRIED, max_examples=tries)
     @given(drawn=st.tuples(*given_of))
     def tried(drawn: tuple[Any, ...]) -> None:
-        law.hypothesis.inner_test(*drawn)
+        law(*drawn)
 
     try:
         tried()
@@ -147,19 +148,19 @@ def broken(law: Any, *given_of: Any, tries: int = 1500) -> bool:
 def test_each_mutant_of_labels_is_caught(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     mutant(monkeypatch)
     fleets = laws.labelled_fleets(), st.booleans()
-    assert broken(laws.test_labels_come_true_once_and_nothing_else_is_written, *fleets) or broken(
-        laws.test_each_node_is_patched_once_with_no_more_than_is_wrong, *fleets
-    )
+    assert broken(laws.labels_come_true_once, *fleets) or broken(laws.each_node_is_patched_once, *fleets)
 
 
 @pytest.mark.parametrize("mutant", WAVES, ids=lambda mutant: mutant.__name__)
 def test_each_mutant_of_waves_is_caught(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     mutant(monkeypatch)
-    law = laws.test_whatever_the_order_and_the_cards_it_ends_well_with_few_out_at_once
-    assert broken(law, fleets_and_provisions(), st.integers(0, 1 << 20))
+    assert broken(begins_lawfully_and_ends_well, fleets_and_provisions(), st.integers(0, 1 << 20))
+
+
+def begins_lawfully_and_ends_well(case: Case, seed: int) -> None:
+    fleet, wish, _ = lawful(case)
+    laws.ends_well(fleet, wish, seed)
 
 
 def test_the_sound_planner_breaks_none() -> None:
-    assert not broken(
-        laws.test_labels_come_true_once_and_nothing_else_is_written, laws.labelled_fleets(), st.booleans()
-    )
+    assert not broken(laws.labels_come_true_once, laws.labelled_fleets(), st.booleans())

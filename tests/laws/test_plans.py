@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-
 from hypothesis import assume, given
 
 from tests.support.fleets import fleets_and_wishes
-from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.plan import Plan
-from vgpuctl.model.wish import Wish
-from vgpuctl.operations import look_ahead
+from tests.support.planned import Case, closed_subsets, lawful
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import MarkAsleep, PowerOn, Shield, Uncordon, Unshield, missing_signs
 from vgpuctl.planning.wishes import former_wish
-
-SUBSETS = 40
-
-Case = tuple[Fleet, Wish]
-
-
-def closed_subsets(some: Plan) -> Iterator[frozenset[str]]:
-    """Sets of steps such that each one's needs are in it too: what may be done when a crash comes."""
-    yield frozenset()
-    for step in itertools.islice(some, SUBSETS):
-        done, todo = set(), [step.name]
-        while todo:
-            name = todo.pop()
-            if name not in done:
-                done.add(name)
-                todo += some.needs[name]
-        yield frozenset(done)
-    prefix: set[str] = set()
-    for step in itertools.islice(some, SUBSETS):
-        prefix.add(step.name)
-        yield frozenset(prefix)
-
-
-def lawful(case: Case) -> tuple[Fleet, Wish, Plan]:
-    """The part of the wish that is not refused."""
-    fleet, wish = case
-    prospect = look_ahead(fleet, wish)
-    assume(prospect.plan)
-    return fleet, prospect.wish, prospect.plan
 
 
 @given(fleets_and_wishes())

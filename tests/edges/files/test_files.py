@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.support.documents import CHOICES, DOCUMENTS, PROFILES
 from tests.support.fleets import fleet, worker
 from tests.support.paths import ROOT
 from vgpuctl.files import read_files
@@ -20,17 +20,6 @@ from vgpuctl.model.names import expand
 from vgpuctl.model.profiles import Candidate
 from vgpuctl.sim.files import profiles_text, timetable_text
 from vgpuctl.sim.inventory import story
-
-PROFILES = """\
-version: 1
-profiles:
-  small: {vgpu: grid_v100-4q}
-  whole: grid_v100-16q
-workers:
-  worker-[1-4]: small
-  worker-5: grid_v100-16q
-"""
-
 
 TWO_FRAMES = """\
 whole: {vgpu: [grid_v100-4q, grid_v100-4q], frame: 5}
@@ -113,21 +102,6 @@ def test_every_fault_has_words(tmp_path: Path, old: str, new: str, told: str) ->
         read_catalogue(catalogue(tmp_path, PROFILES.replace(old, new)))
     assert told in error.value.message
     assert "profiles.yaml" in error.value.message
-
-
-CHOICES = """\
-version: 1
-profiles:
-  small: grid_v100-4q
-  whole: grid_v100-16q
-workers:
-  - {profile: small, names: ["gpu-*"]}
-  - {profile: whole, names: gpu-7}
-  - {profile: small, folder: /dc-1/vm/gpu}
-  - {profile: whole, cluster: "night-*", names: "big-[1-2]"}
-  - {profile: small, nodes: {pool: slices}, folder: /dc-2}
-  - {profile: none, names: plain}
-"""
 
 
 @pytest.mark.parametrize(
@@ -304,10 +278,6 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_ranges_keep_their_zeros() -> None:
     assert expand("gpu-[08-11]") == ["gpu-08", "gpu-09", "gpu-10", "gpu-11"]
     assert expand("r[1-2]w[1-2]") == ["r1w1", "r1w2", "r2w1", "r2w2"]
-
-
-LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
-DOCUMENTS = st.recursive(LEAVES, lambda some: st.lists(some) | st.dictionaries(st.text(max_size=8), some))
 
 
 @given(DOCUMENTS)

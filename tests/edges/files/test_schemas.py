@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.edges.files.test_files import CHOICES, DOCUMENTS, PROFILES
+from tests.support.documents import CHOICES, DOCUMENTS, PROFILES
 from tests.support.paths import ROOT
 from vgpuctl.files.catalogue import read_catalogue
 from vgpuctl.files.schema import schema_text
