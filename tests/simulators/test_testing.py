@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import ssl
 import subprocess
 import sys
@@ -52,11 +53,12 @@ def test_the_environment_of_the_test_leads_there_and_nowhere_else(
 
 
 def test_two_live_side_by_side_and_end_with_their_threads(make_vgpu_estate: MakeEstate) -> None:
+    before = set(threading.enumerate())
     one, other = make_vgpu_estate(), make_vgpu_estate("two-cards-performance")
     assert one.env["GOVC_URL"] != other.env["GOVC_URL"]
     for each in (one, other):
         each.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "estate"]
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "estate"]
     context = ssl.create_default_context(cafile=str(one.folder / "ca.pem"))
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(one.env["GOVC_URL"], timeout=5, context=context)
@@ -80,6 +82,15 @@ def test_a_reset_begins_again_at_the_same_addresses(make_vgpu_estate: MakeEstate
     assert (dict(estate.env), estate.faults()) == (env, [])
     vgpuctl(estate, "switch", "night", "--yes")
     assert estate.calls()["vcenter"]["SuspendVM_Task"] == 4
+
+
+def test_after_a_reset_the_next_client_is_let_in(make_vgpu_estate: MakeEstate) -> None:
+    estate = make_vgpu_estate()
+    for _ in range(10):
+        estate.fault("vcenter", "down", seconds=1000)
+        estate.reset()
+        for port in (estate.vcenter_port, estate.kubernetes_port):
+            socket.create_connection(("127.0.0.1", port), timeout=20).close()
 
 
 def test_a_reset_ends_whoever_waits_for_the_old_world(make_vgpu_estate: MakeEstate) -> None:
