@@ -23,9 +23,9 @@ from typing import Any
 from pyVim.connect import Disconnect, SmartConnect
 from pyVmomi import vim
 
-from tests.simulators.test_vcenter_wire import PC, content_of, view_filter
 from tests.support.lab import BIN, Lab
 from tests.support.peers.control_plane import ControlPlane
+from tests.support.vcenter import PC, content_of, view_filter
 
 LEAVES = ["name", "runtime.powerState", "runtime.host", "config.uuid"]
 DEVICES = [*LEAVES, "config.hardware.device"]

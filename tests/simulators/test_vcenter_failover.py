@@ -8,94 +8,95 @@ from typing import Any
 import pytest
 from pyVmomi import vim
 
-from tests.simulators import test_vcenter_wire as wire
-from tests.simulators.test_vcenter_physics_room import GIB, estate, worker
-from tests.support.estates import World, kind
+from tests.support.physics import GIB, kind, off, on, suspend, worker, world_with
+from tests.support.vcenter import LOGINS, content_of, vm_named, wait_for
 from vgpuctl.model.admission import Admission, Share, Slots, Spares
 from vgpuctl.sim.inventory import Ha, HostSpec, Inventory, VmSpec, v100
+from vgpuctl.sim.world import World
+from vgpuctl.testing import Estate
 from vgpuctl.vsphere.admission import admission
 
 REFUSED = "InsufficientFailoverResourcesFault"
 HOSTS = {"host-1": "esx-1", "host-2": "esx-2"}
-certificates = wire.certificates
-client = wire.client
 
 
 def kept(*vms: VmSpec, machines: int = 2, **ha: Any) -> World:
     """Hosts with 64 GiB each."""
-    return estate(*vms, hosts=machines, ha=Ha(**ha))
+    return world_with(*vms, hosts=machines, ha=Ha(**ha))
 
 
 def test_a_start_that_would_take_of_the_kept_share_is_refused() -> None:
     world = kept(worker("a", memory_mib=40 * GIB), worker("b", host="esx-2", memory_mib=40 * GIB), memory_percent=50)
-    assert kind(world.on("a")) is None
-    assert kind(world.on("b")) == REFUSED
-    assert world.vm("b").reserved_mib == 0
-    world.suspend("a")
-    assert kind(world.on("b")) is None
-    assert kind(world.on("a")) == REFUSED, "a resume is no other start"
+    assert kind(on(world, "a")) is None
+    assert kind(on(world, "b")) == REFUSED
+    assert world.estate.vms["b"].reserved_mib == 0
+    suspend(world, "a")
+    assert kind(on(world, "b")) is None
+    assert kind(on(world, "a")) == REFUSED, "a resume is no other start"
 
 
 def test_exactly_the_share_may_stay() -> None:
     world = kept(worker("a", memory_mib=64 * GIB), worker("plain", vgpus=(), memory_locked=False), memory_percent=50)
-    assert [kind(world.on(name)) for name in ("a", "plain")] == [None, None]
+    assert [kind(on(world, name)) for name in ("a", "plain")] == [None, None]
 
 
 def test_a_host_in_maintenance_is_not_counted() -> None:
     world = kept(worker("a", memory_mib=40 * GIB), memory_percent=50)
     world.estate.set_maintenance(world.estate.hosts["esx-2"], True)
-    assert kind(world.on("a")) == REFUSED
+    assert kind(on(world, "a")) == REFUSED
 
 
 def test_two_starts_at_once_are_not_promised_the_same_room() -> None:
     world = kept(worker("a", memory_mib=40 * GIB), worker("b", host="esx-2", memory_mib=40 * GIB), memory_percent=50)
-    tasks = [world.estate.power_on(world.vm(name)) for name in "ab"]
-    assert [kind(world.run(task)) for task in tasks] == [None, REFUSED]
+    tasks = [world.estate.power_on(world.estate.vms[name]) for name in "ab"]
+    assert [kind(world.wait_for(task)) for task in tasks] == [None, REFUSED]
 
 
 def test_slots_are_as_large_as_the_largest_reservation() -> None:
     """Each host has one slot of 40 GiB or four of 16; one of three hosts may fail."""
     small = [worker(f"small-{n}", host="esx-2") for n in range(3)]
     world = kept(*small, worker("large", memory_mib=40 * GIB), machines=3, level=1)
-    assert [kind(world.on(f"small-{n}")) for n in range(3)] == [None] * 3
-    assert kind(world.on("large")) == REFUSED
+    assert [kind(on(world, f"small-{n}")) for n in range(3)] == [None] * 3
+    assert kind(on(world, "large")) == REFUSED
     for n in (0, 1):
-        world.off(f"small-{n}")
-    assert kind(world.on("large")) is None
+        off(world, f"small-{n}")
+    assert kind(on(world, "large")) is None
 
 
 def test_of_slots_of_a_fixed_size_a_large_vm_takes_several() -> None:
     small = [worker(f"small-{n}", host="esx-2", vgpus=()) for n in range(3)]
     world = kept(*small, worker("large", memory_mib=40 * GIB), level=1, slot_mib=16 * GIB)
-    assert kind(world.on("large")) is None
-    assert [kind(world.on(f"small-{n}")) for n in range(2)] == [None, REFUSED]
+    assert kind(on(world, "large")) is None
+    assert [kind(on(world, f"small-{n}")) for n in range(2)] == [None, REFUSED]
 
 
 def test_nothing_starts_on_a_failover_host_but_drs_may_know_another() -> None:
     world = kept(worker("a", host="esx-2"), worker("b"), hosts=("esx-2",))
-    assert [kind(world.on(name)) for name in "ab"] == [REFUSED, None]
-    placed = estate(worker("a", host="esx-2"), hosts=2, drs=True, ha=Ha(hosts=("esx-2",)))
-    assert kind(placed.on("a")) is None
-    assert placed.vm("a").host.name == "esx-1"
+    assert [kind(on(world, name)) for name in "ab"] == [REFUSED, None]
+    placed = world_with(worker("a", host="esx-2"), hosts=2, drs=True, ha=Ha(hosts=("esx-2",)))
+    assert kind(on(placed, "a")) is None
+    assert placed.estate.vms["a"].host.name == "esx-1"
 
 
-@pytest.fixture(params=["share", "slots", "spares", "none"])
+@pytest.fixture(scope="module", params=["share", "slots", "spares", "none"])
 def policy(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
 
 
-@pytest.fixture
-def served(policy: str, certificates: wire.Certificates) -> Iterator[wire.Served]:
+@pytest.fixture(scope="module")
+def standing_estate(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+    """Two hosts of 100 GiB, half of the first one in use."""
     kept = {"share": Ha(memory_percent=30), "slots": Ha(level=1, slot_mib=1024), "spares": Ha(hosts=("esx-2",))}
     hosts = tuple(HostSpec(name, (v100(0),), memory_mib=100 * GIB) for name in HOSTS.values())
     vms = (worker("a", memory_mib=50 * GIB, powered_on=True), worker("b", host="esx-2", memory_mib=100 * GIB))
-    with wire.Served(certificates, Inventory("gpu", hosts, vms, ha=kept.get(policy))) as server:
-        yield server
+    inventory = Inventory("gpu", hosts, vms, ha=kept.get(policy))
+    with Estate(tmp_path_factory.mktemp(policy) / "estate", inventory, logins=LOGINS) as estate:
+        yield estate
 
 
 def test_a_client_reads_the_policy_in_vcenters_own_shapes(policy: str, client: Any) -> None:
-    cluster = wire.content_of(client).searchIndex.FindByInventoryPath("dc/host/gpu")
+    cluster = content_of(client).searchIndex.FindByInventoryPath("dc/host/gpu")
     read = admission(cluster._moId, cluster.configurationEx, HOSTS)
     expected = {"share": Share(30), "slots": Slots(1, 1024), "spares": Spares(frozenset({"esx-2"}))}
     assert (read and read.policy) == expected.get(policy)
@@ -105,7 +106,7 @@ def test_a_client_reads_the_policy_in_vcenters_own_shapes(policy: str, client: A
 
 
 def test_a_client_meets_the_fault(policy: str, client: Any) -> None:
-    refused = wire.wait_for(wire.vm_named(client, "b").PowerOn()).error
+    refused = wait_for(vm_named(client, "b").PowerOn()).error
     assert (refused is None) is (policy == "none")
     assert refused is None or isinstance(refused, vim.fault.InsufficientFailoverResourcesFault)
 
@@ -147,9 +148,9 @@ def test_an_old_vcenter_without_a_policy_has_a_level() -> None:
 
 def test_where_nothing_is_refused_nothing_is_told() -> None:
     for switch in ("enabled", "admissionControlEnabled"):
-        off = config(percent())
-        setattr(off.dasConfig, switch, False)
-        assert read(off) is None
+        switched_off = config(percent())
+        setattr(switched_off.dasConfig, switch, False)
+        assert read(switched_off) is None
     assert read(vim.ComputeResource.ConfigInfo(vmSwapPlacement="vmDirectory")) is None, "a host without a cluster"
     assert read(None) is None
 

@@ -7,40 +7,39 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from tests.simulators import test_vcenter_wire as wire
+from tests.support.physics import WHOLE, without_nodes
+from tests.support.soap import SoapClient
+from tests.support.vcenter import add_vgpu, content_of, vm_named, wait_for
+from vgpuctl.sim.inventory import story
+from vgpuctl.sim.world import World
+from vgpuctl.testing import Estate
 
-WHOLE = "grid_v100-16q"
-certificates = wire.certificates
-client = wire.client
-served = wire.served
 
-
-def test_a_refusal_reaches_the_client_as_the_fault_it_is(served: wire.Served, client: Any) -> None:
-    workers = [wire.vm_named(client, f"worker-{number}") for number in range(1, 4)]
+def test_a_refusal_reaches_the_client_as_the_fault_it_is(estate: Estate, client: Any) -> None:
+    workers = [vm_named(client, f"worker-{number}") for number in range(1, 4)]
     for vm in workers:
-        assert wire.add_vgpu(vm, WHOLE).state == "success"
-    assert [wire.wait_for(vm.PowerOn()).state for vm in workers[:2]] == ["success"] * 2
-    refused = wire.wait_for(workers[2].PowerOn())
+        assert add_vgpu(vm, WHOLE).state == "success"
+    assert [wait_for(vm.PowerOn()).state for vm in workers[:2]] == ["success"] * 2
+    refused = wait_for(workers[2].PowerOn())
     assert "graphics resource" in refused.error.msg
     assert isinstance(refused.error, vim.fault.InsufficientGraphicsResourcesFault)
-    wrong = wire.wait_for(workers[0].PowerOn()).error
+    wrong = wait_for(workers[0].PowerOn()).error
     assert (type(wrong), wrong.existingState) == (vim.fault.InvalidPowerState, "poweredOn")
-    backing = wire.add_vgpu(workers[2], "grid_v100-3q").error
+    backing = add_vgpu(workers[2], "grid_v100-3q").error
     assert isinstance(backing, vim.fault.InvalidDeviceBacking)
-    served.freeze_time(True)
+    estate.freeze()
     running = workers[0].Suspend()
     with pytest.raises(vim.fault.TaskInProgress) as busy:
         workers[0].Suspend()
     assert busy.value.task == running
-    served.freeze_time(False)
 
 
 def test_what_is_not_done_is_refused_and_never_swallowed(client: Any) -> None:
-    vm = wire.vm_named(client, "worker-1")
+    vm = vm_named(client, "worker-1")
     for attempt in (
-        wire.content_of(client).rootFolder.Destroy_Task,
+        content_of(client).rootFolder.Destroy_Task,
         lambda: vm.ReconfigVM_Task(vim.vm.ConfigSpec(name="other")),
-        lambda: wire.content_of(client).alarmManager.GetAlarm(None),
+        lambda: content_of(client).alarmManager.GetAlarm(None),
     ):
         with pytest.raises(vmodl.fault.NotSupported):
             attempt()
@@ -62,14 +61,18 @@ BROKEN = {
 }
 
 
+def stranger() -> SoapClient:
+    return SoapClient(World(without_nodes(story())))
+
+
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
-def test_a_broken_request_is_answered_with_a_fault(served: wire.Served, body: bytes) -> None:
-    status, text = served.post(body)
-    assert status == 500
-    assert "<InvalidRequestFault " in text
-    assert "Traceback" not in text
+def test_a_broken_request_is_answered_with_a_fault(body: bytes) -> None:
+    answer = stranger().post(body, {"cookie": "", "soapaction": ""})
+    assert (answer.status, answer.fault) == (500, "InvalidRequest")
+    assert b"Traceback" not in answer.body
 
 
-def test_an_unknown_method_is_a_method_not_found(served: wire.Served) -> None:
-    status, text = served.post(b"<Envelope><Body><MakeCoffee/></Body></Envelope>", {"SOAPAction": "urn:vim25/99.9"})
-    assert (status, "<MethodNotFoundFault " in text) == (500, True)
+def test_an_unknown_method_is_a_method_not_found() -> None:
+    coffee = b"<Envelope><Body><MakeCoffee/></Body></Envelope>"
+    answer = stranger().post(coffee, {"cookie": "", "soapaction": "urn:vim25/99.9"})
+    assert (answer.status, answer.fault) == (500, "MethodNotFound")

@@ -13,15 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.soap import Answer, Vcenter, call, envelope
+from tests.support.physics import without_nodes
+from tests.support.soap import Answer, SoapClient, call, envelope
+from vgpuctl.sim.inventory import story
 from vgpuctl.sim.vcenter import service
 from vgpuctl.sim.vcenter.bodies import MOST_BYTES
 from vgpuctl.sim.vcenter.dispatch import HANDLERS
 from vgpuctl.sim.vcenter.metadata import wire_name, wire_type
 from vgpuctl.sim.vcenter.requests import method_info
 from vgpuctl.sim.vcenter.vmomi import support
+from vgpuctl.sim.world import World
 
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
+SMALL = without_nodes(story())
 METHODS = sorted(HANDLERS)
 UNCLEAN = re.compile(
     r"Traceback|object has no attribute|NoneType|line \d+, in |<class|<module|0x[0-9a-f]{6}| object at "
@@ -68,7 +72,11 @@ EVERYTHING = (
 VERSIONS = sorted({*support.versionIdMap.values(), "", "99.9", "é", "4.0"})
 
 
-def assert_protocol(vcenter: Vcenter, answer: Answer) -> None:
+def vcenter_of_its_own() -> SoapClient:
+    return SoapClient(World(SMALL))
+
+
+def assert_protocol(vcenter: SoapClient, answer: Answer) -> None:
     assert vcenter.troubles == []
     assert answer.status in (200, 500)
     assert (answer.fault != "") == (answer.status == 500)
@@ -140,7 +148,7 @@ def _kind(name: str) -> Any:
         return object
 
 
-def furnished(vcenter: Vcenter) -> list[tuple[str, str]]:
+def furnished(vcenter: SoapClient) -> list[tuple[str, str]]:
     """All managers, and one of each thing that a session can own, with what its own methods need to be told."""
     managers = [(wire_name(type(ref)), ref._moId) for ref in service.managers()]
     root = '<container type="Folder">group-d1</container>'
@@ -185,15 +193,15 @@ def mutated(body: bytes, chance: random.Random) -> bytes:
 def test_a_request_like_that_of_any_method_is_answered_in_the_protocol(method: str, seed: int) -> None:
     """And what it did, if it did anything, can still be read."""
     chance = random.Random(seed)
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     sender = Sender(chance, furnished(vcenter))
-    vcenter.world.estate.power_on(vcenter.world.vm("worker-2"))
+    vcenter.world.estate.power_on(vcenter.world.estate.vms["worker-2"])
     for _ in range(5):
         soapaction = f"urn:vim25/{chance.choice(VERSIONS)}"
         answer = vcenter.post(mutated(sender.request(method), chance), {"soapaction": soapaction})
         assert_protocol(vcenter, answer)
-        vcenter.world.clock.advance_to(vcenter.world.clock.now_s + 10)
-    if vcenter.sessions.all():
+        vcenter.world.wait(10)
+    if vcenter.world.center.sessions.all():
         answer = vcenter.post(call("RetrieveProperties", ("PropertyCollector", "propertyCollector"), EVERYTHING))
         assert_protocol(vcenter, answer)
 
@@ -230,7 +238,7 @@ NO_REQUESTS = {
 
 @pytest.mark.parametrize("body", NO_REQUESTS.values(), ids=NO_REQUESTS)
 def test_what_is_no_request_is_an_invalid_request(body: bytes) -> None:
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     answer = vcenter.post(body)
     assert_protocol(vcenter, answer)
     assert answer.fault in ("InvalidRequest", "MethodNotFound")
@@ -240,7 +248,7 @@ def test_what_is_no_request_is_an_invalid_request(body: bytes) -> None:
 @settings(max_examples=40)
 @given(st.binary(max_size=300), st.sampled_from([b"", b"<", b"<?xml", b"<Envelope><Body>", b"\xef\xbb\xbf"]))
 def test_bytes_at_random_are_an_invalid_request(body: bytes, beginning: bytes) -> None:
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     answer = vcenter.post(beginning + body)
     assert_protocol(vcenter, answer)
     assert answer.fault in ("InvalidRequest", "MethodNotFound")
@@ -249,7 +257,7 @@ def test_bytes_at_random_are_an_invalid_request(body: bytes, beginning: bytes) -
 @settings(max_examples=40)
 @given(st.text(min_size=1, max_size=40))
 def test_a_method_that_nobody_knows_is_a_method_not_found(name: str) -> None:
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     answer = vcenter.post(envelope(f"<{name}/>"))
     assert_protocol(vcenter, answer)
     assert answer.fault in ("InvalidRequest", "MethodNotFound")
@@ -259,7 +267,7 @@ def test_a_method_that_nobody_knows_is_a_method_not_found(name: str) -> None:
 @settings(max_examples=40)
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_whoever_has_no_session_is_told_so(cookie: str, soapaction: str) -> None:
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     headers = {"cookie": f"vmware_soap_session={cookie}", "soapaction": soapaction}
     answer = vcenter.post(call("CurrentTime", ("ServiceInstance", "ServiceInstance")), headers)
     assert_protocol(vcenter, answer)
@@ -271,7 +279,7 @@ def test_whoever_has_no_session_is_told_so(cookie: str, soapaction: str) -> None
 )
 def test_an_odd_path_is_an_invalid_property_or_leads_nowhere(path: str) -> None:
     """Asked for alone, in a filter, and as a way to further objects."""
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     vm = '<obj type="VirtualMachine">vm-1</obj>'
     way = f"{DEEP}<type>VirtualMachine</type><path>{escape(path)}</path></selectSet>"
     wanted = f"<propSet><type>VirtualMachine</type><pathSet>{escape(path)}</pathSet></propSet>"
@@ -296,7 +304,7 @@ def too_large(size: int) -> bytes:
 
 @pytest.mark.parametrize("announced", [True, False])
 def test_a_body_that_is_too_large_is_refused_and_its_connection_ends(announced: bool) -> None:
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     body = too_large(MOST_BYTES)
     headers = {"content-length": str(len(body))} if announced else {}
     answer = vcenter.post(body, headers, pieces=9)
@@ -305,7 +313,7 @@ def test_a_body_that_is_too_large_is_refused_and_its_connection_ends(announced: 
 
 
 def test_a_large_body_is_read_whole_in_pieces() -> None:
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     answer = vcenter.post(too_large(MOST_BYTES // 2), pieces=9)
     assert (answer.status, vcenter.troubles) == (200, [])
 
@@ -319,7 +327,7 @@ LONG = {
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_a_long_argument_is_read_in_no_time(text: str) -> None:
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     answer = vcenter.post(
         call("FindByInventoryPath", ("SearchIndex", "SearchIndex"), f"<inventoryPath>{text}</inventoryPath>")
     )
@@ -332,7 +340,7 @@ def test_traversals_within_traversals_have_an_end(depth: int) -> None:
     nested = f"{DEEP}{inside}" * depth + "</selectSet>" * depth
     start = f'<objectSet><obj type="Folder">group-d1</obj>{nested}</objectSet>'
     spec = f"<specSet><propSet><type>Folder</type><pathSet>name</pathSet></propSet>{start}</specSet>"
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     answer = vcenter.post(call("RetrieveProperties", ("PropertyCollector", "propertyCollector"), spec))
     assert_protocol(vcenter, answer)
     assert answer.fault == ("" if depth == 10 else "InvalidRequest")
@@ -349,7 +357,7 @@ def test_traversals_that_name_each_other_have_an_end(count: int, fault: str) -> 
     )
     start = f'<objectSet><obj type="Folder">group-d1</obj>{named}</objectSet>'
     spec = f"<specSet><propSet><type>Folder</type><pathSet>name</pathSet></propSet>{start}</specSet>"
-    vcenter = Vcenter()
+    vcenter = vcenter_of_its_own()
     answer = vcenter.post(call("RetrieveProperties", ("PropertyCollector", "propertyCollector"), spec))
     assert_protocol(vcenter, answer)
     assert answer.fault == fault

@@ -11,28 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulators import test_vcenter_wire as wire
-
-QUARTER = "grid_v100-4q"
-certificates = wire.certificates
-served = wire.served
+from tests.support.physics import QUARTER
+from tests.support.vcenter import connect, content_of
+from vgpuctl.testing import Estate
 
 
 @pytest.fixture
-def govc(served: wire.Served, tmp_path: Path) -> Callable[..., str]:
+def govc(estate: Estate, tmp_path: Path) -> Callable[..., str]:
     program = os.environ.get("GOVC_BIN") or shutil.which("govc")
     if not program:
         reason = "no govc: neither GOVC_BIN nor PATH names one"
         print(reason)
         pytest.skip(reason)
-    environment = {
-        "GOVC_URL": f"https://127.0.0.1:{served.port}/sdk",
-        "GOVC_USERNAME": wire.USER,
-        "GOVC_PASSWORD": wire.PASSWORD,
-        "GOVC_TLS_CA_CERTS": str(served.ca),
-        "GOVMOMI_HOME": str(tmp_path),
-        "HOME": str(tmp_path),
-    }
+    environment = estate.environment() | {"GOVMOMI_HOME": str(tmp_path), "HOME": str(tmp_path)}
 
     def run(*arguments: str, fails: bool = False) -> str:
         command = [program, *arguments]
@@ -93,9 +84,9 @@ def test_govc_clones_and_destroys(govc: Callable[..., str]) -> None:
     assert "not supported" in govc("object.destroy", "host/gpu/esx-1", fails=True)
 
 
-def test_govc_ends_sessions_and_shows_roles(govc: Callable[..., str], served: wire.Served) -> None:
-    other = served.connect()
-    key = wire.content_of(other).sessionManager.currentSession.key
+def test_govc_ends_sessions_and_shows_roles(govc: Callable[..., str], estate: Estate) -> None:
+    other = connect(estate)
+    key = content_of(other).sessionManager.currentSession.key
     assert key in govc("session.ls")
     govc("session.rm", key)
     assert key not in govc("session.ls")
@@ -105,7 +96,7 @@ def test_govc_ends_sessions_and_shows_roles(govc: Callable[..., str], served: wi
     assert [line.split()[0] for line in govc("permissions.ls").splitlines()] == ["Role", "Admin", "ReadOnly"]
 
 
-def test_govc_tells_what_has_happened(govc: Callable[..., str]) -> None:
+def test_govc_tells_what_has_happened(govc: Callable[..., str], estate: Estate) -> None:
     govc("vm.power", "-on", "worker-1")
     govc("vm.power", "-suspend", "worker-1")
     govc("vm.power", "-suspend", "worker-1", fails=True)
@@ -116,5 +107,5 @@ def test_govc_tells_what_has_happened(govc: Callable[..., str]) -> None:
     assert "logged in as govc" in govc("events")
     tasks = govc("tasks", "-l").splitlines()[1:]
     assert [line.split("  ")[0] for line in tasks] == ["Power On virtual machine", *["Suspend virtual machine"] * 2]
-    assert wire.USER in tasks[0]
+    assert estate.logins.user in tasks[0]
     assert "error" in tasks[2]

@@ -5,35 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pyVim.connect import Disconnect, SmartConnect
+from pyVim.connect import Disconnect
 from pyVmomi import vim, vmodl
 
-from tests.simulators import test_vcenter_wire as wire
+from tests.support.physics import QUARTER, WHOLE
+from tests.support.vcenter import PC, add_vgpu, connect, content_of, vm_named, wait_for
+from vgpuctl.sim.world import World
+from vgpuctl.testing import Estate
 
-PC = vmodl.query.PropertyCollector
 EVENTS = vim.event.EventFilterSpec
 TASKS = vim.TaskFilterSpec
-QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
-certificates = wire.certificates
-client = wire.client
-served = wire.served
 
 
 def events_of(client: Any, vm: Any, *kinds: str) -> list[Any]:
     wanted = EVENTS(eventTypeId=list(kinds))
     wanted.entity = EVENTS.ByEntity(entity=vm, recursion="self")
-    return list(wire.content_of(client).eventManager.QueryEvents(wanted))
+    return list(content_of(client).eventManager.QueryEvents(wanted))
 
 
 def kinds(events: list[Any]) -> list[str]:
     return [type(event).__name__.rpartition(".")[2] for event in events]
 
 
-def test_each_change_is_told_with_its_user_and_its_place(client: Any) -> None:
-    vm = wire.vm_named(client, "worker-1")
-    wire.add_vgpu(vm, QUARTER)
+def test_each_change_is_told_with_its_user_and_its_place(client: Any, estate: Estate) -> None:
+    vm = vm_named(client, "worker-1")
+    add_vgpu(vm, QUARTER)
     for step in (vm.PowerOn, vm.Suspend, vm.PowerOn, vm.PowerOff):
-        assert wire.wait_for(step()).state == "success"
+        assert wait_for(step()).state == "success"
     told = events_of(client, vm)
     assert kinds(told) == [
         "VmReconfiguredEvent",
@@ -42,48 +40,49 @@ def test_each_change_is_told_with_its_user_and_its_place(client: Any) -> None:
         *("VmResumingEvent", "VmPoweredOnEvent"),
         *("VmStoppingEvent", "VmPoweredOffEvent"),
     ]
-    assert {event.userName for event in told} == {wire.USER}
+    assert {event.userName for event in told} == {estate.logins.user}
     assert [event.key for event in told] == sorted(event.key for event in told)
     place = told[1]
     assert (place.vm.vm, place.host.name, place.datacenter.name) == (vm, "esx-1", "dc")
     assert place.fullFormattedMessage == "worker-1 on host esx-1 in dc is starting"
 
 
-def test_what_a_guest_does_by_itself_is_nobodys_deed(client: Any, served: wire.Served) -> None:
-    vm = wire.vm_named(client, "worker-1")
-    wire.wait_for(vm.PowerOn())
-    served.do(lambda: served.clock.advance_to(served.clock.now_s + 5))
+def test_what_a_guest_does_by_itself_is_nobodys_deed(client: Any, estate: Estate) -> None:
+    vm = vm_named(client, "worker-1")
+    wait_for(vm.PowerOn())
+    estate.advance(5)
     vm.ShutdownGuest()
+    estate.advance(5)
     last = events_of(client, vm)[-1]
     assert (kinds([last]), last.userName) == (["VmPoweredOffEvent"], "")
 
 
 def test_a_refused_power_on_is_told_with_its_reason(client: Any) -> None:
-    workers = [wire.vm_named(client, f"worker-{number}") for number in (1, 2, 3)]
+    workers = [vm_named(client, f"worker-{number}") for number in (1, 2, 3)]
     for vm in workers:
-        wire.add_vgpu(vm, WHOLE)
-        wire.wait_for(vm.PowerOn())
+        add_vgpu(vm, WHOLE)
+        wait_for(vm.PowerOn())
     (failed,) = events_of(client, workers[2], "VmFailedToPowerOnEvent")
     assert isinstance(failed.reason, vim.fault.InsufficientGraphicsResourcesFault)
     assert "graphics resource" in failed.fullFormattedMessage
 
 
 def test_clones_and_removals_are_told(client: Any) -> None:
-    source = wire.vm_named(client, "worker-1")
+    source = vm_named(client, "worker-1")
     spec = vim.vm.CloneSpec(location=vim.vm.RelocateSpec(), template=False, powerOn=False)
-    copy = wire.wait_for(source.CloneVM_Task(source.parent, "copy", spec)).result
+    copy = wait_for(source.CloneVM_Task(source.parent, "copy", spec)).result
     (cloned,) = events_of(client, copy)
     assert (type(cloned), cloned.sourceVm.vm) == (vim.event.VmClonedEvent, source)
-    wire.wait_for(copy.Destroy_Task())
-    everything = wire.content_of(client).eventManager.QueryEvents(EVENTS())
+    wait_for(copy.Destroy_Task())
+    everything = content_of(client).eventManager.QueryEvents(EVENTS())
     assert kinds(list(everything))[-2:] == ["VmClonedEvent", "VmRemovedEvent"]
 
 
-def test_comings_and_goings_of_users_are_told(served: wire.Served, client: Any) -> None:
-    manager = wire.content_of(client).eventManager
+def test_comings_and_goings_of_users_are_told(estate: Estate, client: Any) -> None:
+    manager = content_of(client).eventManager
     with pytest.raises(vim.fault.InvalidLogin):
-        SmartConnect(host="127.0.0.1", port=served.port, user="eve", pwd="?", sslContext=served.trust())
-    other = served.connect()
+        connect(estate, user="eve")
+    other = connect(estate)
     Disconnect(other)
     told = list(manager.QueryEvents(EVENTS()))
     assert kinds(told) == [
@@ -97,13 +96,13 @@ def test_comings_and_goings_of_users_are_told(served: wire.Served, client: Any) 
     assert kinds(manager.QueryEvents(EVENTS(userName=by_user))) == ["BadUsernameSessionEvent"]
 
 
-def test_a_filter_says_which_events(client: Any, served: wire.Served) -> None:
-    manager = wire.content_of(client).eventManager
-    vm = wire.vm_named(client, "worker-1")
-    wire.wait_for(vm.PowerOn())
-    served.do(lambda: served.clock.advance_to(served.clock.now_s + 60))
-    noon = served.clock.utc()
-    wire.wait_for(vm.Suspend())
+def test_a_filter_says_which_events(client: Any, estate: Estate) -> None:
+    manager = content_of(client).eventManager
+    vm = vm_named(client, "worker-1")
+    wait_for(vm.PowerOn())
+    estate.advance(60)
+    noon = estate.within(lambda world: world.clock.utc())
+    wait_for(vm.Suspend())
     later = EVENTS(time=EVENTS.ByTime(beginTime=noon))
     assert kinds(manager.QueryEvents(later)) == ["VmSuspendingEvent", "VmSuspendedEvent"]
     sessions = EVENTS(eventTypeId=["SessionEvent"])
@@ -115,10 +114,10 @@ def test_a_filter_says_which_events(client: Any, served: wire.Served) -> None:
 
 
 def test_a_collector_reads_on_and_back_and_shows_its_newest_page(client: Any) -> None:
-    vm = wire.vm_named(client, "worker-1")
+    vm = vm_named(client, "worker-1")
     for step in (vm.PowerOn, vm.PowerOff):
-        wire.wait_for(step())
-    manager = wire.content_of(client).eventManager
+        wait_for(step())
+    manager = content_of(client).eventManager
     collector = manager.CreateCollectorForEvents(EVENTS(eventTypeId=["VmEvent"], maxCount=2))
     whole = ["VmStartingEvent", "VmPoweredOnEvent", "VmStoppingEvent", "VmPoweredOffEvent"]
     assert kinds(collector.latestPage) == whole[:1:-1]
@@ -139,7 +138,7 @@ def test_a_collector_reads_on_and_back_and_shows_its_newest_page(client: Any) ->
 
 @pytest.mark.parametrize("of", ["events", "tasks"])
 def test_who_waits_for_a_newest_page_is_woken_by_news(client: Any, of: str) -> None:
-    content = wire.content_of(client)
+    content = content_of(client)
     if of == "events":
         history = content.eventManager.CreateCollectorForEvents(EVENTS())
     else:
@@ -148,16 +147,18 @@ def test_who_waits_for_a_newest_page_is_woken_by_news(client: Any, of: str) -> N
     latest = PC.PropertySpec(type=type(history), pathSet=["latestPage"])
     collector.CreateFilter(PC.FilterSpec(propSet=[latest], objectSet=[PC.ObjectSpec(obj=history)]), False)
     first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
-    wire.wait_for(wire.vm_named(client, "worker-1").PowerOn())
+    wait_for(vm_named(client, "worker-1").PowerOn())
     news = collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=10))
     assert news.filterSet[0].objectSet[0].changeSet[0].val
 
 
-def test_there_is_an_end_to_how_much_is_kept_and_how_many_collect(client: Any, served: wire.Served) -> None:
-    history = served.center.history
-    for _ in range(1100):
-        served.do(lambda: history.note("UserLoginSessionEvent", "x", ipAddress="", userAgent="", locale=""))
-    manager = wire.content_of(client).eventManager
+def test_there_is_an_end_to_how_much_is_kept_and_how_many_collect(client: Any, estate: Estate) -> None:
+    def note_many(world: World) -> None:
+        for _ in range(1100):
+            world.center.history.note("UserLoginSessionEvent", "x", ipAddress="", userAgent="", locale="")
+
+    estate.within(note_many)
+    manager = content_of(client).eventManager
     assert len(manager.QueryEvents(EVENTS())) == 1000
     for _ in range(manager.maxCollector):
         manager.CreateCollectorForEvents(EVENTS())
@@ -165,15 +166,15 @@ def test_there_is_an_end_to_how_much_is_kept_and_how_many_collect(client: Any, s
         manager.CreateCollectorForEvents(EVENTS())
 
 
-def test_tasks_are_remembered_with_who_began_them(client: Any, served: wire.Served) -> None:
-    manager = wire.content_of(client).taskManager
-    vms = [wire.vm_named(client, f"worker-{number}") for number in (1, 2)]
-    wire.wait_for(vms[0].PowerOn())
-    wire.wait_for(vms[0].PowerOn())
-    wire.wait_for(vms[1].PowerOn())
+def test_tasks_are_remembered_with_who_began_them(client: Any, estate: Estate) -> None:
+    manager = content_of(client).taskManager
+    vms = [vm_named(client, f"worker-{number}") for number in (1, 2)]
+    wait_for(vms[0].PowerOn())
+    wait_for(vms[0].PowerOn())
+    wait_for(vms[1].PowerOn())
     assert [task.info.entity for task in manager.recentTask] == [vms[0], vms[0], vms[1]]
-    assert manager.recentTask[0].info.reason.userName == wire.USER
-    served.do(lambda: served.clock.advance_to(served.clock.now_s + 700))
+    assert manager.recentTask[0].info.reason.userName == estate.logins.user
+    estate.advance(700)
     assert not manager.recentTask
     of_one = TASKS(entity=TASKS.ByEntity(entity=vms[0], recursion="self"), state=["error"])
     (failed,) = manager.CreateCollectorForTasks(of_one).ReadNextTasks(10)

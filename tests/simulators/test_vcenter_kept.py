@@ -1,4 +1,4 @@
-"""The simulated vCenter keeps what it has written; whatever is done to the world, what is kept is what is."""
+"""The simulated vCenter keeps what it has written, and has short cuts; both say what the world itself says."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulators.test_vcenter_wire import QUARTER, WHOLE
-from tests.support.estates import World
+from tests.support.physics import QUARTER, WHOLE, change, on, prepare, suspend, without_nodes
 from vgpuctl.sim.inventory import story
 from vgpuctl.sim.vcenter import (
     app,  # noqa: F401  (it registers the methods)
@@ -21,12 +20,12 @@ from vgpuctl.sim.vcenter import (
 from vgpuctl.sim.vcenter.center import Center, Context
 from vgpuctl.sim.vcenter.dispatch import HANDLERS
 from vgpuctl.sim.vcenter.kept import Kept
-from vgpuctl.sim.vcenter.metadata import NEWEST
+from vgpuctl.sim.vcenter.metadata import NEWEST, typed
 from vgpuctl.sim.vcenter.records import Changes
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.serialiser import Xml, serialise
-from vgpuctl.sim.vcenter.sessions import Sessions
 from vgpuctl.sim.vcenter.things import read
+from vgpuctl.sim.world import World
 
 STEPS = 40
 
@@ -43,7 +42,7 @@ def world_with_two_hosts() -> World:
         name: {"vgpus": (QUARTER,), "memory_locked": True} for name in inventory.first_awake
     }
     vms = tuple(replace(vm, **day.get(vm.name, {}), **odd.get(vm.name, {})) for vm in inventory.vms)
-    return World(replace(inventory, vms=vms, drs=True))
+    return World(without_nodes(replace(inventory, vms=vms, drs=True)))
 
 
 def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
@@ -59,19 +58,13 @@ def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
         *[partial(estate.power_off, vm)] * 2,
         *[partial(estate.suspend, vm)] * 2,
         *[partial(estate.reconfigure, vm, change) for change in (added, removed, changed)],
-        partial(estate.shut_down_guest, vm),
+        *[partial(estate.shut_down_guest, vm)] * 3,
         partial(growth.clone, estate, vm, copied),
         partial(growth.destroy, estate, vm),
         partial(estate.set_tools, vm, chance.random() < 0.5),
         partial(estate.answer, vm, chance.choice("01")),
         partial(estate.set_maintenance, host, chance.random() < 0.3),
-        partial(guest_goes_down, world, vm.name),
     ]
-
-
-def guest_goes_down(world: World, name: str) -> None:
-    if name in world.guests.going_down:
-        world.guests.going_down.pop(name)()
 
 
 def differing(center: Center) -> list[str]:
@@ -79,10 +72,13 @@ def differing(center: Center) -> list[str]:
     for thing in center._things.values():
         for path in (*thing.table.readers, *thing.table.writers):
             value = read(thing, path, Context(center, None))
-            fresh = "" if value is None else serialise("val", value, object, NEWEST)
-            if (center.xml(thing, (path, NEWEST), None) or "") != fresh:
+            if (center.xml(thing, (path, NEWEST), None) or "") != xml(value):
                 found.append(f"{thing.ref} {path}")
     return found
+
+
+def xml(value: Any) -> str:
+    return "" if value is None else serialise("val", value, object, NEWEST)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,12 +86,40 @@ def test_what_is_kept_is_what_is_whatever_is_done(seed: int) -> None:
     assert HANDLERS
     chance = random.Random(seed)
     world = world_with_two_hosts()
-    center = Center(world.estate, Sessions([], world.clock))
     for _ in range(STEPS):
         with contextlib.suppress(Refusal):
             chance.choice(deeds(world, chance))()
-        world.clock.advance_to(world.clock.now_s + chance.choice([0, 0.5, 2, 10]))
-        assert differing(center) == []
+        world.wait(chance.choice([0, 0.5, 2, 10]))
+        assert differing(world.center) == []
+
+
+def test_short_cuts_write_what_the_value_itself_says() -> None:
+    """Leaves by their openings, device lists by their shapes: each VM's must be its own, in each of its states."""
+    world = World(story(cards=2))
+    prepare(world, QUARTER, "worker-1", "worker-2")
+    prepare(world, WHOLE, "worker-3")
+    for deed in (on, suspend):
+        assert deed(world, "worker-2").error is None
+        assert differing(world.center) == []
+        assert differing(world.center) == []
+
+
+def test_every_leaf_says_what_its_whole_says() -> None:
+    """A leaf with a reader of its own is a short cut: nothing else holds it to its whole structure."""
+    world = World(story(cards=2))
+    change(world, "worker-1", Changes(added=((0, QUARTER),)))
+    compared = 0
+    for thing in world.center._things.values():
+        context = Context(world.center, None)
+        for path in thing.table.readers:
+            whole = read(thing, path.partition(".")[0], context)
+            for step in path.split(".")[1:]:
+                whole = getattr(whole, step) if whole is not None else None
+            if "." in path and thing.table.nearest(path.partition(".")[0]):
+                leaf = read(thing, path, context)
+                assert xml(leaf) == xml(typed(whole, type(leaf))), f"{thing.ref} {path}"
+                compared += 1
+    assert compared > 100
 
 
 def test_there_is_an_end_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.estates import World, kind
+from tests.support.physics import WHOLE, kind, on, prepare
 from vgpuctl.sim.inventory import Durations, Inventory, VmSpec, story
 from vgpuctl.sim.inventory import HostSpec as Host
 from vgpuctl.sim.vcenter.records import Power, Task, TaskState
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.tasks import HANGS
+from vgpuctl.sim.world import World
 
 
 def many(count: int, per_host: int = 8, hosts: int = 1, question: str = "", lasts_s: float = 4.0) -> World:
@@ -48,8 +49,8 @@ def test_each_host_has_a_queue_of_its_own() -> None:
 
 def test_a_refused_task_makes_way_at_once() -> None:
     world = many(2, per_host=1)
-    wrong = world.estate.suspend(world.vm("vm-0"))
-    right = world.estate.power_on(world.vm("vm-1"))
+    wrong = world.estate.suspend(world.estate.vms["vm-0"])
+    right = world.estate.power_on(world.estate.vms["vm-1"])
     world.clock.advance_to(0.1)
     assert (kind(wrong), right.state) == ("InvalidPowerState", TaskState.RUNNING)
 
@@ -67,7 +68,7 @@ def test_progress_comes_in_tens_and_once_a_second_at_most(lasts_s: float, told: 
     seen: list[int | None] = []
     (task,) = start_all(world)
     world.estate.subscribe(lambda record: seen.append(task.progress) if record is task else None)
-    world.run(task)
+    world.wait_for(task)
     assert seen == told
 
 
@@ -76,9 +77,9 @@ def test_a_cancelled_task_that_waits_its_turn_never_begins() -> None:
     first, second = start_all(world)
     world.clock.advance_to(1)
     world.estate.work.cancel(second)
-    assert (kind(second), second.cancelled, world.vm("vm-1").running_task) == ("RequestCanceled", True, None)
+    assert (kind(second), second.cancelled, world.estate.vms["vm-1"].running_task) == ("RequestCanceled", True, None)
     world.clock.advance_to(100)
-    assert (first.state, world.vm("vm-1").power) == (TaskState.SUCCESS, Power.OFF)
+    assert (first.state, world.estate.vms["vm-1"].power) == (TaskState.SUCCESS, Power.OFF)
 
 
 def test_a_power_on_can_be_cancelled_until_it_is_almost_done_and_a_suspend_cannot() -> None:
@@ -90,13 +91,13 @@ def test_a_power_on_can_be_cancelled_until_it_is_almost_done_and_a_suspend_canno
     with pytest.raises(Refusal) as late:
         world.estate.work.cancel(task)
     assert late.value.kind == "NotSupported"
-    world.run(task)
+    world.wait_for(task)
     with pytest.raises(Refusal) as over:
         world.estate.work.cancel(task)
     assert over.value.kind == "InvalidState"
-    suspend = world.estate.suspend(world.vm("vm-0"))
-    world.clock.advance_to(world.clock.now_s + 0.1)
-    assert not suspend.cancelable
+    suspending = world.estate.suspend(world.estate.vms["vm-0"])
+    world.wait(0.1)
+    assert not suspending.cancelable
 
 
 def test_a_task_that_hangs_stays_at_95_per_cent_until_it_is_let_go() -> None:
@@ -106,40 +107,49 @@ def test_a_task_that_hangs_stays_at_95_per_cent_until_it_is_let_go() -> None:
     world.clock.advance_to(1000)
     assert (task.state, task.progress) == (TaskState.RUNNING, 95)
     world.estate.work.let_go()
-    world.run(task)
+    world.wait_for(task)
     assert task.state is TaskState.SUCCESS
     assert world.clock.now_s == pytest.approx(1000.2)
+
+
+def test_a_world_waits_for_a_task_no_longer_than_an_hour() -> None:
+    world = many(1)
+    (task,) = start_all(world)
+    world.estate.work.doom(task.moid, HANGS)
+    with pytest.raises(TimeoutError, match="PowerOnVM_Task of vm-0 does not end"):
+        world.wait_for(task)
+    assert not task.done
 
 
 @pytest.mark.parametrize("choice", ["1", "2"])
 def test_a_vm_that_asks_is_on_when_it_has_its_answer(choice: str) -> None:
     world = many(1, question="Was it moved or copied?")
-    vm = world.vm("vm-0")
+    vm = world.estate.vms["vm-0"]
     (task,) = start_all(world)
     world.clock.advance_to(1000)
     assert (task.state, task.progress, vm.power) == (TaskState.RUNNING, 0, Power.OFF)
     question = vm.question
     assert question and question.text == "Was it moved or copied?"
     world.estate.answer(vm, choice)
-    assert (kind(world.run(task)), vm.power, vm.question) == (None, Power.ON, None)
+    assert (kind(world.wait_for(task)), vm.power, vm.question) == (None, Power.ON, None)
 
 
 def test_the_answer_cancel_ends_the_power_on() -> None:
     world = World(story())
-    world.prepare("grid_v100-16q", "worker-1", "worker-2")
-    vm = world.vm("worker-1")
+    prepare(world, WHOLE, "worker-1", "worker-2")
+    vm = world.estate.vms["worker-1"]
     world.estate.ask(vm, "Was it moved or copied?")
     task = world.estate.power_on(vm)
-    world.clock.advance_to(world.clock.now_s + 1)
-    assert kind(world.on("worker-2")) == "InsufficientGraphicsResourcesFault", "who asks holds its seat"
+    world.wait(1)
+    assert kind(on(world, "worker-2")) == "InsufficientGraphicsResourcesFault", "who asks holds its seat"
     world.estate.answer(vm, "0")
     assert (kind(task), vm.power, vm.cards, vm.question) == ("RequestCanceled", Power.OFF, [], None)
-    assert kind(world.on("worker-2")) is None
+    assert kind(on(world, "worker-2")) is None
 
 
 def test_only_a_question_that_is_asked_can_be_answered_and_only_by_its_choices() -> None:
     world = many(1, question="Well?")
-    vm = world.vm("vm-0")
+    vm = world.estate.vms["vm-0"]
     with pytest.raises(Refusal) as nothing_asked:
         world.estate.answer(vm, "1")
     world.estate.power_on(vm)
@@ -155,12 +165,14 @@ def test_only_a_question_that_is_asked_can_be_answered_and_only_by_its_choices()
 
 def test_a_guest_without_tools_cannot_be_shut_down() -> None:
     world = many(1)
-    vm = world.vm("vm-0")
-    world.on("vm-0")
+    vm = world.estate.vms["vm-0"]
+    on(world, "vm-0")
+    world.wait(world.durations.guest_boot_s)
     world.estate.set_tools(vm, False)
     with pytest.raises(Refusal) as refused:
         world.estate.shut_down_guest(vm)
     assert refused.value.kind == "ToolsUnavailable"
     world.estate.set_tools(vm, True)
     world.estate.shut_down_guest(vm)
-    assert list(world.guests.going_down) == ["vm-0"]
+    world.wait(world.durations.guest_shutdown_s)
+    assert vm.power is Power.OFF

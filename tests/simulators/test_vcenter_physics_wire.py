@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyVmomi import VmomiSupport, vim, vmodl
 
-from tests.simulators import test_vcenter_wire as wire
-from tests.support.estates import World
+from tests.support.physics import GIB
+from tests.support.vcenter import LOGINS, content_of, vm_named, wait_for
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, HostSpec, Inventory, VmSpec, pci_id
 from vgpuctl.sim.vcenter import refusals
@@ -19,15 +19,15 @@ from vgpuctl.sim.vcenter.metadata import NEWEST
 from vgpuctl.sim.vcenter.records import Power
 from vgpuctl.sim.vcenter.refusals import Refusal
 from vgpuctl.sim.vcenter.serialiser import serialise
+from vgpuctl.sim.world import World
+from vgpuctl.testing import Estate
 
-GIB = 1024
-certificates = wire.certificates
-client = wire.client
 TYPE = "nvidia_a100-8c"
 
 
-@pytest.fixture
-def served(certificates: wire.Certificates) -> Iterator[wire.Served]:
+@pytest.fixture(scope="module")
+def standing_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+    """A card in each mode, and a VM for each thing that can go wrong."""
     cards = tuple(CardSpec(pci_id(n), MODELS["A100-40"], mode) for n, mode in enumerate(CardMode))
     host = HostSpec("esx-1", cards, "consolidation", memory_mib=128 * GIB, unsuspendable=("nvidia_a100-40c",))
     vms = (
@@ -37,12 +37,12 @@ def served(certificates: wire.Certificates) -> Iterator[wire.Served]:
         VmSpec("huge-1", "esx-1", memory_mib=100 * GIB, memory_locked=True, powered_on=True),
     )
     inventory = Inventory("gpu", (host,), vms, datastore_free_mib=20 * GIB)
-    with wire.Served(certificates, inventory) as server:
-        yield server
+    with Estate(tmp_path_factory.mktemp("physics") / "estate", inventory, logins=LOGINS) as estate:
+        yield estate
 
 
 def host_of(client: Any) -> Any:
-    return wire.content_of(client).searchIndex.FindByInventoryPath("dc/host/gpu/esx-1")
+    return content_of(client).searchIndex.FindByInventoryPath("dc/host/gpu/esx-1")
 
 
 def test_each_card_tells_its_mode(client: Any) -> None:
@@ -56,7 +56,7 @@ def test_each_card_tells_its_mode(client: Any) -> None:
 
 
 def test_the_graphics_manager_and_the_environment_tell_types_and_cards(client: Any) -> None:
-    host, vm = host_of(client), wire.vm_named(client, "worker-1")
+    host, vm = host_of(client), vm_named(client, "worker-1")
     manager = host.configManager.graphicsManager
     profiles = {each.profileName: each for each in manager.RetrieveVgpuProfileInfo()}
     slice_ = profiles["nvidia_a100-3-20c"]
@@ -72,38 +72,38 @@ def test_the_graphics_manager_and_the_environment_tell_types_and_cards(client: A
 
 
 def test_who_owns_a_vm_and_what_devices_it_has(client: Any) -> None:
-    worker, rdma = wire.vm_named(client, "worker-1"), wire.vm_named(client, "rdma-1")
+    worker, rdma = vm_named(client, "worker-1"), vm_named(client, "rdma-1")
     assert (worker.config.managedBy.extensionKey, rdma.config.managedBy) == ("com.example.operator", None)
     cards = [each for each in rdma.config.hardware.device if isinstance(each, vim.vm.device.VirtualSriovEthernetCard)]
     assert [card.deviceInfo.label for card in cards if card.deviceInfo] == ["Network adapter 2"]
-    refused = wire.wait_for(rdma.Suspend()).error
+    refused = wait_for(rdma.Suspend()).error
     assert isinstance(refused, vim.fault.GenericVmConfigFault)
     assert "Network adapter 2" in refused.reason
 
 
 def test_short_memory_and_short_space_arrive_as_vspheres_faults(client: Any) -> None:
-    worker, huge = wire.vm_named(client, "worker-1"), wire.vm_named(client, "huge-1")
-    no_space = wire.wait_for(huge.Suspend()).error
+    worker, huge = vm_named(client, "worker-1"), vm_named(client, "huge-1")
+    no_space = wait_for(huge.Suspend()).error
     assert isinstance(no_space, vim.fault.NoDiskSpace)
     assert no_space.datastore == "store"
-    assert wire.wait_for(worker.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=40 * GIB))).state == "success"
-    no_memory = wire.wait_for(worker.PowerOn()).error
+    assert wait_for(worker.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=40 * GIB))).state == "success"
+    no_memory = wait_for(worker.PowerOn()).error
     assert isinstance(no_memory, vim.fault.InsufficientMemoryResourcesFault)
     assert (no_memory.unreserved, no_memory.requested) == (28 << 30, 40 << 30)
 
 
 def test_the_datastores_free_space_follows_suspends_and_resumes(client: Any) -> None:
-    store, worker = host_of(client).datastore[0], wire.vm_named(client, "worker-1")
-    assert wire.wait_for(worker.PowerOn()).state == "success"
+    store, worker = host_of(client).datastore[0], vm_named(client, "worker-1")
+    assert wait_for(worker.PowerOn()).state == "success"
     before = store.summary.freeSpace
-    assert wire.wait_for(worker.Suspend()).state == "success"
+    assert wait_for(worker.Suspend()).state == "success"
     assert before - store.summary.freeSpace == 16 << 30
-    assert wire.wait_for(worker.PowerOn()).state == "success"
+    assert wait_for(worker.PowerOn()).state == "success"
     assert store.summary.freeSpace == before == 20 << 30
 
 
 def test_a_question_is_seen_answered_and_gone(client: Any) -> None:
-    vm = wire.vm_named(client, "moved-1")
+    vm = vm_named(client, "moved-1")
     task = vm.PowerOn()
     question = vm.runtime.question
     assert question.text == "Was it moved or copied?"
@@ -112,12 +112,12 @@ def test_a_question_is_seen_answered_and_gone(client: Any) -> None:
     with pytest.raises(vmodl.fault.InvalidArgument):
         vm.AnswerVM("another", "1")
     vm.AnswerVM(question.id, "1")
-    assert wire.wait_for(task).state == "success"
+    assert wait_for(task).state == "success"
     assert (vm.runtime.question, vm.runtime.powerState) == (None, "poweredOn")
 
 
 def test_a_task_is_cancelled_while_it_can_be(client: Any) -> None:
-    vm = wire.vm_named(client, "moved-1")
+    vm = vm_named(client, "moved-1")
     task = vm.PowerOn()
     assert task.info.cancelable
     task.CancelTask()
@@ -128,23 +128,23 @@ def test_a_task_is_cancelled_while_it_can_be(client: Any) -> None:
 
 
 def test_a_host_in_maintenance_refuses_and_says_so(client: Any) -> None:
-    host, worker = host_of(client), wire.vm_named(client, "worker-1")
+    host, worker = host_of(client), vm_named(client, "worker-1")
     for name in ("rdma-1", "huge-1"):
-        assert wire.wait_for(wire.vm_named(client, name).PowerOff()).state == "success"
+        assert wait_for(vm_named(client, name).PowerOff()).state == "success"
     with pytest.raises(vmodl.fault.NotSupported):
         host.EnterMaintenanceMode(timeout=0, evacuatePoweredOffVms=True)
-    entering = wire.wait_for(host.EnterMaintenanceMode(timeout=0))
+    entering = wait_for(host.EnterMaintenanceMode(timeout=0))
     assert (entering.state, entering.entity, host.runtime.inMaintenanceMode) == ("success", host, True)
-    assert isinstance(wire.wait_for(worker.PowerOn()).error, vim.fault.InvalidState)
-    assert wire.wait_for(host.ExitMaintenanceMode(timeout=0)).state == "success"
-    assert wire.wait_for(worker.PowerOn()).state == "success"
+    assert isinstance(wait_for(worker.PowerOn()).error, vim.fault.InvalidState)
+    assert wait_for(host.ExitMaintenanceMode(timeout=0)).state == "success"
+    assert wait_for(worker.PowerOn()).state == "success"
 
 
 def every_refusal() -> list[Refusal]:
     spec = HostSpec("esx-1")
     inventory = Inventory("gpu", (spec,), (VmSpec("a", "esx-1"),))
     world = World(inventory)
-    host, vm, store = world.estate.hosts["esx-1"], world.vm("a"), world.estate.store
+    host, vm, store = world.estate.hosts["esx-1"], world.estate.vms["a"], world.estate.store
     task = world.estate.power_on(vm)
     known = {"vm": vm, "host": host, "store": store, "task": task, "wanted": Power.ON, "device": "a", "name": "a"}
     known |= {"index": 0, "most": 16, "refused": [(host, refusals.no_graphics())]}

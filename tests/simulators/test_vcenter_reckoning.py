@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.estates import World, kind
+from tests.support.physics import GIB, change, kind, off, on, suspend, without_nodes
 from tests.support.reckoning import (
     TIME_SLICED,
     Box,
@@ -27,8 +27,8 @@ from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, VmSpec, pci_id
 from vgpuctl.sim.vcenter.records import Changes, Host, Operation, Power, Task, Vm
 from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.world import World
 
-GIB = 1024
 STEPS = 150
 MODES = ["sameSize", "mixedSize", "mig"]
 POLICIES = ["performance", "consolidation"]
@@ -52,7 +52,7 @@ def world_of(cards: list[list[tuple[str, str]]], vms: list[VmSpec], **settings: 
         for number, kinds in enumerate(cards, start=1)
     )
     inventory = Inventory("gpu", hosts, tuple(vms), **settings)  # type: ignore[arg-type]
-    return World(inventory, Durations.instant())
+    return World(without_nodes(inventory), Durations.instant())
 
 
 @pytest.mark.parametrize(("model", "mode", "vgpu"), EVERY_TYPE)
@@ -61,7 +61,7 @@ def test_one_card_takes_as_many_of_a_type_as_the_table_says(model: str, mode: st
     vms = [VmSpec(name, "esx-1", GIB, vgpus=(vgpu,), memory_locked=True) for name in names]
     world = world_of([[(model, mode)]], vms)
     started = 0
-    while kind(world.on(names[started])) is None:
+    while kind(on(world, names[started])) is None:
         started += 1
     assert started == types_of(model, mode)[vgpu].most
 
@@ -130,7 +130,7 @@ class Case:
     def on(self, vm: Vm) -> None:
         lawful = self.reckoning.on(vm.name)
         before = vm.host
-        task = self.world.on(vm.name)
+        task = on(self.world, vm.name)
         assert task.error or vm.host is before or self.reckoning.drs
         outcome = Refused(task.error.kind) if task.error else Sits(vm.host.name, seats(vm))
         assert outcome in lawful, f"{vm.name}: {outcome} is none of {lawful}"
@@ -138,11 +138,11 @@ class Case:
             self.reckoning.now_on(vm.name, outcome)
 
     def suspend(self, vm: Vm) -> None:
-        if self.lawfully(self.reckoning.suspend(vm.name), self.world.suspend(vm.name)):
+        if self.lawfully(self.reckoning.suspend(vm.name), suspend(self.world, vm.name)):
             self.reckoning.now_down(vm.name, "suspended")
 
     def off(self, vm: Vm) -> None:
-        if self.lawfully(self.reckoning.off(vm.name), self.world.off(vm.name)):
+        if self.lawfully(self.reckoning.off(vm.name), off(self.world, vm.name)):
             self.reckoning.now_down(vm.name, "off")
 
     def give(self, vm: Vm) -> None:
@@ -150,13 +150,13 @@ class Case:
         wanted = foreign or self.dice.choices(self.types, k=self.dice.choice([0, 1, 1, 1, 1, 1, 1, 1, 2, 2]))
         changes = Changes(removed=tuple((0, key) for key in vm.vgpus), added=tuple(enumerate(wanted, start=1)))
         lawful = self.reckoning.give(vm.name, wanted)
-        if self.lawfully(lawful, self.world.run(self.world.estate.reconfigure(vm, changes))):
+        if self.lawfully(lawful, change(self.world, vm.name, changes)):
             self.reckoning.machines[vm.name].types = wanted
 
     def lock(self, vm: Vm) -> None:
         locked = self.dice.random() < 0.8
         lawful = self.reckoning.lock(vm.name, locked)
-        if self.lawfully(lawful, self.world.run(self.world.estate.reconfigure(vm, Changes(memory_locked=locked)))):
+        if self.lawfully(lawful, change(self.world, vm.name, Changes(memory_locked=locked))):
             self.reckoning.machines[vm.name].locked = locked
 
     def maintain(self, vm: Vm) -> None:
@@ -230,7 +230,7 @@ def deed_at_any_time(world: World, dice: random.Random) -> None:
             estate.work.doom(start(vm).moid, fate)
     except Refusal as refusal:
         assert refusal.kind in ("TaskInProgress", "NotSupported")
-    world.clock.advance_to(world.clock.now_s + dice.choice([0.0, 0.5, 3.0]))
+    world.wait(dice.choice([0.0, 0.5, 3.0]))
 
 
 def broken_laws(world: World) -> list[str]:
@@ -285,4 +285,4 @@ def end_all(world: World) -> None:
             else:
                 world.clock.advance_to(world.clock.next_due_s() or 0.0)
         if vm.power is not Power.OFF:
-            assert kind(world.off(vm.name)) is None
+            assert kind(off(world, vm.name)) is None

@@ -8,75 +8,65 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from tests.simulators import test_vcenter_wire as wire
-
-PC = vmodl.query.PropertyCollector
-WHOLE = "grid_v100-16q"
-client = wire.client
-certificates = wire.certificates
-served = wire.served
+from tests.support.physics import WHOLE
+from tests.support.vcenter import PC, add_vgpu, content_of, values, view_filter, vm_named, wait_for
+from vgpuctl.testing import Estate
 
 
-def _values(update: Any) -> dict[str, Any]:
-    return {change.name: change.val for change in update.changeSet}
-
-
-def test_updates_say_enter_modify_and_leave_with_what_changed(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
+def test_updates_say_enter_modify_and_leave_with_what_changed(estate: Estate, client: Any) -> None:
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
     tasks = ["info.state", "info.entity", "info.descriptionId", "info.error"]
-    collector.CreateFilter(
-        wire.view_filter(content, {vim.VirtualMachine: ["name", "runtime.powerState"]}, tasks), False
-    )
+    collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["name", "runtime.powerState"]}, tasks), False)
     first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
     assert [update.kind for update in first.filterSet[0].objectSet] == ["enter"] * 11
     assert collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=0)) is None
 
-    served.freeze_time(True)
-    vm = wire.vm_named(client, "worker-1")
+    estate.freeze()
+    vm = vm_named(client, "worker-1")
     task = vm.PowerOn()
     entered = collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=10))
     (update,) = entered.filterSet[0].objectSet
     assert (update.kind, update.obj) == ("enter", task)
-    assert _values(update) == {
+    assert values(update) == {
         "info.state": "queued",
         "info.entity": vm,
         "info.descriptionId": "VirtualMachine.powerOn",
     }
-    served.freeze_time(False)
+    estate.advance(10)
     done = collector.WaitForUpdatesEx(entered.version, PC.WaitOptions(maxWaitSeconds=10))
-    changed = {update.obj: (update.kind, _values(update)) for update in done.filterSet[0].objectSet}
+    changed = {update.obj: (update.kind, values(update)) for update in done.filterSet[0].objectSet}
     assert changed == {
         task: ("modify", {"info.state": "success"}),
         vm: ("modify", {"runtime.powerState": "poweredOn"}),
     }
-    served.do(lambda: served.clock.advance_to(served.clock.now_s + 700))
+    estate.advance(700)
     gone = collector.WaitForUpdatesEx(done.version, PC.WaitOptions(maxWaitSeconds=10))
     assert [(update.kind, update.obj) for update in gone.filterSet[0].objectSet] == [("leave", task)]
 
 
-def test_a_wait_ends_when_something_changes_and_not_before(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
+def test_a_wait_ends_when_something_changes_and_not_before(client: Any) -> None:
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["config.graphicsInfo"]}), False)
+    collector.CreateFilter(view_filter(content, {vim.HostSystem: ["config.graphicsInfo"]}), False)
     version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=10)).version
-    vm = wire.vm_named(client, "worker-1")
-    wire.add_vgpu(vm, WHOLE)
+    vm = vm_named(client, "worker-1")
+    add_vgpu(vm, WHOLE)
     answers: list[Any] = []
     waiting = threading.Thread(target=lambda: answers.append(collector.WaitForUpdatesEx(version, None)))
     waiting.start()
-    assert wire.wait_for(vm.PowerOn()).state == "success"
+    assert wait_for(vm.PowerOn()).state == "success"
     waiting.join(10)
     cards = answers[0].filterSet[0].objectSet[0].changeSet[0].val
     assert [list(card.vm) for card in cards] == [[vm], []]
 
 
-def test_a_lost_answer_is_given_again_and_a_made_up_version_refused(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
+def test_a_lost_answer_is_given_again_and_a_made_up_version_refused(client: Any) -> None:
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["runtime.powerState"]}), False)
+    collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["runtime.powerState"]}), False)
     first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
-    wire.wait_for(wire.vm_named(client, "worker-1").PowerOn())
+    wait_for(vm_named(client, "worker-1").PowerOn())
     answers = [collector.WaitForUpdatesEx(first.version, PC.WaitOptions(maxWaitSeconds=10)) for _ in range(2)]
     assert answers[0].version == answers[1].version
     assert str(answers[0].filterSet[0].objectSet) == str(answers[1].filterSet[0].objectSet)
@@ -87,9 +77,9 @@ def test_a_lost_answer_is_given_again_and_a_made_up_version_refused(served: wire
 
 
 def test_updates_come_in_pieces_where_the_client_wants_few(client: Any) -> None:
-    content = wire.content_of(client)
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["name"]}), False)
+    collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["name"]}), False)
     version, sizes, truncated = "", [], True
     while truncated:
         updates = collector.WaitForUpdatesEx(version, PC.WaitOptions(maxWaitSeconds=0, maxObjectUpdates=4))
@@ -99,10 +89,10 @@ def test_updates_come_in_pieces_where_the_client_wants_few(client: Any) -> None:
 
 
 def test_one_limit_holds_for_all_filters_of_a_collector(client: Any) -> None:
-    content = wire.content_of(client)
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
     for kind in (vim.VirtualMachine, vim.HostSystem):
-        collector.CreateFilter(wire.view_filter(content, {kind: ["name"]}), False)
+        collector.CreateFilter(view_filter(content, {kind: ["name"]}), False)
     few = PC.WaitOptions(maxWaitSeconds=0, maxObjectUpdates=11)
     first = collector.WaitForUpdatesEx("", few)
     assert ([len(one.objectSet) for one in first.filterSet], first.truncated) == ([11], True)
@@ -112,15 +102,15 @@ def test_one_limit_holds_for_all_filters_of_a_collector(client: Any) -> None:
 
 @pytest.mark.parametrize("options", [{"maxWaitSeconds": -1}, {"maxObjectUpdates": 0}, {"maxObjectUpdates": -5}])
 def test_a_wait_for_less_than_nothing_is_refused(client: Any, options: dict[str, int]) -> None:
-    collector = wire.content_of(client).propertyCollector.CreatePropertyCollector()
+    collector = content_of(client).propertyCollector.CreatePropertyCollector()
     with pytest.raises(vmodl.fault.InvalidArgument):
         collector.WaitForUpdatesEx("", PC.WaitOptions(**options))
 
 
 def test_what_was_reached_by_a_view_leaves_when_the_view_is_destroyed(client: Any) -> None:
-    content = wire.content_of(client)
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
-    spec = wire.view_filter(content, {vim.HostSystem: ["name"]})
+    spec = view_filter(content, {vim.HostSystem: ["name"]})
     collector.CreateFilter(spec, False)
     first = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0))
     spec.objectSet[0].obj.DestroyView()
@@ -129,24 +119,24 @@ def test_what_was_reached_by_a_view_leaves_when_the_view_is_destroyed(client: An
 
 
 def test_filters_and_collectors_are_gone_once_destroyed(client: Any) -> None:
-    content = wire.content_of(client)
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
-    made = collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["name"]}), False)
+    made = collector.CreateFilter(view_filter(content, {vim.HostSystem: ["name"]}), False)
     assert collector.filter == [made]
     made.DestroyPropertyFilter()
     assert not collector.filter
     assert collector.CheckForUpdates("") is None
-    other = collector.CreateFilter(wire.view_filter(content, {vim.HostSystem: ["name"]}), False)
+    other = collector.CreateFilter(view_filter(content, {vim.HostSystem: ["name"]}), False)
     collector.DestroyPropertyCollector()
     for gone in (made.DestroyPropertyFilter, other.DestroyPropertyFilter, collector.DestroyPropertyCollector):
         with pytest.raises(vmodl.fault.ManagedObjectNotFound):
             gone()
 
 
-def test_a_wait_can_be_canceled(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
+def test_a_wait_can_be_canceled(client: Any) -> None:
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["name"]}), False)
+    collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["name"]}), False)
     version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
     refused: list[type[Exception]] = []
 
@@ -165,8 +155,8 @@ def test_a_wait_can_be_canceled(served: wire.Served, client: Any) -> None:
 
 
 def test_a_list_view_brings_tasks_in_and_lets_them_go(client: Any) -> None:
-    content = wire.content_of(client)
-    tasks = [wire.vm_named(client, f"worker-{number}").PowerOn() for number in (1, 2)]
+    content = content_of(client)
+    tasks = [vm_named(client, f"worker-{number}").PowerOn() for number in (1, 2)]
     view = content.viewManager.CreateListView(tasks[:1])
     collector = content.propertyCollector.CreatePropertyCollector()
     walk = PC.TraversalSpec(type=vim.view.ListView, path="view")
@@ -182,10 +172,10 @@ def test_a_list_view_brings_tasks_in_and_lets_them_go(client: Any) -> None:
     assert kinds == {tasks[0]: "leave", tasks[1]: "enter"}
 
 
-def test_a_session_that_ends_ends_its_waits(served: wire.Served, client: Any) -> None:
-    content = wire.content_of(client)
+def test_a_session_that_ends_ends_its_waits(estate: Estate, client: Any) -> None:
+    content = content_of(client)
     collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(wire.view_filter(content, {vim.VirtualMachine: ["name"]}), False)
+    collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["name"]}), False)
     version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
     refused: list[type[Exception]] = []
 
@@ -197,7 +187,7 @@ def test_a_session_that_ends_ends_its_waits(served: wire.Served, client: Any) ->
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    served.do(served.center.sessions.end_all)
+    estate.within(lambda world: world.center.sessions.end_all())
     waiting.join(10)
     assert refused
     assert refused[0] in (vmodl.fault.RequestCanceled, vim.fault.NotAuthenticated)

@@ -1,4 +1,4 @@
-"""SOAP requests of one's own making, put to the simulated vCenter without a socket."""
+"""SOAP requests of one's own making, put to a world's vCenter without a socket."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape
 
-from tests.support.estates import World
-from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.vcenter.app import vcenter_app
-from vgpuctl.sim.vcenter.center import Center
-from vgpuctl.sim.vcenter.sessions import Account, Sessions
+from vgpuctl.sim.world import World
 
-USER, PASSWORD = "user", "password"
 ENVELOPE = "http://schemas.xmlsoap.org/soap/envelope/"
 _FAULT = f"{{{ENVELOPE}}}Body/{{{ENVELOPE}}}Fault"
 WITHIN_S = 20
@@ -45,17 +41,16 @@ class Answer:
 
 
 @dataclass
-class Vcenter:
-    """One small world behind one app; `troubles` are what it logged, which must be nothing."""
+class SoapClient:
+    """A session of the user who may do everything. `troubles` are what vCenter logged, which must be nothing."""
 
-    world: World = field(default_factory=World)
+    world: World
     troubles: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        accounts = [Account(USER, PASSWORD), Account("reader", "looks", read_only=True)]
-        self.sessions = sessions = Sessions(accounts, self.world.clock)
-        self.app = vcenter_app(Center(self.world.estate, sessions), Calls())
-        self.cookie = sessions.begin(accounts[0], "127.0.0.1", "test").key
+        self.app = vcenter_app(self.world.center, self.world.calls)
+        sessions = self.world.center.sessions
+        self.cookie = sessions.begin(sessions.accounts[self.world.logins.user], "127.0.0.1", "test").key
 
     def post(self, body: bytes, headers: Mapping[str, str] | None = None, pieces: int = 1) -> Answer:
         """The client is gone once it has asked: what would wait for ever ends."""

@@ -13,7 +13,10 @@ from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.people import People
 from vgpuctl.sim.vcenter.center import Center
 from vgpuctl.sim.vcenter.estate import Estate
+from vgpuctl.sim.vcenter.records import Task
 from vgpuctl.sim.vcenter.sessions import Account, Sessions
+
+LONGEST_TASK_S = 3600.0
 
 
 class World:
@@ -48,6 +51,16 @@ class World:
     def wait(self, seconds: float) -> None:
         """Let time pass. Everything that falls due on the way happens, in order."""
         self.clock.advance_to(self.clock.now_s + seconds)
+
+    def wait_for(self, task: Task) -> Task:
+        """Let time pass until vCenter's task has ended, an hour at most."""
+        ends_s = self.clock.now_s + LONGEST_TASK_S
+        while not task.done:
+            due_s = self.clock.next_due_s()
+            if due_s is None or due_s > ends_s:
+                raise TimeoutError(f"The task {task.operation.value} of {task.entity_name} does not end.")
+            self.clock.advance_to(due_s)
+        return task
 
 
 def _accounts(logins: Logins) -> list[Account]:

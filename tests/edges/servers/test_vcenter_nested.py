@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pyVmomi import vim, vmodl
+from pyVim.connect import Disconnect
+from pyVmomi import vim
 
-from tests.simulators import test_vcenter_wire as wire
+from tests.support.vcenter import PC, connect, content_of, vm_named, wait_for
+from vgpuctl.testing import Estate
 from vgpuctl.vsphere import news
 
-PC = vmodl.query.PropertyCollector
 PCI = vim.vm.device.VirtualPCIPassthrough
 PATHS = ["runtime.powerState", "config.hardware.device", "config.extraConfig", "config.managedBy", "runtime.question"]
-client = wire.client
-certificates = wire.certificates
-served = wire.served
 
 
 class Reader:
     """What it knows of one VM, from what it was told of it; `told` are the paths of the last answer."""
 
     def __init__(self, client: Any, vm: Any) -> None:
-        self.vm, self._properties = vm, wire.content_of(client).propertyCollector
+        self.vm, self._properties = vm, content_of(client).propertyCollector
         self._collector = self._properties.CreatePropertyCollector()
         self._spec = PC.FilterSpec(
             propSet=[PC.PropertySpec(type=vim.VirtualMachine, pathSet=PATHS)], objectSet=[PC.ObjectSpec(obj=vm)]
@@ -52,13 +51,15 @@ def shown(value: Any) -> str:
 
 
 @pytest.fixture
-def reader(client: Any) -> Reader:
-    return Reader(client, wire.vm_named(client, "worker-1"))
+def reader(vgpu_estate: Estate) -> Iterator[Reader]:
+    client = connect(vgpu_estate)
+    yield Reader(client, vm_named(client, "worker-1"))
+    Disconnect(client)
 
 
 def reconfigured(vm: Any, *changes: Any, **more: Any) -> None:
     spec = vim.vm.ConfigSpec(deviceChange=list(changes), memoryReservationLockedToMax=True, **more)
-    wire.wait_for(vm.ReconfigVM_Task(spec))
+    wait_for(vm.ReconfigVM_Task(spec))
 
 
 def vgpu(vm: Any) -> Any:
@@ -74,7 +75,7 @@ def new_vgpu(name: str) -> Any:
 
 
 def test_of_a_power_change_no_device_is_told_as_a_whole(reader: Reader) -> None:
-    wire.wait_for(reader.vm.PowerOn())
+    wait_for(reader.vm.PowerOn())
     assert reader.listen() == {
         "runtime.powerState": "assign",
         "config.hardware.device[4000].connectable": "assign",
