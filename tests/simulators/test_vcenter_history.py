@@ -8,7 +8,7 @@ import pytest
 from pyVim.connect import Disconnect
 from pyVmomi import vim, vmodl
 
-from tests.support.physics import QUARTER, WHOLE
+from tests.support.physics import QUARTER, WHOLE, kind, off, on, worker, world_with
 from tests.support.vcenter import PC, add_vgpu, connect, content_of, vm_named, wait_for
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
@@ -55,6 +55,14 @@ def test_what_a_guest_does_by_itself_is_nobodys_deed(client: Any, estate: Estate
     estate.advance(5)
     last = events_of(client, vm)[-1]
     assert (kinds([last]), last.userName) == (["VmPoweredOffEvent"], "")
+
+
+def test_an_event_names_the_host_of_its_moment_whenever_it_is_read() -> None:
+    world = world_with(*(worker(name, vgpus=(WHOLE,)) for name in "ab"), hosts=2, drs=True)
+    for deed, name in ((on, "a"), (off, "a"), (on, "b"), (on, "a")):
+        assert kind(deed(world, name)) is None
+    started = [event for event in world.center.history.events if kinds([event]) == ["VmPoweredOnEvent"]]
+    assert [(event.vm.name, event.host.name) for event in started] == [("a", "esx-1"), ("b", "esx-1"), ("a", "esx-2")]
 
 
 def test_a_refused_power_on_is_told_with_its_reason(client: Any) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from vgpuctl.sim.vcenter import event_texts, refs
 from vgpuctl.sim.vcenter.estate import DATACENTER, Estate
 from vgpuctl.sim.vcenter.faults import fault_of
 from vgpuctl.sim.vcenter.metadata import wire_type
-from vgpuctl.sim.vcenter.records import Operation, Power, Record, Task, TaskState, Vm
+from vgpuctl.sim.vcenter.records import Host, Operation, Power, Record, Task, TaskState, Vm
 from vgpuctl.sim.vcenter.vmomi import vim
 
 KEPT = 1000
@@ -24,9 +26,28 @@ _FAILS = {
 }
 
 
+@dataclass(frozen=True)
+class Noted:
+    """One event. Its object is made when a client first reads it, for most are never read.
+
+    `details`: its further fields, or what makes them. `place`: the VM, its host at that moment, and the cluster.
+    """
+
+    kind: str
+    details: dict[str, Any]
+    place: tuple[Vm, Host, str] | None
+
+    @cached_property
+    def event(self) -> Any:
+        made = {name: detail() if callable(detail) else detail for name, detail in self.details.items()}
+        event = wire_type(self.kind)(**made, **(_place(*self.place) if self.place else {}))
+        event.fullFormattedMessage = event_texts.message(self.kind, event)
+        return event
+
+
 class History:
     def __init__(self, estate: Estate) -> None:
-        self.events: deque[Any] = deque(maxlen=KEPT)
+        self._noted: deque[Noted] = deque(maxlen=KEPT)
         self.tasks: deque[Task] = deque(maxlen=KEPT)
         self.on_event: Callable[[], None] = lambda: None
         self._estate = estate
@@ -37,6 +58,11 @@ class History:
         self._vms = {vm.moid: vm for vm in estate.vms.values()}
         self._powers = {vm.moid: vm.power for vm in estate.vms.values()}
         estate.subscribe(self._changed)
+
+    @property
+    def events(self) -> list[Any]:
+        """The oldest first."""
+        return [noted.event for noted in self._noted]
 
     @contextmanager
     def acted_by(self, user: str) -> Iterator[None]:
@@ -52,16 +78,9 @@ class History:
 
     def note(self, kind: str, user: str, vm: Vm | None = None, **details: Any) -> None:
         self._last_key += 1
-        event = wire_type(kind)(
-            key=self._last_key,
-            chainId=self._last_key,
-            createdTime=self._estate.clock.utc(),
-            userName=user,
-            **(_place_of(self._estate, vm) if vm else {}),
-            **details,
-        )
-        event.fullFormattedMessage = event_texts.message(kind, event)
-        self.events.append(event)
+        details |= {"key": self._last_key, "chainId": self._last_key}
+        details |= {"createdTime": self._estate.clock.utc(), "userName": user}
+        self._noted.append(Noted(kind, details, (vm, vm.host, self._estate.inventory.cluster) if vm else None))
         self.on_event()
 
     def _changed(self, changed: Record) -> None:
@@ -92,7 +111,7 @@ class History:
         elif task.state is TaskState.SUCCESS:
             self._succeeded(task, vm)
         elif task.error and task.operation in _FAILS:
-            self.note(_FAILS[task.operation], self.user_of(task), vm, reason=fault_of(task.error))
+            self.note(_FAILS[task.operation], self.user_of(task), vm, reason=partial(fault_of, task.error))
 
     def _remember(self, task: Task) -> None:
         if len(self.tasks) == KEPT:
@@ -111,23 +130,21 @@ class History:
     def _succeeded(self, task: Task, vm: Vm | None) -> None:
         user = self.user_of(task)
         if task.operation is Operation.RECONFIGURE and vm:
-            self.note("VmReconfiguredEvent", user, vm, configSpec=vim.vm.ConfigSpec())
+            self.note("VmReconfiguredEvent", user, vm, configSpec=vim.vm.ConfigSpec)
         elif isinstance(task.result, Vm) and vm:
-            source = vim.event.VmEventArgument(name=vm.name, vm=refs.of(vm))
+            source = partial(vim.event.VmEventArgument, name=vm.name, vm=refs.of(vm))
             self.note("VmClonedEvent", user, task.result, sourceVm=source)
         elif task.operation is Operation.DESTROY:
             self.note("VmRemovedEvent", user, vm)
             del self._vms[task.entity_moid], self._powers[task.entity_moid]
 
 
-def _place_of(estate: Estate, vm: Vm) -> dict[str, Any]:
+def _place(vm: Vm, host: Host, cluster: str) -> dict[str, Any]:
     argument = vim.event
     return {
         "template": False,
         "datacenter": argument.DatacenterEventArgument(name=DATACENTER[1], datacenter=refs.DC),
-        "computeResource": argument.ComputeResourceEventArgument(
-            name=estate.inventory.cluster, computeResource=refs.CLUSTER
-        ),
-        "host": argument.HostEventArgument(name=vm.host.name, host=refs.of(vm.host)),
+        "computeResource": argument.ComputeResourceEventArgument(name=cluster, computeResource=refs.CLUSTER),
+        "host": argument.HostEventArgument(name=host.name, host=refs.of(host)),
         "vm": argument.VmEventArgument(name=vm.name, vm=refs.of(vm)),
     }
