@@ -185,7 +185,7 @@ class Tasks:
 
     def _end(self, task: Task, refused: refusals.Refusal | None, entity: Vm | Host | None = None) -> None:
         task.state = TaskState.ERROR if refused else TaskState.SUCCESS
-        task.error = refused
+        task.error = refused and refused.with_traceback(None)  # else the frames that raised it live as long as it
         task.progress = None
         task.started = task.started or self._clock.utc()
         task.completed = self._clock.utc()
