@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.support.kubernetes_cluster import BEGAN, MERGE, Cluster
-from tests.support.lab import Lab
+from tests.support.kubernetes_served import kubectl
 from vgpuctl.kube.client import MERGE_PATCH, NotAllowedError, NotFoundError, Object
 from vgpuctl.kube.machines import Machines
 from vgpuctl.kube.shelf import Kind
@@ -17,6 +18,7 @@ from vgpuctl.model.errors import PassingError
 from vgpuctl.model.machine import SHIELD_ANNOTATION
 from vgpuctl.sim.inventory import story
 from vgpuctl.sim.world import World
+from vgpuctl.testing import Estate
 
 AT = "/apis/cluster.x-k8s.io/v1beta2"
 MACHINES = f"{AT}/namespaces/default/machines"
@@ -169,13 +171,13 @@ def test_a_server_that_cannot_answer_just_now_is_no_reason_to_do_without() -> No
         seen(Told(**{"/apis/cluster.x-k8s.io": PassingError("later")}), a_node("worker-1"))
 
 
-def test_kubectl_works_with_them(make_lab: Callable[..., Lab]) -> None:
-    lab = make_lab("--instant", "--scenario", "cluster-api")
-    assert "worker-1" in lab.kubectl("get", "machines").ok().out
-    assert (
-        lab.kubectl("annotate", "machine", "worker-1", "a=b").ok().out.startswith("machine.cluster.x-k8s.io/worker-1")
-    )
-    patch = '{"metadata":{"annotations":{"a":null}}}'
-    lab.kubectl("patch", "ma", "worker-1", "--type=merge", "-p", patch).ok()
-    assert "annotations" not in lab.json("kubectl", "get", "machine", "worker-1")["metadata"]
+def test_kubectl_works_with_them(tmp_path: Path) -> None:
+    with Estate(tmp_path / "estate", "cluster-api") as estate:
+        assert "worker-1" in kubectl(estate, "get", "machines")
+        marked = kubectl(estate, "annotate", "machine", "worker-1", "a=b")
+        assert marked.startswith("machine.cluster.x-k8s.io/worker-1")
+        patch = '{"metadata":{"annotations":{"a":null}}}'
+        kubectl(estate, "patch", "ma", "worker-1", "--type=merge", "-p", patch)
+        shown = json.loads(kubectl(estate, "get", "machine", "worker-1", "-o", "json"))
+    assert "annotations" not in shown["metadata"]
     assert MERGE_PATCH == MERGE
