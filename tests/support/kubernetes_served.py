@@ -66,7 +66,10 @@ def environment(estate: Estate) -> dict[str, str]:
 def kubectl(estate: Estate, *words: str, fails: bool = False) -> str:
     """All that it says."""
     command, env = [str(KUBECTL), *words], environment(estate)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    # Without input, for one who is not let in would be asked for a name.
+    done = subprocess.run(
+        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode != 0) is fails, done.stdout + done.stderr
     return done.stdout + done.stderr
 
