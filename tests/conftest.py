@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.lab import Lab
-from tests.support.labs import Labs
+# Before they are imported: what fails in them then shows its values, as in a test.
+pytest.register_assert_rewrite("tests.support")
+
+from tests.support.lab import Lab  # noqa: E402
+from tests.support.labs import Labs  # noqa: E402
 
 pytest_plugins = ["vgpuctl.testing.fixtures"]
 
