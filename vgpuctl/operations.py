@@ -16,7 +16,7 @@ from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, Hos
 from vgpuctl.model.plan import Plan, Refusal, Remark
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.departures import to_record
-from vgpuctl.planning.hindsight import Earlier, earlier, lasting
+from vgpuctl.planning.hindsight import Earlier, earlier
 from vgpuctl.planning.notices import notices
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
@@ -43,12 +43,12 @@ class Prospect:
     @property
     def touches(self) -> bool:
         """Are pods or running VMs touched? Then a person is asked."""
-        return any(step.name.startswith(("ScaleDown/", "Drain/", "Suspend/", "ShutDown/")) for step in self.plan)
+        return any(step.disturbs for step in self.plan)
 
     @property
     def memorable(self) -> bool:
         """Is more changed than marks on nodes? Then the journal tells of it."""
-        return any(lasting(step) for step in self.plan)
+        return any(step.lasts for step in self.plan)
 
 
 def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:

@@ -56,9 +56,9 @@ def after_the_stops(some: Fleet, wish: Wish) -> Fleet:
     todo = plan(some, wish)
     workers = dict(some.workers)
     for step in todo:
-        if step.name.startswith(("Cordon/", "Drain/", "Suspend/", "MarkAsleep/")):
-            alone = step.applied_to(Fleet(workers={step.worker: workers[step.worker]}))
-            workers[step.worker] = alone.worker(step.worker)
+        if step.id.startswith(("Cordon/", "Drain/", "Suspend/", "MarkAsleep/")):
+            alone = step.applied_to(Fleet(workers={step.subject: workers[step.subject]}))
+            workers[step.subject] = alone.worker(step.subject)
     return Fleet(hosts=some.hosts, workers=workers, strangers=some.strangers)
 
 

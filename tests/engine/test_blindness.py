@@ -13,6 +13,7 @@ from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.model.journal import INTERRUPTED
+from vgpuctl.planning.steps import Drain
 from vgpuctl.planning.wishes import former_wish
 
 
@@ -76,12 +77,12 @@ def test_silences_are_added_up() -> None:
 
 
 def test_only_the_time_after_a_blind_look_is_left_out() -> None:
-    memory = counted(Memory(due_since={"Drain/a": 0.0}), (), 10.0)
+    memory = counted(Memory(due_since={Drain.of("a"): 0.0}), (), 10.0)
     memory = counted(memory, ("vCenter",), 15.0)
-    assert (memory.due_since, memory.blind_s) == ({"Drain/a": 0.0}, 0.0), "until then it was seen"
+    assert (memory.due_since, memory.blind_s) == ({Drain.of("a"): 0.0}, 0.0), "until then it was seen"
     memory = counted(memory, ("vCenter",), 40.0)
     memory = counted(memory, (), 50.0)
-    assert (memory.due_since, memory.blind_s) == ({"Drain/a": 35.0}, 35.0)
+    assert (memory.due_since, memory.blind_s) == ({Drain.of("a"): 35.0}, 35.0)
     assert counted(memory, (), 60.0).blind_s == 35.0
 
 

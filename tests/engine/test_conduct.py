@@ -30,10 +30,13 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Demand
 from vgpuctl.model.requests import PowerOnVm, SuspendVm
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
+from vgpuctl.model.wait import Reason
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.standing import standing
+from vgpuctl.planning.steps import Drain
 from vgpuctl.planning.waiting import waiting
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
+from vgpuctl.reporting.waits import sentence
 
 DAY, NIGHT = {f"worker-{n}" for n in range(1, 5)}, {"worker-5"}
 
@@ -53,7 +56,7 @@ def test_a_stuck_drain_may_be_waited_for_however_long_it_takes() -> None:
     world = night(held_by_a_budget(), Conduct(on_stuck=OnStuck.WAIT))
     decision = world.run(until_s=3600)
     assert not decision.finished
-    assert "waits for budget gateway" in decision.waits["Drain/worker-2"]
+    assert "waits for budget gateway" in sentence(decision.waits[Drain.of("worker-2")])
     world.fleet = replace(world.fleet, budgets=(budget("gateway", 1, app="gateway"),))
     assert world.run().finished
     assert (world.awake(), world.broken) == (NIGHT, [])
@@ -197,7 +200,7 @@ def test_provision_leaves_what_the_shift_gave() -> None:
     how = Provisioning(exchanged=lambda name: (quarter, whole))
     assert not look_ahead(world.fleet, provision_wish(world.fleet, CATALOGUE, how)).plan
     without = look_ahead(world.fleet, provision_wish(world.fleet, CATALOGUE, Provisioning()))
-    assert {step.worker for step in without.plan} == {"worker-1"}
+    assert {step.subject for step in without.plan} == {"worker-1"}
 
 
 @pytest.mark.parametrize("limit", [{"suspends_a_host": 2}, {"suspends_a_datastore": 2}])
@@ -215,7 +218,7 @@ def test_only_so_many_are_suspended_at_once(limit: dict[str, int]) -> None:
 
     world.refuse = look
     decision = world.run(until_s=world.drain_s + 1.0)
-    waits = [why for name, why in decision.waits.items() if name.startswith("Suspend/") and "its turn" in why]
+    waits = [wait for wait in decision.waits.values() if wait.reason is Reason.TURN]
     assert len(waits) == 2
     assert world.run().finished
     assert max(at_once) == 2

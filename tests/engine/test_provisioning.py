@@ -5,9 +5,11 @@ from __future__ import annotations
 from tests.support.fleets import CATALOGUE, fleet, pod, with_node, with_worker, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine import ends as endings
+from vgpuctl.engine.look import Send
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan
+from vgpuctl.planning.steps import Attach
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish
 
 HOSTS = ("esx-1", "esx-2", "esx-3")
@@ -44,8 +46,8 @@ def test_workers_go_one_after_another_and_all_come_back() -> None:
 
 
 def test_a_rollout_that_fails_on_one_host_is_not_carried_on_to_the_next() -> None:
-    def refuse(send: object, nth: int) -> tuple[str, bool] | None:
-        return ("its datastore is full", False) if send.key.startswith("Attach/w-esx-2") else None  # type: ignore[attr-defined]
+    def refuse(send: Send, nth: int) -> tuple[str, bool] | None:
+        return ("its datastore is full", False) if send.key.step == Attach.of("w-esx-2") else None
 
     world = provisioning(three_hosts(), Provisioning(max_unavailable=1), refuse=refuse)
     assert world.run().finished
@@ -81,8 +83,8 @@ def test_a_guest_that_shuts_down_already_is_not_asked_again() -> None:
 def test_going_back_waits_for_a_guest_that_another_process_asked_to_shut_down() -> None:
     """Its node would take pods again that end with the guest."""
 
-    def refuse(send: object, nth: int) -> tuple[str, bool] | None:
-        return ("no room", False) if send.key.startswith("Drain/") else None  # type: ignore[attr-defined]
+    def refuse(send: Send, nth: int) -> tuple[str, bool] | None:
+        return ("no room", False) if send.key.step.kind == "Drain" else None
 
     some = with_worker(three_hosts(), "w-esx-1", shutting_down=True)
     some = with_node(some, "w-esx-1", pods=(pod("p", "w-esx-1"),))

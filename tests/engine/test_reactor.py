@@ -31,9 +31,12 @@ from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Evict, PatchNode
 from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.steps.rung import node_of
+from vgpuctl.planning.steps import Cordon, PowerOn, Suspend, Uncordon
+from vgpuctl.planning.steps.step import node_of
 from vgpuctl.planning.wishes import former_wish, switch_wish
+from vgpuctl.reporting.waits import sentence
 
 DAY = {f"worker-{n}" for n in range(1, 5)}
 NIGHT = {"worker-5"}
@@ -106,7 +109,9 @@ def test_a_drain_that_does_not_end_goes_back_and_says_why() -> None:
 
 
 def test_a_refusal_that_passes_is_tried_again() -> None:
-    world = night(refuse=lambda send, nth: ("busy", True) if send.key == "Suspend/worker-1/" and nth < 3 else None)
+    world = night(
+        refuse=lambda send, nth: ("busy", True) if send.key.step == Suspend.of("worker-1") and nth < 3 else None
+    )
     assert world.run().finished
     assert world.awake() == NIGHT
     assert sum(key == "Suspend/worker-1/" for _, key in world.sent) == 3
@@ -115,28 +120,28 @@ def test_a_refusal_that_passes_is_tried_again() -> None:
 def test_a_server_that_asks_to_wait_is_not_asked_the_same_before() -> None:
     world = night()
     refused = Attempt(sent_s=0.0, answered_s=0.0, error="too many requests", passing=True, after_s=20.0)
-    memory = Memory(attempts={"Cordon/worker-1": {"": refused}})
+    memory = Memory(attempts={Cordon.of("worker-1"): {"": refused}})
 
     def at(now_s: float) -> Decision:
         return decide(world.goal, world.fleet, memory, Moment(now_s=now_s, utc="now"))
 
     early = at(19.9)
-    assert "Cordon/worker-1/" not in {send.key for send in early.sends}
-    assert "Cordon/worker-2/" in {send.key for send in early.sends}
-    assert early.waits["Cordon/worker-1"] == "Kubernetes asks to wait 20 s"
-    assert "Cordon/worker-1/" in {send.key for send in at(20.0).sends}
+    assert "Cordon/worker-1/" not in {str(send.key) for send in early.sends}
+    assert "Cordon/worker-2/" in {str(send.key) for send in early.sends}
+    assert sentence(early.waits[Cordon.of("worker-1")]) == "Kubernetes asks to wait 20 s"
+    assert "Cordon/worker-1/" in {str(send.key) for send in at(20.0).sends}
 
 
 def test_a_refusal_for_good_goes_back() -> None:
-    world = night(refuse=lambda send, _: ("no space", False) if send.key == "Suspend/worker-1/" else None)
+    world = night(refuse=lambda send, _: ("no space", False) if send.key.step == Suspend.of("worker-1") else None)
     decision = world.run()
     assert world.awake() == DAY
     assert "no space" in decision.memory.going_back["esx-1"]
 
 
 def test_where_going_back_fails_too_it_stops_and_reports() -> None:
-    def refuse(send: object, _: int) -> tuple[str, bool] | None:
-        bad = getattr(send, "key", "") in {"PowerOn/worker-5/", "PowerOn/worker-1/"}
+    def refuse(send: Send, _: int) -> tuple[str, bool] | None:
+        bad = send.key.step in {PowerOn.of("worker-5"), PowerOn.of("worker-1")}
         return ("no host", False) if bad else None
 
     world = night(refuse=refuse)
@@ -152,7 +157,7 @@ def test_other_hosts_go_on_while_one_goes_back() -> None:
         workers += [worker(f"w{n}", host=host, node=inside), worker(f"n{n}", WHOLE, host=host, on=False)]
     some = fleet(*workers)
     wish = switch_wish(some, CATALOGUE, timetable(day=("w1", "w2"), night=("n1", "n2")), "night")
-    world = night(some, wish, refuse=lambda send, _: ("no", False) if send.key == "Suspend/w1/" else None)
+    world = night(some, wish, refuse=lambda send, _: ("no", False) if send.key.step == Suspend.of("w1") else None)
     world.run()
     assert world.awake() == {"w1", "n2"}
 
@@ -161,7 +166,7 @@ def test_nothing_is_sent_while_a_server_cannot_be_heard() -> None:
     by_day, wish = day_and_night(stale=("vCenter",))
     decision = decide(Goal(wish=wish), by_day, Memory(), Moment(now_s=0, utc="now"))
     assert decision.sends == ()
-    assert set(decision.waits.values()) == {"vCenter cannot be heard"}
+    assert {sentence(wait) for wait in decision.waits.values()} == {"vCenter cannot be heard"}
 
 
 def under_one_budget(allowed: int) -> Fleet:
@@ -179,7 +184,7 @@ def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
     by_day = under_one_budget(1)
     goal = Goal(wish=night_wish(by_day))
     first = decide(goal, by_day, Memory(), Moment(now_s=0, utc="now"))
-    assert sum(send.key.startswith("Drain") for send in first.sends) == 1
+    assert sum(send.key.step.kind == "Drain" for send in first.sends) == 1
     assert decide(goal, by_day, first.memory, Moment(now_s=1, utc="now")).sends == ()
     touched = replace(by_day, budgets=(replace(by_day.budgets[0], version="2"),))
     assert decide(goal, touched, first.memory, Moment(now_s=1, utc="now")).sends == ()
@@ -198,7 +203,7 @@ def test_an_eviction_without_effect_is_sent_again_once_another_has_left_it_its_b
         memory = decision.memory
         for send in decision.sends:
             memory = memory.answered(send.key, now_s, error="")
-        evicted.append([send.key.split("/")[1] for send in decision.sends if isinstance(send.request, Evict)])
+        evicted.append([send.key.step.subject for send in decision.sends if isinstance(send.request, Evict)])
     assert evicted == [["worker-1"], ["worker-2"], [], ["worker-1"]]
 
 
@@ -327,11 +332,11 @@ def test_each_card_starts_its_worker_the_moment_it_is_free() -> None:
 @pytest.mark.parametrize("meddled", [False, True], ids=["", "and somebody took our label off"])
 def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come(meddled: bool) -> None:
     """vCenter took the request, but its task was not seen yet when a neighbour's failure turned the host back."""
-    world = night(refuse=lambda send, nth: ("no", False) if send.key == "Suspend/worker-2/" else None)
+    world = night(refuse=lambda send, nth: ("no", False) if send.key.step == Suspend.of("worker-2") else None)
     took, seen = world._carry_out, []
 
     def late(send: Send) -> str | None:
-        if send.key != "Suspend/worker-3/":
+        if send.key.step != Suspend.of("worker-3"):
             return took(send)
         world.at(world.now_s + 2.0, lambda: seen.append(took(send)))
         if meddled and (record := node_of(world.fleet, "worker-3").record):
@@ -341,7 +346,7 @@ def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come(meddl
     world._carry_out = late  # type: ignore[method-assign]
     decision = world.run(until_s=3.0)
     assert "esx-1" in decision.memory.going_back
-    assert decision.waits["Uncordon/worker-3"] == "it is about to stop"
+    assert decision.waits[Uncordon.of("worker-3")] == Wait(Reason.ABOUT_TO_STOP)
     assert world.run().finished
     assert (world.awake(), world.broken, len(seen)) == (DAY, [], 1)
     assert [key for _, key in world.sent].count("Uncordon/worker-3/") == 1

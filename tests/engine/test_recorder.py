@@ -15,12 +15,14 @@ from vgpuctl.engine.recorder import EVERY_S, Recorder
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.journal import Entry, HostReport, PastStep
 from vgpuctl.model.plan import Plan
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.steps import Uncordon
+from vgpuctl.planning.steps import Cordon, Drain, MarkAsleep, Suspend, Uncordon
 
 FLEET, WISH = day_and_night()
 WHOLE = plan(FLEET, WISH)
-BUDGET = "default/gateway-0 waits for budget gateway"
+BUDGET = Wait.of(Reason.BUDGET, "default/gateway-0", "gateway")
 
 
 @dataclass
@@ -46,9 +48,9 @@ class Desk:
         self.shown += 1
 
 
-def rest(done: set[str]) -> Plan:
-    needs = {step.name: WHOLE.needs[step.name] - done for step in WHOLE if step.name not in done}
-    return Plan(tuple(step for step in WHOLE if step.name not in done), needs)
+def rest(done: set[StepId]) -> Plan:
+    needs = {step.id: WHOLE.needs[step.id] - done for step in WHOLE if step.id not in done}
+    return Plan(tuple(step for step in WHOLE if step.id not in done), needs)
 
 
 class Story:
@@ -56,26 +58,32 @@ class Story:
 
     def __init__(self, desk: Desk) -> None:
         self.recorder = Recorder(desk, desk)
-        self.done: set[str] = set()
+        self.done: set[StepId] = set()
         self.recorder.begin("night", "day-night", "2026-11-17T20:00:03Z")
 
     def look(
-        self, at_s: float, *done: str, waits: Mapping[str, str] | None = None, again: str = "", stopping: bool = False
+        self,
+        at_s: float,
+        *done: StepId,
+        waits: Mapping[StepId, Wait] | None = None,
+        again: StepId | None = None,
+        stopping: bool = False,
     ) -> None:
-        self.done = (self.done | set(done)) - {again}
+        once_more = {again} if again is not None else set[StepId]()
+        self.done = (self.done | set(done)) - once_more
         todo = rest(self.done)
-        memory = Memory(due_since={step.name: at_s for step in todo.ready()}, stopping=stopping)
+        memory = Memory(due_since={step.id: at_s for step in todo.ready()}, stopping=stopping)
         decision = Decision(memory=memory, plan=todo, waits=waits or {})
-        seen = dict.fromkeys({*self.done, again} - {""}, 1.0)
+        seen = dict.fromkeys(self.done | once_more, 1.0)
         self.recorder.progress(Progress(first=WHOLE, decision=decision, fleet=FLEET, done=seen, elapsed_s=at_s))
 
 
-CORDONS = tuple(f"Cordon/worker-{n}" for n in range(1, 5))
-DRAINS = tuple(f"Drain/worker-{n}" for n in range(1, 5))
+CORDONS = tuple(Cordon.of(f"worker-{n}") for n in range(1, 5))
+DRAINS = tuple(Drain.of(f"worker-{n}") for n in range(1, 5))
 
 
 def told(desk: Desk) -> dict[str, PastStep]:
-    return {step.name: step for step in desk.kept[-1].steps}
+    return {step.id: step for step in desk.kept[-1].steps}
 
 
 def test_each_step_is_told_with_its_times_and_the_one_it_waited_for_last() -> None:
@@ -104,8 +112,8 @@ def test_each_step_is_told_with_its_times_and_the_one_it_waited_for_last() -> No
 def test_of_several_that_ended_at_once_it_waited_for_the_one_that_took_longest() -> None:
     desk = Desk()
     story = Story(desk)
-    suspends = [f"Suspend/worker-{n}" for n in range(1, 5)]
-    story.look(0.0, *CORDONS, "MarkAsleep/worker-5")
+    suspends = [Suspend.of(f"worker-{n}") for n in range(1, 5)]
+    story.look(0.0, *CORDONS, MarkAsleep.of("worker-5"))
     for n, drain in enumerate((DRAINS[2], DRAINS[0], DRAINS[3], DRAINS[1])):
         story.look(1.0 + n, drain)
     story.look(9.0, *suspends)
@@ -117,13 +125,13 @@ def test_what_held_a_step_longest_is_kept_and_for_how_long() -> None:
     desk = Desk()
     story = Story(desk)
     story.look(0.0, *CORDONS)
-    story.look(1.0, waits={DRAINS[2]: BUDGET, DRAINS[0]: "1 pod to go"})
-    story.look(3.0, waits={DRAINS[2]: BUDGET.replace("gateway-0", "gateway-1")})
-    story.look(25.0, waits={DRAINS[2]: "Kubernetes cannot be heard"})
+    story.look(1.0, waits={DRAINS[2]: BUDGET, DRAINS[0]: Wait.of(Reason.PODS, "1 pod", "")})
+    story.look(3.0, waits={DRAINS[2]: Wait.of(Reason.BUDGET, "default/gateway-1", "gateway")})
+    story.look(25.0, waits={DRAINS[2]: Wait.of(Reason.UNHEARD, "Kubernetes cannot be heard")})
     story.look(26.0, *DRAINS)
     story.recorder.close()
     held = told(desk)["Drain/worker-3"]
-    assert (held.held_by, held.held_s) == ("budget gateway", 24.0)
+    assert (held.held_by, held.held_reason, held.held_s) == ("budget gateway", "budget", 24.0)
     assert told(desk)["Drain/worker-1"].held_by == ""
 
 
@@ -144,15 +152,16 @@ def test_a_step_that_the_plan_dropped_was_given_up_and_what_it_did_not_foresee_f
     story = Story(desk)
     story.look(0.0, *CORDONS)
     back = Uncordon("worker-2", ())
-    memory = Memory(due_since={back.name: 7.0})
-    decision = Decision(memory=memory, plan=Plan((back,), {back.name: frozenset()}), waits={})
-    seen = dict.fromkeys((*CORDONS, "Drain/worker-1"), 1.0)
+    memory = Memory(due_since={back.id: 7.0})
+    decision = Decision(memory=memory, plan=Plan((back,), {back.id: frozenset()}), waits={})
+    seen = dict.fromkeys((*CORDONS, DRAINS[0]), 1.0)
     story.recorder.progress(Progress(first=WHOLE, decision=decision, fleet=FLEET, done=seen, elapsed_s=7.0))
     story.recorder.close()
     steps = told(desk)
     assert (steps["Drain/worker-1"].done, steps["Drain/worker-2"].done) == (True, False)
     assert (steps["Drain/worker-2"].ended_s, steps["Drain/worker-2"].given_up) == (7.0, True)
-    assert steps[steps["Uncordon/worker-2"].after].ended_s == 7.0
+    after = steps["Uncordon/worker-2"].after
+    assert after is not None and steps[after].ended_s == 7.0
 
 
 def test_nothing_begins_any_more_once_it_is_to_stop() -> None:

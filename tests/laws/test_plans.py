@@ -6,6 +6,7 @@ from hypothesis import assume, given
 
 from tests.support.fleets import fleets_and_wishes
 from tests.support.planned import Case, closed_subsets, lawful
+from vgpuctl.model.wait import Wait
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import may_start
@@ -18,8 +19,8 @@ def test_the_list_can_be_done_from_the_top(case: Case) -> None:
     _, _, todo = lawful(case)
     done: set[str] = set()
     for step in todo:
-        assert todo.needs[step.name] <= done
-        done.add(step.name)
+        assert todo.needs[step.id] <= done
+        done.add(step.id)
 
 
 @given(fleets_and_wishes())
@@ -27,7 +28,7 @@ def test_wherever_it_stops_planning_again_gives_exactly_the_rest(case: Case) -> 
     fleet, wish, todo = lawful(case)
     for done in closed_subsets(todo):
         later = todo.applied_to(fleet, done)
-        assert plan(later, wish).names == todo.names - done
+        assert plan(later, wish).ids == todo.ids - done
 
 
 @given(fleets_and_wishes())
@@ -44,16 +45,16 @@ def test_no_step_breaks_a_law_when_its_turn_comes(case: Case) -> None:
     """Release before acquire: none stops with pods, none starts on a full card, no foreign cordon goes."""
     fleet, wish, todo = lawful(case)
 
-    def held(name: str) -> str:
+    def held(name: str) -> Wait | None:
         return may_start(fleet, wish, fleet.worker(name))
 
     while todo:
         ready = [
             s for s in todo.ready() if not isinstance(s, PowerOn) or not may_start(fleet, wish, fleet.worker(s.worker))
         ]
-        assert ready, f"stuck before {sorted(todo.names)}"
+        assert ready, f"stuck before {sorted(todo.ids)}"
         step = ready[0]
-        if step.name.startswith("Drain/"):
+        if step.id.startswith("Drain/"):
             fleet = step.applied_to(fleet)
         for request in step.requests(fleet, "now"):
             assert broken_by(request, fleet) == ""
@@ -125,11 +126,12 @@ def test_a_machine_is_shielded_from_before_the_sleep_until_its_node_is_truly_bac
     fleet, _, todo = lawful(case)
     for done in closed_subsets(todo):
         later = todo.applied_to(fleet, done)
-        for kind, _, name in (step.partition("/") for step in done):
-            if kind in ("Suspend", "ShutDown") and not (worker := later.worker(name)).on and worker.machine:
+        for step in done:
+            down = step.kind in ("Suspend", "ShutDown")
+            if down and not (worker := later.worker(step.subject)).on and worker.machine:
                 assert worker.machine.shielded
-            if kind == "Unshield":
-                assert not missing_signs(later.worker(name))
+            if step.kind == "Unshield":
+                assert not missing_signs(later.worker(step.subject))
 
 
 @given(fleets_and_wishes())

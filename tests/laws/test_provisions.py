@@ -67,7 +67,7 @@ def test_wherever_a_provision_stops_planning_again_gives_exactly_the_rest(case: 
     fleet, wish, todo = lawful(case)
     for done in closed_subsets(todo):
         later = todo.applied_to(fleet, done)
-        assert plan(later, wish).names == todo.names - done
+        assert plan(later, wish).ids == todo.ids - done
 
 
 @given(fleets_and_provisions())
@@ -87,7 +87,7 @@ def test_a_suspended_worker_is_refused_and_none_of_its_host_is_touched(case: Cas
     prospect = look_ahead(fleet, wish)
     for each in frozen:
         assert any(f"{each.name} is suspended" in refusal.message for refusal in prospect.refusals)
-        assert not any(fleet.worker(step.worker).host == each.host for step in prospect.plan)
+        assert not any(fleet.worker(step.subject).host == each.host for step in prospect.plan)
 
 
 @pytest.mark.parametrize(("recorded", "gives"), [(PROVISION, True), (BACK_FROM + PROVISION, True), ("night", None)])

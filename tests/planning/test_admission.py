@@ -50,7 +50,7 @@ def night(some: Fleet) -> Wish:
 def told(some: Fleet) -> tuple[dict[str, str], list[str]]:
     """What is refused, by host; and what is remarked on."""
     ahead = look_ahead(some, night(some))
-    assert {refusal.host for refusal in ahead.refusals}.isdisjoint(some.host_of(step.worker) for step in ahead.plan)
+    assert {refusal.host for refusal in ahead.refusals}.isdisjoint(some.host_of(step.subject) for step in ahead.plan)
     return {refusal.host: refusal.message for refusal in ahead.refusals}, [r.message for r in ahead.remarks]
 
 
@@ -66,7 +66,7 @@ def test_what_would_be_taken_of_the_kept_share_is_refused_and_the_others_proceed
         "its memory free: of 200 GB, 132 GB may be reserved, and 140 GB would be."
     }
     assert remarks == []
-    assert {step.worker for step in look_ahead(some, night(some)).plan} == {"day-1", "night-1"}
+    assert {step.subject for step in look_ahead(some, night(some)).plan} == {"day-1", "night-1"}
 
 
 def test_what_a_refused_host_takes_is_there_for_the_next() -> None:

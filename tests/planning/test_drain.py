@@ -24,7 +24,8 @@ from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.planning.drain import budgets_to_pay, must_leave, objection, within_s
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
-from vgpuctl.planning.steps import Drain, Suspend
+from vgpuctl.planning.steps import Cordon, Drain, Suspend
+from vgpuctl.reporting.waits import sentence
 
 PLAIN = DrainOptions()
 FORCED = DrainOptions(force=True, delete_emptydir_data=True)
@@ -118,7 +119,7 @@ def test_pods_that_are_not_selected_stay_and_are_expected_to() -> None:
     by_day = with_node(by_day, "worker-1", pods=(pod("notebook-1"), kept))
     wish = night_wish(by_day, DrainOptions(pod_selector=parse_selector("app!=scratch")))
     assert refusals(by_day, wish) == ()
-    drained = plan(by_day, wish).applied_to(by_day, {"Cordon/worker-1", "Drain/worker-1"})
+    drained = plan(by_day, wish).applied_to(by_day, {Cordon.of("worker-1"), Drain.of("worker-1")})
     (suspend,) = plan(drained, wish).of("worker-1")[:1]
     assert isinstance(suspend, Suspend)
     (request,) = suspend.requests(drained, "now")
@@ -156,7 +157,7 @@ def test_a_budget_is_named_with_what_it_has_left() -> None:
     held = replace(budget("gateway", 0, app="gateway"), desired=2, expected=3)
     by_day, _ = day_and_night(budgets=(held,))
     by_day = with_node(by_day, "worker-1", pods=(pod("gateway-1", labels={"app": "gateway"}),))
-    assert Drain("worker-1").waits_for(by_day) == "gateway-1 waits for budget gateway (0 of 1 left)"
+    assert sentence(Drain("worker-1").waits_for(by_day)) == "gateway-1 waits for budget gateway (0 of 1 left)"
 
 
 def test_pods_that_are_not_ready_pay_no_budget_that_lets_them_go() -> None:
@@ -169,8 +170,9 @@ def test_pods_that_are_not_ready_pay_no_budget_that_lets_them_go() -> None:
         kinder = replace(some, budgets=(kind,))
         assert (budgets_to_pay(kinder, unready), budgets_to_pay(kinder, ready)) == ((), (kind,))
         going = with_node(kinder, "worker-1", pods=(unready, ready))
-        assert Drain("worker-1").waits_for(going) == "p waits for budget strict (0 of 0 left)"
-        assert Drain("worker-1").waits_for(with_node(going, "worker-1", pods=(unready,))) == "1 pod to go"
+        assert sentence(Drain("worker-1").waits_for(going)) == "p waits for budget strict (0 of 0 left)"
+        alone = with_node(going, "worker-1", pods=(unready,))
+        assert sentence(Drain("worker-1").waits_for(alone)) == "1 pod to go"
 
 
 def test_a_pod_under_two_budgets_is_refused_for_the_server_evicts_none_such() -> None:

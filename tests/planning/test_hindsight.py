@@ -18,13 +18,13 @@ WAY = ["Cordon/worker-3", "Drain/worker-3", "Suspend/worker-3", "PowerOn/worker-
 
 
 def test_the_longest_way_is_what_each_step_had_waited_for_last() -> None:
-    assert [step.name for step in longest_way(night())] == WAY
+    assert [step.id for step in longest_way(night())] == WAY
 
 
 def test_a_step_whose_end_was_not_seen_is_the_end_of_the_way() -> None:
     stuck = replace(night().steps[2], ended_s=None)
     entry = night(steps=(*night().steps[:2], stuck, *night().steps[3:]))
-    assert [step.name for step in longest_way(entry)] == ["Cordon/worker-3", "Drain/worker-1"]
+    assert [step.id for step in longest_way(entry)] == ["Cordon/worker-3", "Drain/worker-1"]
 
 
 def test_of_nothing_there_is_no_way() -> None:
@@ -39,11 +39,11 @@ def test_an_entry_is_read_back_as_it_was_written() -> None:
 
 def test_the_shortest_steps_go_first_and_the_way_stays_whole() -> None:
     short = night().shortened(5)
-    gone = {step.name for step in night().steps} - {step.name for step in short.steps}
+    gone = {step.id for step in night().steps} - {step.id for step in short.steps}
     assert gone == {WAY[0], "Cordon/worker-1", "Drain/worker-1"}
     assert short.left_out == 3
-    assert [step.name for step in longest_way(short)] == WAY[1:]
-    assert next(step for step in short.steps if step.name == "Suspend/worker-1").after == ""
+    assert [step.id for step in longest_way(short)] == WAY[1:]
+    assert next(step for step in short.steps if step.id == "Suspend/worker-1").after is None
     assert short.shortened(4).left_out == 4
 
 
@@ -79,7 +79,7 @@ def test_only_the_last_entries_count_and_only_ends_that_were_seen() -> None:
 def test_the_whole_is_forecast_from_its_longest_way_and_says_how_many_know_it() -> None:
     fleet, wish = day_and_night()
     todo = plan(fleet, wish)
-    seen = [past_step(step.name, 0.0, 1.0, what=step.describe()) for step in todo]
+    seen = [past_step(step.id, 0.0, 1.0, what=step.describe()) for step in todo]
     known = earlier(night(number=n, steps=tuple(seen)) for n in (3, 4))
     ladder = ["Cordon", "Drain", "Suspend", "PowerOn", "WaitBack", "Uncordon"]
     assert longest_way_s(todo, fleet, known) == len(ladder)

@@ -29,8 +29,9 @@ from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.operations import Prospect, look_ahead
 from vgpuctl.picture import Painter
-from vgpuctl.planning.steps.rung import node_of
+from vgpuctl.planning.steps.step import node_of
 from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
+from vgpuctl.reporting.waits import sentence
 from vgpuctl.vsphere.views import Outline, Vm
 
 
@@ -228,7 +229,7 @@ def test_a_worker_that_two_nodes_claim_is_refused_before_it_sleeps_and_held_wher
     true, rogue = node("n1", "vm-1", pool="slices"), node("rogue", "vm-1", pool="slices")
     seen = Seen([vm_in(FOLDER, "vm-1")], [true], holds=("vm-1",))
     agreed = night_without("capv-vm-1", painter.paint(seen, seen))
-    assert "Suspend/capv-vm-1" in agreed.plan.names
+    assert "Suspend/capv-vm-1" in agreed.plan.ids
     claimed = replace(seen, some_nodes=[true, rogue])
     after = painter.paint(claimed, claimed)
     told = "the nodes n1 and rogue both claim to be VM capv-vm-1"
@@ -236,7 +237,7 @@ def test_a_worker_that_two_nodes_claim_is_refused_before_it_sleeps_and_held_wher
     (refusal,) = refused.refusals
     assert (list(refused.plan), told in refusal.message) == ([], True)
     decision = decide(Goal(wish=agreed.wish), after, Memory(), Moment(now_s=0.0, utc=""))
-    assert (decision.sends, set(decision.waits.values())) == ((), {told})
+    assert (decision.sends, {sentence(wait) for wait in decision.waits.values()}) == ((), {told})
 
 
 def test_labels_alone_choose_nobody_however_the_choice_came_about() -> None:
@@ -461,7 +462,7 @@ def test_a_worker_whose_node_cannot_be_read_is_left_alone(name: str) -> None:
     assert f"node {name}" in refused(at_night(seen))
     fleet = Painter(OURS).paint(seen, seen)
     for wish in (label_wish(fleet, OURS, prune=True), provision_wish(fleet, OURS, Provisioning())):
-        assert not [step for step in look_ahead(fleet, wish).plan if step.worker == "worker-1"]
+        assert not [step for step in look_ahead(fleet, wish).plan if step.subject == "worker-1"]
     halves = Provisioning(profile="v100-8q-8GB")
     assert not look_ahead(fleet, provision_wish(fleet, OURS, halves)).plan
 

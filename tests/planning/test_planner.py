@@ -27,13 +27,14 @@ from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, VGPU, Record
 from vgpuctl.model.requests import PatchNode
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.releases import may_start
-from vgpuctl.planning.steps import Attach, Cordon, Label, missing_signs
+from vgpuctl.planning.steps import Attach, Cordon, Drain, Label, PowerOn, Suspend, missing_signs
 from vgpuctl.planning.steps.returning import LOOKED_S
-from vgpuctl.planning.steps.rung import node_of
+from vgpuctl.planning.steps.step import node_of
 from vgpuctl.planning.wishes import (
     Provisioning,
     former_wish,
@@ -48,17 +49,17 @@ SLEPT = Record(wish="night", state=ASLEEP, since="", cordoned=True, lease="L1", 
 
 def test_the_night_worker_needs_the_stops_of_all_who_sit_on_its_card() -> None:
     some, wish = day_and_night()
-    stops = {f"Suspend/worker-{n}" for n in range(1, 5)}
-    assert stops <= plan(some, wish).needs["PowerOn/worker-5"]
+    stops = {Suspend.of(f"worker-{n}") for n in range(1, 5)}
+    assert stops <= plan(some, wish).needs[PowerOn.of("worker-5")]
 
 
 def test_it_may_not_start_before_the_card_is_free() -> None:
     some, wish = day_and_night()
     night = some.worker("worker-5")
-    assert may_start(some, wish, night) == "waits for the card"
+    assert may_start(some, wish, night) == Wait(Reason.CARD)
     for n in range(1, 5):
         some = with_worker(some, f"worker-{n}", power=Power.SUSPENDED)
-    assert may_start(some, wish, night) == ""
+    assert may_start(some, wish, night) is None
 
 
 def test_a_start_that_no_card_shows_yet_keeps_its_place() -> None:
@@ -66,16 +67,16 @@ def test_a_start_that_no_card_shows_yet_keeps_its_place() -> None:
     first, second = worker("n1", WHOLE, on=False), worker("n2", WHOLE, on=False)
     some = fleet(first, second)
     wish = switch_wish(some, CATALOGUE, timetable(night=("n1", "n2")), "night")
-    assert may_start(some, wish, second, frozenset({"n1"})) == "waits for the card"
+    assert may_start(some, wish, second, frozenset({"n1"})) == Wait(Reason.CARD)
 
 
 def test_no_pod_leaves_before_all_who_leave_are_cordoned() -> None:
     """Else its replacement could land on the next worker to be drained."""
     some, wish = day_and_night()
     todo = plan(some, wish)
-    cordons = {f"Cordon/worker-{n}" for n in range(1, 5)}
+    cordons = {Cordon.of(f"worker-{n}") for n in range(1, 5)}
     for n in range(1, 5):
-        assert todo.needs[f"Drain/worker-{n}"] == cordons
+        assert todo.needs[Drain.of(f"worker-{n}")] == cordons
 
 
 def test_the_first_write_records_who_was_awake() -> None:
@@ -96,7 +97,7 @@ def test_somebody_who_woke_a_sleeper_and_stopped_it_again_left_an_old_mark() -> 
         inside = node(f"worker-{n}", unschedulable=True, record=SLEPT)
         some = with_worker(some, f"worker-{n}", power=Power.SUSPENDED, node=inside)
     some = with_node(some, "worker-2", lease_renewed="L2")
-    marked = {step.worker for step in plan(some, night_wish(some)) if step.name.startswith("MarkAsleep")}
+    marked = {step.subject for step in plan(some, night_wish(some)) if step.id.startswith("MarkAsleep")}
     assert marked == {"worker-2", "worker-5"}
 
 
@@ -205,10 +206,10 @@ def restarts(some: Fleet, at_most: int) -> list[list[str]]:
     """Carry a provision out wave by wave; who was out together each time."""
     waves = []
     while todo := plan(some, provision_wish(some, CATALOGUE, Provisioning(max_unavailable=at_most))):
-        out = {step.worker for step in todo.ready()}
+        out = {step.subject for step in todo.ready()}
         out |= {name for name in some.workers if node_of(some, name).unschedulable}
         waves.append(sorted(out))
-        some = todo.applied_to(some, [todo.of(name)[0].name for name in out])
+        some = todo.applied_to(some, [todo.of(name)[0].id for name in out])
     return waves
 
 

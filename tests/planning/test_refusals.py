@@ -96,7 +96,7 @@ def test_one_hosts_refusal_holds_back_no_other() -> None:
     wish = switch_wish(some, CATALOGUE, timetable(day=("worker-1", "worker-2"), rest=()), "rest")
     prospect = look_ahead(some, wish)
     assert {refusal.host for refusal in prospect.refusals} == {"esx-2"}
-    assert {step.worker for step in prospect.plan} == {"worker-1"}
+    assert {step.subject for step in prospect.plan} == {"worker-1"}
 
 
 def test_where_it_is_all_or_nothing_one_refusal_holds_back_all() -> None:

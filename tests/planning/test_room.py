@@ -9,14 +9,15 @@ from vgpuctl.model.fleet import Fleet, Stranger
 from vgpuctl.model.hosts import Card, CardMode, Host, Policy
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import PowerOnVm
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.planning.policy import policy_trap
 from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.releases import may_start
 
-SHOWS = "waits until the last start shows its card"
-WAITS = "waits for the card"
+SHOWS = Wait(Reason.LAST_START)
+WAITS = Wait(Reason.CARD)
 
 
 def wish(change: dict[str, tuple[str, ...]] | None = None, /, **awake: bool) -> Wish:
@@ -39,7 +40,7 @@ def test_vcenter_need_not_seat_two_starts_in_the_order_in_which_it_was_asked() -
     )
     asked = wish(whole=True, quarter=True)
     assert may_start(some, asked, some.worker("quarter"), frozenset({"whole"})) == SHOWS
-    assert may_start(some, asked, some.worker("whole")) == ""
+    assert may_start(some, asked, some.worker("whole")) is None
 
 
 def test_a_card_that_is_being_left_may_be_free_when_vcenter_chooses() -> None:
@@ -63,7 +64,7 @@ def test_a_start_does_not_wait_for_those_whose_leaving_changes_nothing() -> None
         cards={"esx-1": [card(0, "leaves"), card(1)]},
     )
     asked = wish(leaves=False, quarter=True, whole=True)
-    assert may_start(some, asked, some.worker("quarter")) == ""
+    assert may_start(some, asked, some.worker("quarter")) is None
 
 
 def test_who_is_in_no_books_yet_may_sit_on_any_card() -> None:
@@ -84,7 +85,7 @@ def test_many_of_one_kind_start_at_once() -> None:
     names = [f"w{n}" for n in range(8)]
     some = fleet(*(worker(n, on=False) for n in names), cards={"esx-1": [card(0), card(1)]})
     asked = wish(**dict.fromkeys(names, True))
-    assert may_start(some, asked, some.worker("w7"), frozenset(names[:7])) == ""
+    assert may_start(some, asked, some.worker("w7"), frozenset(names[:7])) is None
 
 
 def test_who_comes_back_with_other_devices_is_reckoned_with_those() -> None:

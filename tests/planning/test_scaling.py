@@ -18,6 +18,7 @@ from vgpuctl.model.places import Needs
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.requests import Evict, ScaleWorkload
+from vgpuctl.model.step_id import StepId
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish, WorkerWish, WorkloadWish
 from vgpuctl.model.workloads import Choice, Workload
@@ -25,7 +26,9 @@ from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.notices import notices
 from vgpuctl.planning.planner import plan
+from vgpuctl.planning.steps import Cordon, Drain, ScaleDown, ScaleUp, Suspend
 from vgpuctl.planning.wishes import former_wish, switch_wish
+from vgpuctl.reporting.waits import sentence
 
 GATEWAY = "default/deployment/gateway"
 WHOLE = "grid_v100-16q"
@@ -96,7 +99,7 @@ def names_kept(todo: Plan) -> int:
 def test_a_plan_grows_as_its_fleet_does() -> None:
     """All drains need all cordons and all workloads at zero: were each to hold its own set, it would be the square."""
     few, many = (plan(some, all_asleep(some)) for some in (on_hosts(10), on_hosts(40)))
-    assert all(f"ScaleDown/{GATEWAY}" in few.needs[f"Drain/worker-{n}"] for n in range(10))
+    assert all(ScaleDown.of(GATEWAY) in few.needs[Drain.of(f"worker-{n}")] for n in range(10))
     assert names_kept(many) <= 4 * names_kept(few)
 
 
@@ -104,9 +107,9 @@ def test_it_goes_to_zero_before_any_drain_and_its_size_is_recorded_in_the_same_p
     fleet = by_day()
     todo = plan(fleet, night(fleet))
     step = next(iter(todo))
-    assert step.name == f"ScaleDown/{GATEWAY}"
-    assert not todo.needs[step.name]
-    assert all(step.name in todo.needs[each.name] for each in todo if each.name.startswith("Drain/"))
+    assert step.id == f"ScaleDown/{GATEWAY}"
+    assert not todo.needs[step.id]
+    assert all(step.id in todo.needs[each.id] for each in todo if each.id.startswith("Drain/"))
     (request,) = step.requests(fleet, "now")
     assert isinstance(request, ScaleWorkload)
     assert (request.replicas, request.scaled and request.scaled.replicas) == (0, 2)
@@ -117,8 +120,8 @@ def test_it_gets_its_size_back_when_the_last_is_back() -> None:
     assert fleet.workloads[GATEWAY].sleeps
     todo = plan(fleet, day(fleet))
     last = list(todo)[-1]
-    assert last.name == f"ScaleUp/{GATEWAY}"
-    assert todo.needs[last.name] == {"Uncordon/worker-1", "Uncordon/worker-2"}
+    assert last.id == f"ScaleUp/{GATEWAY}"
+    assert todo.needs[last.id] == {"Uncordon/worker-1", "Uncordon/worker-2"}
     back = todo.applied_to(fleet).workloads[GATEWAY]
     assert (back.replicas, back.scaled) == (2, None)
 
@@ -126,8 +129,8 @@ def test_it_gets_its_size_back_when_the_last_is_back() -> None:
 def test_who_scales_it_up_meanwhile_has_the_last_word() -> None:
     asleep = done(by_day(), night(by_day()))
     fleet = asleep.with_workload(GATEWAY, replicas=1)
-    assert not [step for step in plan(fleet, night(fleet)) if step.name.startswith("Scale")]
-    (request,) = next(s for s in plan(fleet, day(fleet)) if s.name.startswith("ScaleUp/")).requests(fleet, "now")
+    assert not [step for step in plan(fleet, night(fleet)) if step.id.startswith("Scale")]
+    (request,) = next(s for s in plan(fleet, day(fleet)) if s.id.startswith("ScaleUp/")).requests(fleet, "now")
     assert isinstance(request, ScaleWorkload)
     assert (request.replicas, request.scaled) == (None, None)
     assert done(fleet, day(fleet)).workloads[GATEWAY].replicas == 1
@@ -136,20 +139,20 @@ def test_who_scales_it_up_meanwhile_has_the_last_word() -> None:
 def test_what_is_at_zero_already_or_scaled_by_another_timetable_is_left_alone() -> None:
     for gateway in (workload("gateway", 0), workload("gateway", 0, scaled=scaled(2, "another"))):
         fleet = by_day(gateway)
-        assert not [step for step in plan(fleet, night(fleet)) if step.name.startswith("Scale")]
+        assert not [step for step in plan(fleet, night(fleet)) if step.id.startswith("Scale")]
         asleep = done(fleet, night(fleet))
-        assert not [step for step in plan(asleep, day(asleep)) if step.name.startswith("Scale")]
+        assert not [step for step in plan(asleep, day(asleep)) if step.id.startswith("Scale")]
 
 
 def test_its_pods_are_not_evicted_but_those_of_others_are() -> None:
     """Nor need they anybody's leave, for no drain deletes them."""
     fleet = by_day()
     wish = night(fleet)
-    drain = next(step for step in plan(fleet, wish) if step.name == "Drain/worker-1")
+    drain = next(step for step in plan(fleet, wish) if step.id == "Drain/worker-1")
     at_zero = fleet.with_workload(GATEWAY, replicas=0)
     evicted = [request.pod.name for request in drain.requests(at_zero, "") if isinstance(request, Evict)]
     assert evicted == ["notebook-1"]
-    assert drain.waits_for(at_zero) == f"gateway-1 ends with {GATEWAY}"
+    assert sentence(drain.waits_for(at_zero)) == f"gateway-1 ends with {GATEWAY}"
     assert not drain.done_in(at_zero)
     scaled_up_again = fleet.with_workload(GATEWAY, replicas=1)
     evicted = [request.pod.name for request in drain.requests(scaled_up_again, "") if isinstance(request, Evict)]
@@ -207,17 +210,17 @@ def test_where_no_host_may_begin_no_workload_is_scaled() -> None:
 def test_going_back_gives_it_its_size_back_also_after_a_crash() -> None:
     fleet = by_day()
     first = plan(fleet, night(fleet))
-    crashed = first.applied_to(fleet, {f"ScaleDown/{GATEWAY}", "Cordon/worker-1"})
+    crashed = first.applied_to(fleet, {ScaleDown.of(GATEWAY), Cordon.of("worker-1")})
     left = Departure(timetable="test", host="esx-1", origin="day", to="night", awake=("worker-1", "worker-2"))
     again = night(replace(crashed, departures={left.key: left}))
-    names = [step.name for step in plan(crashed, former_wish(again)) if not step.name.startswith("MarkAsleep/")]
+    names = [step.id for step in plan(crashed, former_wish(again)) if not step.id.startswith("MarkAsleep/")]
     assert names == ["Uncordon/worker-1", f"ScaleUp/{GATEWAY}"]
 
 
 def test_going_back_to_a_shift_in_which_it_sleeps_too_leaves_it_asleep() -> None:
     fleet = done(by_day(), night(by_day()))
     wish = night(fleet)
-    assert not [step for step in plan(fleet, former_wish(wish)) if step.name.startswith("Scale")]
+    assert not [step for step in plan(fleet, former_wish(wish)) if step.id.startswith("Scale")]
 
 
 def test_owners_are_told_that_it_ends_with_its_workload() -> None:
@@ -232,24 +235,24 @@ def moment(now_s: float = 0.0) -> Moment:
     return Moment(now_s=now_s, utc="2026-11-18T20:00:00Z")
 
 
-def refused(name: str) -> Memory:
-    return Memory(attempts={name: {"": Attempt(sent_s=0.0, answered_s=0.0, error="forbidden")}})
+def refused(step: StepId) -> Memory:
+    return Memory(attempts={step: {"": Attempt(sent_s=0.0, answered_s=0.0, error="forbidden")}})
 
 
 def test_where_it_cannot_be_scaled_down_every_host_goes_back() -> None:
     fleet = by_day()
     wish = night(fleet)
-    cordoned = plan(fleet, wish).applied_to(fleet, {"Cordon/worker-1"})
-    decision = decide(Goal(wish=wish, former=former_wish(wish)), cordoned, refused(f"ScaleDown/{GATEWAY}"), moment())
+    cordoned = plan(fleet, wish).applied_to(fleet, {Cordon.of("worker-1")})
+    decision = decide(Goal(wish=wish, former=former_wish(wish)), cordoned, refused(ScaleDown.of(GATEWAY)), moment())
     assert decision.memory.going_back == {"esx-1": f"{GATEWAY} could not scale to zero: forbidden"}
-    assert "Uncordon/worker-1/" in [send.key for send in decision.sends]
+    assert "Uncordon/worker-1/" in [str(send.key) for send in decision.sends]
 
 
 def test_where_it_cannot_be_scaled_back_the_hosts_stay_where_they_are() -> None:
     fleet = done(by_day(), night(by_day()))
     wish = day(fleet)
-    back = plan(fleet, wish).applied_to(fleet, {step.name for step in plan(fleet, wish)} - {f"ScaleUp/{GATEWAY}"})
-    decision = decide(Goal(wish=wish, former=former_wish(wish)), back, refused(f"ScaleUp/{GATEWAY}"), moment())
+    back = plan(fleet, wish).applied_to(fleet, {step.id for step in plan(fleet, wish)} - {ScaleUp.of(GATEWAY)})
+    decision = decide(Goal(wish=wish, former=former_wish(wish)), back, refused(ScaleUp.of(GATEWAY)), moment())
     assert decision.finished
     assert (decision.memory.going_back, list(decision.memory.gave_up)) == ({}, [EVERYWHERE])
 
@@ -257,9 +260,9 @@ def test_where_it_cannot_be_scaled_back_the_hosts_stay_where_they_are() -> None:
 def test_a_size_that_cannot_be_read_is_not_guessed() -> None:
     fleet = done(by_day(), night(by_day())).with_workload(GATEWAY, scaled=scaled(None))
     wish = day(fleet)
-    step = next(step for step in plan(fleet, wish) if step.name.startswith("ScaleUp/"))
+    step = next(step for step in plan(fleet, wish) if step.id.startswith("ScaleUp/"))
     assert step.requests(fleet, "") == ()
-    assert "is no number" in step.waits_for(fleet)
+    assert "is no number" in sentence(step.waits_for(fleet))
 
 
 def test_only_what_is_ours_is_scaled_back_and_nothing_twice() -> None:
@@ -273,4 +276,4 @@ def test_only_what_is_ours_is_scaled_back_and_nothing_twice() -> None:
 def test_plans_of_two_hosts_wait_for_no_other_but_the_workload() -> None:
     fleet = by_day()
     todo: Plan = plan(fleet, night(fleet))
-    assert todo.needs["Suspend/worker-1"] == {"Drain/worker-1"}
+    assert todo.needs[Suspend.of("worker-1")] == {Drain.of("worker-1")}

@@ -36,7 +36,7 @@ def by_day(mine: Machine | None) -> Fleet:
 
 
 def kinds(some: Fleet, name: str) -> list[str]:
-    return [step.name.partition("/")[0] for step in plan(some, night_wish(some)).of(name)]
+    return [step.id.partition("/")[0] for step in plan(some, night_wish(some)).of(name)]
 
 
 def test_it_is_shielded_after_the_drain_and_before_the_vm_stops() -> None:
@@ -61,17 +61,17 @@ def test_who_sleeps_already_gets_the_mark_that_is_missing() -> None:
 def test_it_is_freed_last_also_where_the_node_has_lost_our_record() -> None:
     some = by_day(OURS)
     back = plan(some, former_wish(night_wish(some))).of("worker-1")
-    assert [step.name for step in back] == ["Unshield/worker-1"]
+    assert [step.id for step in back] == ["Unshield/worker-1"]
     silent = with_node(some, "worker-1", ready=False)
     back = plan(silent, former_wish(night_wish(silent))).of("worker-1")
-    assert [step.name for step in back] == ["WaitBack/worker-1", "Unshield/worker-1"]
+    assert [step.id for step in back] == ["WaitBack/worker-1", "Unshield/worker-1"]
     theirs = by_day(THEIRS)
     assert not plan(theirs, former_wish(night_wish(theirs))).of("worker-1")
 
 
 def test_who_is_shut_down_to_be_changed_is_shielded_meanwhile() -> None:
     some = fleet(worker("on", WHOLE, profile="v100-4q-4GB", node=node("on"), machine=machine("on")))
-    steps = [step.name.partition("/")[0] for step in plan(some, provision_wish(some, CATALOGUE, Provisioning()))]
+    steps = [step.id.partition("/")[0] for step in plan(some, provision_wish(some, CATALOGUE, Provisioning()))]
     assert steps == [
         *("Cordon", "Shield", "ShutDown", "Attach", "MarkAsleep", "PowerOn", "WaitBack", "Uncordon", "Unshield"),
     ]

@@ -39,12 +39,12 @@ class Adversary:
             moves += [partial(self.decide, step) for step in self.starting]
             if self.chance.random() < 0.3 or not moves:
                 moves = [self.tell] if not self.told() or moves else []
-            assert moves, f"stuck: {sorted(plan(self.fleet, self.wish).names)}"
+            assert moves, f"stuck: {sorted(plan(self.fleet, self.wish).ids)}"
             self.chance.choice(moves)()
 
     def may_be_sent(self) -> list[Step]:
-        out = {step.worker for step in self.starting}
-        return [s for s in plan(self.fleet, self.wish).ready() if s.worker not in out and self._may(s, out)]
+        out = {step.subject for step in self.starting}
+        return [s for s in plan(self.fleet, self.wish).ready() if s.subject not in out and self._may(s, out)]
 
     def _may(self, step: Step, out: set[str]) -> bool:
         if not isinstance(step, PowerOn):
@@ -62,15 +62,15 @@ class Adversary:
 
     def decide(self, step: Step) -> None:
         """One vGPU after another, in any order, on any card that has room, at any place."""
-        vgpus = list(self.fleet.worker(step.worker).vgpus)
+        vgpus = list(self.fleet.worker(step.subject).vgpus)
         self.chance.shuffle(vgpus)
         for vgpu in vgpus:
             ways = [(index, start) for index, chip in enumerate(self.chips) for start in chip.starts_for(vgpu)]
-            assert ways, f"no room for {step.worker} ({vgpu}) beside {self.chips}"
+            assert ways, f"no room for {step.subject} ({vgpu}) beside {self.chips}"
             index, start = self.chance.choice(ways)
-            self.chips[index] = self.chips[index].with_one_more(Sitting(step.worker, vgpu, start))
+            self.chips[index] = self.chips[index].with_one_more(Sitting(step.subject, vgpu, start))
         self.starting.remove(step)
-        self.fleet = with_worker(self.fleet, step.worker, power=Power.ON)
+        self.fleet = with_worker(self.fleet, step.subject, power=Power.ON)
 
     def tell(self) -> None:
         """The books are brought up to date."""

@@ -9,6 +9,7 @@ from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Worker
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.timetable import Shift, Timetable
+from vgpuctl.model.wait import UNDER_WAY
 from vgpuctl.sim.kube.objects import is_leaving, uid_of
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Ending:
             if "did not drain within" in why or (why and self._hindered):
                 told.add(host)
         if not ended.finished and conduct.on_stuck is OnStuck.WAIT:
-            told |= {fleet.host_of(step.split("/")[1]) for step, why in ended.waits.items() if why}
+            told |= {fleet.host_of(step.subject) for step, wait in ended.waits.items() if wait != UNDER_WAY}
         return set(fleet.hosts) if told and conduct.all_or_nothing else told
 
     @property

@@ -17,7 +17,7 @@ from vgpuctl.model.record import Record
 from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, SuspendVm
 from vgpuctl.planning import drain, planner
 from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, returning
-from vgpuctl.planning.steps.rung import node_of
+from vgpuctl.planning.steps.step import node_of
 from vgpuctl.vsphere import actions as vsphere
 from vgpuctl.vsphere.session import Session
 
@@ -31,9 +31,9 @@ def a_planner_that_acquires_before_it_releases(patch: Patch) -> None:
         part = sound(*made_of)
         needs = dict(part.needs)
         for start in [step for rungs in part.ladders.values() for step in rungs if isinstance(step, PowerOn)]:
-            stops = {name for name in needs[start.name] if name.startswith(("Suspend/", "ShutDown/"))}
-            needs[start.name] -= stops
-            needs |= {stop: needs[stop] | {start.name} for stop in stops}
+            stops = {step for step in needs[start.id] if step.kind in {"Suspend", "ShutDown"}}
+            needs[start.id] -= stops
+            needs |= {stop: needs[stop] | {start.id} for stop in stops}
         return planner.Part(part.ladders, needs)
 
     patch.setattr(planner, "climb", climb)
@@ -90,7 +90,7 @@ def a_switch_without_turns(patch: Patch) -> None:
 
 
 def a_stop_that_waits_for_no_volume(patch: Patch) -> None:
-    patch.setattr(WaitDetached, "done_by", lambda _step, _worker: True)
+    patch.setattr(WaitDetached, "is_done", lambda _step, _worker: True)
 
 
 def a_drain_that_asks_again_and_again(patch: Patch) -> None:

@@ -6,20 +6,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vgpuctl.model.journal import DONE, Entry, HostReport, PastStep
+from vgpuctl.model.step_id import StepId
 
 BEGAN = datetime(2026, 11, 17, 20, 0, 3, tzinfo=UTC)
 WHAT = {"Drain": "drain", "Suspend": "suspend", "PowerOn": "resume", "WaitBack": "ready", "Cordon": "cordon"}
 
 
 def past_step(name: str, began_s: float, ended_s: float | None, after: str = "", **more: Any) -> PastStep:
-    kind, _, worker = name.partition("/")
-    given: dict[str, Any] = {"host": "esx-1", "what": WHAT.get(kind, kind.lower()), **more}
-    return PastStep(kind=kind, worker=worker, began_s=began_s, ended_s=ended_s, after=after, **given)
+    id = StepId.read(name)
+    given: dict[str, Any] = {"host": "esx-1", "what": WHAT.get(id.kind, id.kind.lower()), **more}
+    return PastStep(id=id, began_s=began_s, ended_s=ended_s, after=StepId.read(after) if after else None, **given)
 
 
 def night(**more: Any) -> Entry:
     """A budget held worker-3, and so all the rest."""
-    gateway = {"held_by": "budget gateway", "held_s": 24.0}
+    gateway = {"held_by": "budget gateway", "held_reason": "budget", "held_s": 24.0}
     steps = (
         past_step("Cordon/worker-1", 0.0, 0.1),
         past_step("Cordon/worker-3", 0.0, 0.1),

@@ -9,6 +9,7 @@ from hypothesis import assume
 
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan
+from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 
@@ -17,20 +18,20 @@ SUBSETS = 40
 Case = tuple[Fleet, Wish]
 
 
-def closed_subsets(some: Plan) -> Iterator[frozenset[str]]:
+def closed_subsets(some: Plan) -> Iterator[frozenset[StepId]]:
     """Sets of steps such that each one's needs are in it too: what may be done when a crash comes."""
-    yield frozenset()
+    yield frozenset[StepId]()
     for step in itertools.islice(some, SUBSETS):
-        done, todo = set(), [step.name]
+        done, todo = set[StepId](), [step.id]
         while todo:
-            name = todo.pop()
-            if name not in done:
-                done.add(name)
-                todo += some.needs[name]
+            first = todo.pop()
+            if first not in done:
+                done.add(first)
+                todo += some.needs[first]
         yield frozenset(done)
-    prefix: set[str] = set()
+    prefix: set[StepId] = set()
     for step in itertools.islice(some, SUBSETS):
-        prefix.add(step.name)
+        prefix.add(step.id)
         yield frozenset(prefix)
 
 

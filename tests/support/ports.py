@@ -12,6 +12,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
+from vgpuctl.reporting.waits import sentence
 
 
 @dataclass
@@ -86,7 +87,7 @@ class Ports:
 
     def progress(self, progress: Progress) -> None:
         """Ends the run after the third look."""
-        self.said.append(set(progress.decision.waits.values()))
+        self.said.append({sentence(wait) for wait in progress.decision.waits.values()})
         attempts = progress.decision.memory.all_attempts()
         self.answered.append(sum(attempt.answered_s is not None for attempt in attempts))
         if len(self.said) >= 3:

@@ -20,7 +20,7 @@ from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Drain, Label, PowerOn, equipped
-from vgpuctl.planning.steps.rung import node_of
+from vgpuctl.planning.steps.step import node_of
 from vgpuctl.planning.wishes import label_wish
 
 MANY = 1000
@@ -56,7 +56,7 @@ def carry_out(fleet: Fleet, wish: Wish, seed: int) -> Fleet:
         if not todo:
             break
         found = may_begin(fleet, wish, todo)
-        assert found, f"stuck before {sorted(todo.names)}"
+        assert found, f"stuck before {sorted(todo.ids)}"
         step = chance.choice(found)
         if isinstance(step, Drain):
             fleet = step.applied_to(fleet)
@@ -127,11 +127,11 @@ def told_of(some: Worker) -> dict[str, str | None]:
 def each_node_is_patched_once(fleet: Fleet, prune: bool) -> None:
     """No patch holds more than is wrong."""
     todo = plan(fleet, label_wish(fleet, CATALOGUE, prune=prune))
-    assert len({step.worker for step in todo}) == len(todo.steps)
+    assert len({step.subject for step in todo}) == len(todo.steps)
     for step in todo:
         (patch,) = step.requests(fleet, "now")
         assert isinstance(patch, PatchNode)
-        labels = node_of(fleet, step.worker).labels
+        labels = node_of(fleet, step.subject).labels
         assert broken_by(patch, fleet) == ""
         assert all(labels.get(key) != value for key, value in patch.labels.items())
         assert (patch.annotations, patch.unschedulable) == ({}, None)

@@ -89,7 +89,7 @@ class Vcenter:
 
     def after(self, step: Step, some: Fleet, chance: random.Random) -> Fleet:
         """What the world looks like after it, the hosts' books included."""
-        later, changed = step.applied_to(some), some.worker(step.worker)
+        later, changed = step.applied_to(some), some.worker(step.subject)
         if isinstance(step, ShutDown):
             for held in self.seats.values():
                 held[:] = [(name, vgpu) for name, vgpu in held if name != step.worker]

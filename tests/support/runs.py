@@ -73,7 +73,7 @@ class Run:
         return decision
 
     def _send(self, send: Send) -> None:
-        self._rehearsal.sent.append(send.key)
+        self._rehearsal.sent.append(str(send.key))
         if law := self._rehearsal.law_broken_by(send.request):
             self._rehearsal.broken.append(f"{send.key}: {law}")
         try:

@@ -79,10 +79,10 @@ class VirtualWorld:
             heapq.heappop(self._events)[2]()
 
     def _take(self, send: Send) -> None:
-        self.sent.append((self.now_s, send.key))
+        self.sent.append((self.now_s, str(send.key)))
         if law := broken_by(send.request, self.fleet):
             self.broken.append(law)
-        nth = self._seen[send.key] = self._seen.get(send.key, 0) + 1
+        nth = self._seen[str(send.key)] = self._seen.get(str(send.key), 0) + 1
         refused = self.refuse(send, nth)
         if refused is not None:
             why, passing = refused

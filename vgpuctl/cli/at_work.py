@@ -12,12 +12,14 @@ from rich.text import Text
 
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.plans import place_of
-from vgpuctl.cli.words import STEP_WORDS, count, seconds
+from vgpuctl.cli.words import count, seconds
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.names import natural
 from vgpuctl.model.plan import Step
+from vgpuctl.model.wait import UNDER_WAY, Reason
+from vgpuctl.planning.steps import PowerOn, kind_named
+from vgpuctl.reporting.waits import sentence
 
-CARD_WAIT = "waits for the card"
 WORTH_TELLING_S = 0.5
 GAP = 3
 #: What a sentence needs at least, to be set in beside the names and not below them.
@@ -58,11 +60,10 @@ class Picture:
     def _done(self) -> dict[str, list[str]]:
         """By worker, what was done of it, in words."""
         found: dict[str, list[str]] = {}
-        for name, took_s in self.progress.done.items():
-            kind, _, worker = name.partition("/")
-            if kind in STEP_WORDS:
+        for step, took_s in self.progress.done.items():
+            if finished := kind_named(step.kind).finished:
                 took = f" {seconds(took_s)}" if took_s >= WORTH_TELLING_S else ""
-                found.setdefault(worker, []).append(f"{STEP_WORDS[kind][1]}{took}")
+                found.setdefault(step.subject, []).append(f"{finished}{took}")
         return found
 
     def _worker_by_worker(self, width: int) -> Iterator[Text]:
@@ -88,13 +89,14 @@ class Picture:
         step = self._next.get(worker)
         if step is None:
             return None
-        kind, why = step.name.split("/")[0], self.progress.decision.waits.get(step.name)
+        wait = self.progress.decision.waits.get(step.id, UNDER_WAY)
         if not self._at_it(worker):
             if self.progress.decision.memory.stopping:
                 return Text(f"· stands before {one_line(step.describe())}", "dim")
-            return Text("· waits for the card" if kind == "PowerOn" else "· waits", "dim")
-        told = f": {one_line(why)}" if why and "at work on it" not in why else ""
-        return Text.assemble((self.spinner, "cyan"), f" {STEP_WORDS.get(kind, ('marking', ''))[0]}{told}")
+            return Text("· waits for the card" if isinstance(step, PowerOn) else "· waits", "dim")
+        why = "" if wait.reason is Reason.VCENTER_TASK else one_line(sentence(wait))
+        told = f": {why}" if why else ""
+        return Text.assemble((self.spinner, "cyan"), f" {step.doing}{told}")
 
     def _at_it(self, worker: str) -> bool:
         """Is something being done for its next step, or is that held up by more than its turn?"""
@@ -102,8 +104,8 @@ class Picture:
         if decision.memory.stopping:
             busy = seen is not None and (seen.busy_with is not None or seen.shutting_down)
             return not decision.finished and (busy or worker in decision.memory.out())
-        name = self._next[worker].name
-        return name in decision.waits and decision.waits[name] != CARD_WAIT
+        wait = decision.waits.get(self._next[worker].id)
+        return wait is not None and wait.reason is not Reason.CARD
 
     def _host_by_host(self, width: int, height: int) -> list[Text]:
         """Those with something to do first; where even hosts are too many, the others are counted."""
@@ -128,8 +130,7 @@ class Picture:
         )
 
     def _word(self, worker: str) -> str:
-        kind = self._next[worker].name.split("/")[0]
-        return STEP_WORDS.get(kind, ("marking", ""))[0] if self._at_it(worker) else "waiting"
+        return self._next[worker].doing if self._at_it(worker) else "waiting"
 
     def _host_line(self, host: str) -> str:
         progress = self.progress

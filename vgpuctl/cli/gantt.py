@@ -10,24 +10,20 @@ from rich.text import Text
 from vgpuctl.cli.estate.layout import said
 from vgpuctl.cli.words import seconds
 from vgpuctl.model.journal import Entry, PastStep
+from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.hindsight import longest_way
+from vgpuctl.planning.steps import Look, kind_named
 
-#: Kind of step → its word and its colour. A start's word is what was done: resume or power on.
-LOOKS = {
-    "ScaleDown": ("to zero", "magenta"),
-    "ScaleUp": ("back", "magenta"),
-    "Cordon": ("cordon", "dim"),
-    "Drain": ("drain", "yellow"),
-    "Shield": ("shield", "dim"),
-    "Suspend": ("suspend", "blue"),
-    "ShutDown": ("shut down", "blue"),
-    "Attach": ("attach", "magenta"),
-    "MarkAsleep": ("mark", "dim"),
-    "PowerOn": ("", "green"),
-    "WaitBack": ("ready", "cyan"),
-    "Label": ("label", "dim"),
-    "Uncordon": ("uncordon", "dim"),
-    "Unshield": ("unshield", "dim"),
+#: The colour of what belongs together.
+COLOURS = {
+    Look.MARK: "dim",
+    Look.SCALE: "magenta",
+    Look.DRAIN: "yellow",
+    Look.SUSPEND: "blue",
+    Look.SHUT_DOWN: "blue",
+    Look.ATTACH: "magenta",
+    Look.POWER_ON: "green",
+    Look.BACK: "cyan",
 }
 TICKS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 LONGEST_NAME = 24
@@ -48,34 +44,34 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One worker's bars, or a workload's, in order."""
+    """The bars of one worker or workload, in order."""
 
     host: str
-    worker: str
+    subject: str
     bars: tuple[Bar, ...]
 
     @property
     def shown(self) -> str:
         """Of a workload's key only its name."""
-        return self.worker.rpartition("/")[2]
+        return self.subject.rpartition("/")[2]
 
 
 def word(step: PastStep) -> str:
-    return LOOKS.get(step.kind, ("", ""))[0] or step.what
+    return kind_named(step.kind).bar or step.what
 
 
 def lanes(entry: Entry) -> list[Lane]:
     """Host by host. An open bar ends where the worker's next one begins, or with the whole."""
-    way = {step.name for step in longest_way(entry)}
-    workers: dict[tuple[str, str], list[PastStep]] = {}
+    way = {step.id for step in longest_way(entry)}
+    subjects: dict[tuple[str, str], list[PastStep]] = {}
     for step in sorted(entry.steps, key=lambda step: step.began_s):
-        workers.setdefault((step.host, step.worker), []).append(step)
-    hosts = dict.fromkeys(host for host, _ in workers)
-    ordered = sorted(workers, key=lambda lane: list(hosts).index(lane[0]))
-    return [Lane(host, worker, tuple(_bars(entry, workers[host, worker], way))) for host, worker in ordered]
+        subjects.setdefault((step.host, step.subject), []).append(step)
+    hosts = dict.fromkeys(host for host, _ in subjects)
+    ordered = sorted(subjects, key=lambda lane: list(hosts).index(lane[0]))
+    return [Lane(host, subject, tuple(_bars(entry, subjects[host, subject], way))) for host, subject in ordered]
 
 
-def _bars(entry: Entry, steps: list[PastStep], way: set[str]) -> Iterator[Bar]:
+def _bars(entry: Entry, steps: list[PastStep], way: set[StepId]) -> Iterator[Bar]:
     ends = [step.began_s for step in steps[1:]] + [entry.seconds]
     for step, next_s in zip(steps, ends, strict=True):
         yield Bar(
@@ -84,7 +80,7 @@ def _bars(entry: Entry, steps: list[PastStep], way: set[str]) -> Iterator[Bar]:
             from_s=step.began_s,
             to_s=max(step.began_s, next_s if step.ended_s is None else step.ended_s),
             open=not step.done,
-            decides=step.name in way,
+            decides=step.id in way,
         )
 
 
@@ -135,7 +131,7 @@ def _drawn(lane: Lane, scale: float) -> Iterator[Text]:
         begin, end = max(round(bar.from_s * scale), column), round(bar.to_s * scale)
         if end > begin and (bar.open or (bar.to_s - bar.from_s) * scale >= 1):
             yield Text(" " * (begin - column))
-            style = "red" if bar.open else LOOKS.get(bar.step.kind, ("", ""))[1]
+            style = "red" if bar.open else COLOURS[kind_named(bar.step.kind).look]
             yield said(_block(bar, end - begin), f"bold {style}" if bar.decides else style)
             column = end
     if not column and lane.bars:

@@ -10,6 +10,7 @@ from vgpuctl.cli.gantt import Bar, Lane, lanes, ticks
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.words import seconds
 from vgpuctl.model.journal import Entry
+from vgpuctl.planning.steps import kind_named
 
 WIDTH, MARGIN, LETTER = 960, 24, 7.3
 LETTERS = int((WIDTH - 2 * MARGIN) / LETTER)
@@ -28,13 +29,12 @@ COLOURS = {
     ".attach": ("fill", "#c08adb", "#9a5fbd"),
     ".power-on": ("fill", "#6fbf73", "#3f9a49"),
     ".wait-back": ("fill", "#62c4c3", "#2f9897"),
+    ".scale": ("fill", "#c08adb", "#9a5fbd"),
     ".mark": ("fill", "#b5bcc4", "#6b7683"),
     ".decides": ("stroke", "#1f2933", "#e6eaee"),
     ".open": ("stroke", "#c62828", "#ff8a80"),
     ".in": ("fill", "#10151a", "#10151a"),
 }
-_CLASSES = {"Drain": "drain", "Suspend": "suspend", "ShutDown": "shut-down", "Attach": "attach"}
-_CLASSES |= {"PowerOn": "power-on", "WaitBack": "wait-back"}
 STYLE = """\
 text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
 .head { font-weight: 700; font-size: 15px }
@@ -48,7 +48,7 @@ def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
     """Hand-drawn XML: nothing is fetched, nothing runs."""
     found = list(_rows(lanes(entry)))
     told = [line for remark in remarks for line in textwrap.wrap(one_line(remark), LETTERS)]
-    names = (row if isinstance(row, str) else row.worker for row in found)
+    names = (row if isinstance(row, str) else row.subject for row in found)
     left = MARGIN + max(LEAST_NAMES, *(len(name) * LETTER for name in names), 0) + 12
     scale = (WIDTH - MARGIN - left) / max(entry.seconds, 0.001)
     bottom = TOP + ROW * len(found)
@@ -102,13 +102,13 @@ def _row(row: str | Lane, left: float, scale: float, y: int) -> Iterator[str]:
 
 
 def _lane(lane: Lane, left: float, scale: float, y: int) -> Iterator[str]:
-    yield f'<text x="{MARGIN}" y="{y + 14}">{_text(lane.worker)}<title>{_text(lane.host)}</title></text>'
+    yield f'<text x="{MARGIN}" y="{y + 14}">{_text(lane.subject)}<title>{_text(lane.host)}</title></text>'
     for bar in lane.bars:
         yield from _bar(bar, left + bar.from_s * scale, max((bar.to_s - bar.from_s) * scale, 1.0), y)
 
 
 def _bar(bar: Bar, x: float, width: float, y: int) -> Iterator[str]:
-    looks = f"{_CLASSES.get(bar.step.kind, 'mark')}{' decides' * (bar.decides and width > 3)}{' open' * bar.open}"
+    looks = f"{kind_named(bar.step.kind).look.value}{' decides' * (bar.decides and width > 3)}{' open' * bar.open}"
     place = f'x="{x:.1f}" y="{y}" width="{max(width - 1, 1):.1f}" height="{BAR}" rx="3"'
     yield f'<rect class="{looks}" {place}><title>{_text(_told(bar))}</title></rect>'
     if width > len(bar.word) * LETTER + 6:
@@ -119,4 +119,4 @@ def _told(bar: Bar) -> str:
     took = "no end seen" if bar.step.ended_s is None else seconds(bar.to_s - bar.from_s)
     took += ", given up" if bar.step.given_up else ""
     held = f", held for {seconds(bar.step.held_s)}: {bar.step.held_by}" if bar.step.held_by else ""
-    return f"{bar.step.worker}: {bar.step.what}, from {seconds(bar.from_s)}, {took}{held}"
+    return f"{bar.step.subject}: {bar.step.what}, from {seconds(bar.from_s)}, {took}{held}"

@@ -9,11 +9,14 @@ from vgpuctl.cli.estate.layout import Row, heads, said
 from vgpuctl.cli.gantt import word
 from vgpuctl.cli.words import count, seconds, some
 from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
+from vgpuctl.model.wait import Reason
 from vgpuctl.planning.hindsight import longest_way
 
 #: Worth a word: what took so much of the whole, and no less than a moment.
 PART, MOMENT_S = 0.1, 1.0
 HOLDS_TOLD = 3
+#: Waits that the journal names by the thing that holds the step up.
+_THINGS = {Reason.BUDGET.value, Reason.CARD.value}
 COLOURS = {DONE: "green", RUNNING: "cyan"}
 
 
@@ -75,8 +78,8 @@ def _way(entry: Entry) -> str:
     shown = [step for step in way if _took_s(entry, step) >= 0.5] or way
     words, worker = [], ""
     for step in shown:
-        words.append(word(step) if step.worker == worker else f"{step.worker} {word(step)}")
-        worker = step.worker
+        words.append(word(step) if step.subject == worker else f"{step.subject} {word(step)}")
+        worker = step.subject
     whole = sum(_took_s(entry, step) for step in way)
     return f"Longest way: {' → '.join(words)} ({seconds(whole)} of {seconds(entry.seconds)})." if words else ""
 
@@ -87,15 +90,15 @@ def _took_s(entry: Entry, step: PastStep) -> float:
 
 def _holds(entry: Entry) -> Iterator[str]:
     """Those that decided, and budgets, for these can be changed."""
-    way = {step.name for step in longest_way(entry)}
-    told = (step for step in entry.steps if step.name in way or step.held_by.startswith("budget "))
+    way = {step.id for step in longest_way(entry)}
+    told = (step for step in entry.steps if step.id in way or step.held_reason == Reason.BUDGET.value)
     worth = [step for step in told if step.held_s >= max(MOMENT_S, PART * entry.seconds)]
     for step in sorted(worth, key=lambda step: -step.held_s)[:HOLDS_TOLD]:
         took, by = seconds(step.held_s), step.held_by
-        if by.startswith(("budget ", "the ")):
-            yield f"{by[0].upper()}{by[1:]} held {step.worker}'s {word(step)} for {took}."
+        if step.held_reason in _THINGS:
+            yield f"{by[0].upper()}{by[1:]} held {step.subject}'s {word(step)} for {took}."
         else:
-            yield f"{took} of {step.worker}'s {'return' if step.kind == 'WaitBack' else word(step)}: {by}."
+            yield f"{took} of {step.subject}'s {'return' if step.kind == 'WaitBack' else word(step)}: {by}."
 
 
 def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
@@ -103,7 +106,7 @@ def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
     rows = [
         Row(
             (
-                said(step.worker),
+                said(step.subject),
                 said(step.host),
                 said(step.what),
                 said(_exact(step.began_s)),
@@ -112,7 +115,7 @@ def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
             ),
             note=said(f"{step.held_by} ({_exact(step.held_s)})" if step.held_by else ""),
         )
-        for step in sorted(entry.steps, key=lambda step: (step.began_s, step.worker))
+        for step in sorted(entry.steps, key=lambda step: (step.began_s, step.subject))
     ]
     return header, rows
 

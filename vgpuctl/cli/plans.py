@@ -16,7 +16,6 @@ from vgpuctl.model.workloads import Workload
 from vgpuctl.operations import Prospect
 from vgpuctl.planning.drain import pods_to_move
 from vgpuctl.planning.forecast import expected_s, longest_way_s
-from vgpuctl.planning.hindsight import lasting
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
@@ -32,6 +31,7 @@ from vgpuctl.planning.steps import (
     Uncordon,
     Unshield,
     WaitDetached,
+    kind_named,
 )
 from vgpuctl.planning.steps.labels import wrong
 
@@ -43,7 +43,7 @@ def show_plan(out: Paper, prospect: Prospect) -> None:
     if prospect.plan:
         out.tell(_headline(prospect), style="bold")
     by_host: dict[str, list[str]] = {}
-    for worker in dict.fromkeys(step.worker for step in prospect.plan):
+    for worker in dict.fromkeys(step.subject for step in prospect.plan):
         by_host.setdefault(place_of(prospect.fleet, worker), []).append(worker)
     for place, workers in by_host.items():
         out.print(f"\n{one_line(place)}")
@@ -90,8 +90,8 @@ def _headline(prospect: Prospect) -> str:
     changed = {step.worker for step in steps if isinstance(step, Attach)}
     out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
     started = {step.worker for step in steps if isinstance(step, PowerOn)}
-    scaled = {step.worker for step in steps if isinstance(step, ScaleDown)}
-    restored = {step.worker for step in steps if isinstance(step, ScaleUp)}
+    scaled = {step.subject for step in steps if isinstance(step, ScaleDown)}
+    restored = {step.subject for step in steps if isinstance(step, ScaleUp)}
     stopped, sleepers, woken = out & started, out - started, started - out
     pods = sum(
         len(pods_to_move(prospect.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
@@ -116,7 +116,7 @@ def _headline(prospect: Prospect) -> str:
 def _known_from(prospect: Prospect) -> str:
     """`12 earlier switches`; where these do not know all of it, it is an estimate still."""
     number = prospect.earlier.count(prospect.plan)
-    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if lasting(step))
+    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if step.lasts)
     seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
     return ", ".join(filter(None, ["estimated" if guessed or not seen else "", seen]))
 
@@ -140,7 +140,7 @@ def _words(prospect: Prospect, step: Step) -> str:
             forced = f", by force after {seconds(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
             return f"drain {count(len(pods), 'pod')} ({names}){forced}"
         case ScaleDown() | ScaleUp():
-            return _sizes(prospect.fleet.workloads[step.worker], step)
+            return _sizes(prospect.fleet.workloads[step.subject], step)
         case Attach():
             return f"{step.describe()} ({why(prospect, step)})"
         case Uncordon(labels=labels):
@@ -164,18 +164,18 @@ def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:
 def _after(prospect: Prospect, worker: str) -> str:
     """Whose place it takes, or after whom it is its turn."""
     others = {
-        name.split("/")[1]: name.split("/")[0]
+        needed.subject: kind_named(needed.kind)
         for step in prospect.plan.of(worker)
         if isinstance(step, PowerOn | Cordon)
-        for name in sorted(prospect.plan.needs[step.name])
+        for needed in sorted(prospect.plan.needs[step.id])
     }
-    leaving = [name for name, kind in others.items() if name != worker and kind in {"Suspend", "ShutDown", "Uncordon"}]
+    leaving = [name for name, kind in others.items() if name != worker and (kind.takes_down or kind is Uncordon)]
     return f"after {', '.join(leaving)}: " if leaving else ""
 
 
 def why(prospect: Prospect, step: Step) -> str:
     """What makes this step necessary."""
-    worker = prospect.fleet.find(step.worker)
+    worker = prospect.fleet.find(step.subject)
     if worker is None:
         return f"at zero in {prospect.wish.name}" if isinstance(step, ScaleDown) else f"it runs in {prospect.wish.name}"
     match step:
@@ -211,12 +211,12 @@ def plan_document(prospect: Prospect) -> dict[str, Any]:
 def _steps(prospect: Prospect) -> Iterator[dict[str, Any]]:
     for step in prospect.plan:
         yield {
-            "name": step.name,
-            "worker": step.worker if prospect.fleet.find(step.worker) else "",
-            "workload": step.worker if step.worker in prospect.fleet.workloads else "",
-            "host": prospect.fleet.host_of(step.worker),
+            "name": step.id,
+            "worker": step.subject if prospect.fleet.find(step.subject) else "",
+            "workload": step.subject if step.subject in prospect.fleet.workloads else "",
+            "host": prospect.fleet.host_of(step.subject),
             "what": step.describe(),
             "why": why(prospect, step),
             "expectedSeconds": round(expected_s(step, prospect.fleet, prospect.earlier), 1),
-            "needs": sorted(prospect.plan.needs[step.name]),
+            "needs": sorted(prospect.plan.needs[step.id]),
         }

@@ -15,8 +15,14 @@ from rich.spinner import Spinner
 from vgpuctl.cli.at_work import WORTH_TELLING_S, Picture
 from vgpuctl.cli.harmless import one_line
 from vgpuctl.cli.paper import Paper
-from vgpuctl.cli.words import STEP_WORDS, clock, seconds
+from vgpuctl.cli.words import clock, seconds
 from vgpuctl.engine.runner import Progress
+from vgpuctl.model.wait import Reason
+from vgpuctl.planning.steps import kind_named
+from vgpuctl.reporting.waits import sentence
+
+#: Waits that a person hears of: something else must change before the step goes on.
+NEWS = {Reason.BUDGET, Reason.SEVERAL_BUDGETS, Reason.UNHEARD, Reason.THROTTLED}
 
 
 class Screen(Protocol):
@@ -67,14 +73,15 @@ class Lines(Silence):
     def _events(self, progress: Progress) -> Iterator[tuple[str, str]]:
         for host, why in progress.decision.memory.going_back.items():
             yield f"back {host}", f"{host} goes back: {why}"
-        for name, took in progress.done.items():
-            kind, _, worker = name.partition("/")
-            if kind in STEP_WORDS and name not in self._told:
-                yield name, f"{worker} {STEP_WORDS[kind][1]}{f' ({seconds(took)})' if took >= WORTH_TELLING_S else ''}"
-        for name, why in progress.decision.waits.items():
-            if "budget" in why or "cannot be heard" in why or "asks to wait" in why:
-                kind, _, worker = name.partition("/")
-                yield f"{name} {why}", f"{worker} {STEP_WORDS.get(kind, (kind.lower(),))[0]}: {why}"
+        for step, took_s in progress.done.items():
+            finished = kind_named(step.kind).finished
+            if finished and step not in self._told:
+                took = f" ({seconds(took_s)})" if took_s >= WORTH_TELLING_S else ""
+                yield step, f"{step.subject} {finished}{took}"
+        for step, wait in progress.decision.waits.items():
+            if wait.reason in NEWS:
+                why = sentence(wait)
+                yield f"{step} {why}", f"{step.subject} {kind_named(step.kind).doing}: {why}"
 
     def say(self, text: str) -> None:
         self._write([text])

@@ -121,7 +121,7 @@ class _Asked:
             former=former_wish,
             nothing=lambda _: "Every worker carries its profile. Nothing to do.",
             done=lambda prospect, report: (
-                f"{count(len({step.worker for step in prospect.plan}), 'worker')} provisioned in "
+                f"{count(len({step.subject for step in prospect.plan}), 'worker')} provisioned in "
                 f"{seconds(report.seconds)}."
             ),
             depth=Depth(mmio=True, neighbours=True, drains=True),

@@ -10,21 +10,6 @@ from vgpuctl.model.names import fold
 
 DAY_S = 86400
 
-#: Kind of step → (while it lasts, when it is done). Steps that are not here need no word of their own.
-STEP_WORDS = {
-    "ScaleDown": ("scaling to zero", "scaled to zero"),
-    "Drain": ("draining", "drained"),
-    "WaitDetached": ("detaching", "detached"),
-    "Suspend": ("suspending", "suspended"),
-    "ShutDown": ("shutting down", "shut down"),
-    "Attach": ("changing its vGPUs", "changed"),
-    "PowerOn": ("starting", "started"),
-    "WaitBack": ("coming back", "ready"),
-    "Label": ("labelling", "labelled"),
-    "Uncordon": ("uncordoning", "back"),
-    "ScaleUp": ("scaling back", "scaled back"),
-}
-
 
 def seconds(value: float) -> str:
     """`41 s`, `2 min 8 s`, `3 h 12 min`."""

@@ -60,6 +60,5 @@ def _standing(names: set[str], left: Plan) -> str:
     before: dict[str, list[str]] = {}
     for worker, step in left.next_steps().items():
         if worker in names:
-            what = "label" if step.name.startswith("Label/") else step.describe()
-            before.setdefault(what, []).append(worker)
+            before.setdefault(step.brief(), []).append(worker)
     return ", ".join(f"{' '.join(fold(behind))} before {what}" for what, behind in before.items())

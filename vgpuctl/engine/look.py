@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from vgpuctl.engine.memory import NONE, Attempt, Attempts, Memory
+from vgpuctl.engine.memory import NONE, Attempt, Attempts, Memory, RequestKey
 from vgpuctl.engine.rests import Asked, Rest, Rests
 from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.pods import Budget
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.requests import DeletePod, Evict, PowerOffVm, Request
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.admission import full_for_now
 from vgpuctl.planning.drain import budgets_to_pay
@@ -28,7 +30,7 @@ BUDGET_LAG_S = 5.0
 class Send:
     """A request to send now, under the key by which its answer is remembered. `patient`: nobody waits for it."""
 
-    key: str
+    key: RequestKey
     request: Request
     patient: bool = False
 
@@ -48,7 +50,7 @@ class Look:
         self.wishes, self.fleet, self.moment = wishes, fleet, moment
         self._memory, self._attempts, self._rests = memory, dict(memory.attempts), rests
         self.sends: list[Send] = []
-        self.waits: dict[str, str] = {}
+        self.waits: dict[StepId, Wait] = {}
 
     @property
     def memory(self) -> Memory:
@@ -56,7 +58,7 @@ class Look:
         return replace(self._memory, attempts=self._attempts)
 
     @cached_property
-    def _out(self) -> dict[str, set[str]]:
+    def _out(self) -> dict[str, set[StepId]]:
         return self._memory.out()
 
     @cached_property
@@ -81,13 +83,13 @@ class Look:
 
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
-        worker = self.fleet.find(step.worker)
+        worker = self.fleet.find(step.subject)
         if busy := self._busy(worker):
-            self.waits[step.name] = busy
+            self.waits[step.id] = busy
             self._let_rest(step, worker)
             return
         why_not = self._why_not(step, worker)
-        self.waits[step.name] = why_not or step.waits_for(self.fleet)
+        self.waits[step.id] = why_not or step.waits_for(self.fleet)
         if why_not:
             return
         requests = self._requests(step)
@@ -96,23 +98,23 @@ class Look:
         if all(self._is_settled(step, request) for request in requests):
             self._let_rest(step, worker)
 
-    def _sent(self, step: str) -> Attempts:
+    def _sent(self, step: StepId) -> Attempts:
         """What was asked for this step, in this look too."""
         return self._attempts.get(step, NONE)
 
     def _due_since(self, step: Step) -> float:
-        return self._memory.due_since.get(step.name, self.moment.now_s)
+        return self._memory.due_since.get(step.id, self.moment.now_s)
 
     def _requests(self, step: Step) -> tuple[Request, ...]:
         """None while the one that most steps have is out: it need not be made again to be left unsent."""
         if self.moment.now_s - self._due_since(step) >= step.overdue_after_s and (late := step.overdue(self.fleet)):
             return late
-        only = self._sent(step.name).get("")
+        only = self._sent(step.id).get("")
         return () if only and only.answered_s is None else step.requests(self.fleet, self.moment.utc)
 
     def _is_settled(self, step: Step, request: Request) -> bool:
         """Is it out, or taken and its effect looked for, or held by a budget that allows nothing?"""
-        attempt = self._sent(step.name).get(_part(request))
+        attempt = self._sent(step.id).get(_part(request))
         if attempt is not None:
             return attempt.answered_s is None or self.moment.now_s < attempt.answered_s + step.effect_s
         return isinstance(request, Evict) and any(b.allowed <= 0 for b in budgets_to_pay(self.fleet, request.pod))
@@ -120,37 +122,37 @@ class Look:
     def _let_rest(self, step: Step, worker: Worker | None) -> None:
         """Until time makes a difference: an effect does not show, or the step takes too long. What was refused will be
         tried again soon."""
-        attempts, since_s = self._sent(step.name), self._due_since(step)
+        attempts, since_s = self._sent(step.id), self._due_since(step)
         if any(failed(attempt, worker) for attempt in attempts.values()):
             return
         effects = (each.answered_s + step.effect_s for each in attempts.values() if each.answered_s is not None)
         times = (since_s + step.deadline_s, since_s + step.overdue_after_s, *effects)
         until_s = min(time_s for time_s in times if time_s > self.moment.now_s)
-        self._rests.keep(Rest(Asked(step, worker, attempts), until_s, self.waits[step.name]))
+        self._rests.keep(Rest(Asked(step, worker, attempts), until_s, self.waits[step.id]))
 
-    def _busy(self, worker: Worker | None) -> str:
+    def _busy(self, worker: Worker | None) -> Wait | None:
         """Why nothing is to be asked for this worker, whatever the step."""
         if unheard := self.fleet.unheard():
-            return unheard
+            return Wait.of(Reason.UNHEARD, unheard)
         if worker is None:
-            return ""
+            return None
         if worker.doubts:
-            return worker.doubts[0]
-        return f"vCenter is at work on it ({worker.busy_with.kind})" if worker.busy_with else ""
+            return Wait.of(Reason.DOUBT, worker.doubts[0])
+        return Wait.of(Reason.VCENTER_TASK, worker.busy_with.kind) if worker.busy_with else None
 
-    def _why_not(self, step: Step, worker: Worker | None) -> str:
+    def _why_not(self, step: Step, worker: Worker | None) -> Wait | None:
         if self._asked_otherwise(step):
-            return "an earlier request is still out"
+            return Wait(Reason.EARLIER_REQUEST)
         if worker is None:
-            return ""
+            return None
         if isinstance(step, Uncordon) and self._goes_down(worker):
-            return "it is about to stop"
+            return Wait(Reason.ABOUT_TO_STOP)
         if isinstance(step, PowerOn):
             wish = self.wishes[worker.name]
             if full_for_now(self.fleet, wish, worker):
-                return "waits until others in its cluster have left: HA admission control counts them"
+                return Wait(Reason.ADMISSION)
             return may_start(self.fleet, wish, worker, self._starting(worker))
-        return ""
+        return None
 
     def _goes_down(self, worker: Worker) -> bool:
         """We go back, but it will be off: its guest shuts down by vCenter's word, or it was asked to stop and has not
@@ -165,7 +167,7 @@ class Look:
 
     def _asked(self, worker: Worker, kind: type[ShutDown | Suspend]) -> bool:
         """Was that asked for, with no effect seen yet, neither a task nor its end?"""
-        asked = self._sent(f"{kind.__name__}/{worker.name}").get("")
+        asked = self._sent(kind.of(worker.name)).get("")
         if asked is None or (asked.error and not asked.passing) or task_of(asked, worker) is not None:
             return False
         since_s = asked.sent_s if asked.answered_s is None else asked.answered_s
@@ -173,7 +175,7 @@ class Look:
 
     def _asked_otherwise(self, step: Step) -> bool:
         """Is a request of another step for the same worker still without an answer?"""
-        return bool(self._out.get(step.worker, set()) - {step.name})
+        return bool(self._out.get(step.subject, set[StepId]()) - {step.id})
 
     def _starting(self, worker: Worker) -> frozenset[str]:
         """The other workers of this host whose start was sent, by us or by anybody, and is not seen yet."""
@@ -182,31 +184,31 @@ class Look:
 
     def _start_is_out(self, worker: Worker) -> bool:
         if worker.busy_with is not None:
-            return worker.busy_with.kind == "powerOn"
-        attempt = self._sent(f"PowerOn/{worker.name}").get("")
+            return worker.busy_with.kind == PowerOn.task
+        attempt = self._sent(PowerOn.of(worker.name)).get("")
         return attempt is not None and not failed(attempt, worker)
 
     def _consider(self, step: Step, request: Request) -> None:
-        part, attempts = _part(request), self._sent(step.name)
+        part, attempts = _part(request), self._sent(step.id)
         before = attempts.get(part)
         if before is not None and not self._may_send_again(before, step):
-            self.waits[step.name] = _asked_to_wait(before) or self.waits[step.name]
+            self.waits[step.id] = _asked_to_wait(before) or self.waits[step.id]
             return
         if not self._budget_allows(request):
             return
         if why := broken_by(request, self.fleet):
-            self.waits[step.name] = why
+            self.waits[step.id] = Wait.of(Reason.LAW, why)
             return
         tries = before.tries + 1 if before else 1
         now = Attempt(sent_s=self.moment.now_s, tries=tries, spends=self._spends(request))
-        self._attempts[step.name] = {**attempts, part: now}
-        self.sends.append(Send(key=f"{step.name}/{part}", request=request, patient=step.patient))
+        self._attempts[step.id] = {**attempts, part: now}
+        self.sends.append(Send(key=RequestKey(step.id, part), request=request, patient=step.patient))
 
     def _may_send_again(self, attempt: Attempt, step: Step) -> bool:
         """Never while the same request is out, nor before its effect was looked for."""
         if attempt.answered_s is None:
             return False
-        again = failed(attempt, self.fleet.find(step.worker))
+        again = failed(attempt, self.fleet.find(step.subject))
         pause = max(min(0.25 * 2 ** min(attempt.tries, 5), 5.0), attempt.after_s) if again else step.effect_s
         return self.moment.now_s - attempt.answered_s >= pause
 
@@ -221,8 +223,8 @@ class Look:
         return True
 
 
-def _asked_to_wait(attempt: Attempt) -> str:
-    return f"Kubernetes asks to wait {attempt.after_s:.0f} s" if attempt.error and attempt.after_s else ""
+def _asked_to_wait(attempt: Attempt) -> Wait | None:
+    return Wait.of(Reason.THROTTLED, f"{attempt.after_s:.0f}") if attempt.error and attempt.after_s else None
 
 
 def task_of(attempt: Attempt, worker: Worker | None) -> Task | None:

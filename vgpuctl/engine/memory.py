@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from vgpuctl.model.plan import Step
+from vgpuctl.model.step_id import StepId
+from vgpuctl.planning.steps import kind_named
 
 #: In place of a host, of what concerns all of them: the workloads.
 EVERYWHERE = ""
@@ -30,6 +33,16 @@ class Attempt:
     spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
+class RequestKey(NamedTuple):
+    """By which a request's answer is remembered. `part`: what tells the requests of one step apart."""
+
+    step: StepId
+    part: str
+
+    def __str__(self) -> str:
+        return f"{self.step}/{self.part}"
+
+
 #: The requests of one step by what tells them apart.
 Attempts = Mapping[str, Attempt]
 NONE: Attempts = {}
@@ -45,30 +58,30 @@ class Memory:
     for which it stopped.
     """
 
-    attempts: Mapping[str, Attempts] = field(default_factory=dict)
-    due_since: Mapping[str, float] = field(default_factory=dict)
+    attempts: Mapping[StepId, Attempts] = field(default_factory=dict)
+    due_since: Mapping[StepId, float] = field(default_factory=dict)
     going_back: Mapping[str, str] = field(default_factory=dict)
     gave_up: Mapping[str, str] = field(default_factory=dict)
     held_back: Mapping[str, str] = field(default_factory=dict)
     booting: frozenset[str] = frozenset()
-    left: frozenset[str] = frozenset()
+    left: frozenset[StepId] = frozenset()
     stopping: bool = False
     looked_s: float = 0.0
     blind: bool = False
     blind_s: float = 0.0
     unheard: tuple[str, ...] = ()
 
-    def answered(self, key: str, now: float, **outcome: object) -> Memory:
-        step, _, part = key.rpartition("/")
+    def answered(self, key: RequestKey, now: float, **outcome: object) -> Memory:
+        step, part = key
         known = self.attempts.get(step, NONE)
         if part not in known:
             return self
         attempt: Attempt = replace(known[part], answered_s=now, **outcome)  # type: ignore[arg-type]
         return replace(self, attempts={**self.attempts, step: {**known, part: attempt}})
 
-    def withdrawn(self, key: str, now: float) -> Memory:
+    def withdrawn(self, key: RequestKey, now: float) -> Memory:
         """It was not sent after all: what was never sent before is forgotten, as if it had not been decided."""
-        step, _, part = key.rpartition("/")
+        step, part = key
         known = dict(self.attempts.get(step, NONE))
         if part in known and known[part].tries > 1:
             return self.answered(key, now, error="it was withdrawn", passing=True)
@@ -76,9 +89,9 @@ class Memory:
         others = {name: attempts for name, attempts in self.attempts.items() if name != step}
         return replace(self, attempts={**others, step: known} if known else others)
 
-    def due(self, names: Iterable[str], now: float) -> Memory:
+    def due(self, steps: Iterable[StepId], now: float) -> Memory:
         """The steps that are due now, and since when each has been."""
-        return replace(self, due_since={name: self.due_since.get(name, now) for name in names})
+        return replace(self, due_since={step: self.due_since.get(step, now) for step in steps})
 
     def turn_back(self, host: str, why: str, workers: Iterable[str]) -> Memory:
         """From here on this host's wish is the former one; what was tried for the old wish is forgotten."""
@@ -89,7 +102,7 @@ class Memory:
         names = frozenset(workers)
         return replace(self._forget(names), booting=self.booting | names)
 
-    def leave(self, steps: Iterable[str]) -> Memory:
+    def leave(self, steps: Iterable[StepId]) -> Memory:
         """These are not waited for any more."""
         return replace(self, left=self.left.union(steps))
 
@@ -102,30 +115,30 @@ class Memory:
 
     def begun(self) -> set[str]:
         """The workers that something was asked for."""
-        return {_worker_of(step) for step in self.attempts}
+        return {step.subject for step in self.attempts}
 
     def _forget(self, workers: Iterable[str]) -> Memory:
         """All but what is out, and what may still take a worker down: guests and vCenter cannot be asked not to."""
         names = set(workers)
         kept = {
-            step: attempts if _worker_of(step) not in names else _not_to_forget(step, attempts)
+            step: attempts if step.subject not in names else _not_to_forget(step, attempts)
             for step, attempts in self.attempts.items()
         }
-        due = {name: since for name, since in self.due_since.items() if _worker_of(name) not in names}
+        due = {step: since for step, since in self.due_since.items() if step.subject not in names}
         return replace(self, attempts={step: some for step, some in kept.items() if some}, due_since=due)
 
     def of(self, step: Step) -> Attempts:
-        return self.attempts.get(step.name, NONE)
+        return self.attempts.get(step.id, NONE)
 
     def all_attempts(self) -> Iterator[Attempt]:
         return (attempt for attempts in self.attempts.values() for attempt in attempts.values())
 
-    def out(self) -> dict[str, set[str]]:
+    def out(self) -> dict[str, set[StepId]]:
         """For each worker the steps of which a request is still without an answer."""
-        found: dict[str, set[str]] = {}
+        found: dict[str, set[StepId]] = {}
         for step, attempts in self.attempts.items():
             if any(attempt.answered_s is None for attempt in attempts.values()):
-                found.setdefault(_worker_of(step), set()).add(step)
+                found.setdefault(step.subject, set()).add(step)
         return found
 
     @property
@@ -133,15 +146,10 @@ class Memory:
         return any(attempt.answered_s is None for attempt in self.all_attempts())
 
 
-def _not_to_forget(step: str, attempts: Attempts) -> Attempts:
-    goes_down = step.startswith(("ShutDown/", "Suspend/"))
+def _not_to_forget(step: StepId, attempts: Attempts) -> Attempts:
+    goes_down = kind_named(step.kind).takes_down
     return {
         part: attempt
         for part, attempt in attempts.items()
         if attempt.answered_s is None or (goes_down and (attempt.passing or not attempt.error))
     }
-
-
-def _worker_of(step: str) -> str:
-    """By its name. Workloads are never asked for by one of these names."""
-    return step.split("/")[1]

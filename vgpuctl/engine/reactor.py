@@ -15,10 +15,13 @@ from vgpuctl.engine.turns import queued
 from vgpuctl.model.conduct import OnResumeFailed
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Wait
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import Memo, plan
 from vgpuctl.planning.steps import PowerOn, ScaleDown
 from vgpuctl.planning.wishes import with_devices_back
+from vgpuctl.reporting.waits import sentence
 
 #: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
 LAG_S = 60.0
@@ -46,7 +49,7 @@ class Decision:
 
     memory: Memory
     plan: Plan
-    waits: Mapping[str, str]
+    waits: Mapping[StepId, Wait]
     sends: tuple[Send, ...] = ()
     finished: bool = False
 
@@ -73,14 +76,14 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     todo = _plan(goal, fleet, memory, wishes).without(memory.left)
     due = todo.ready()
     waiting = queued(fleet, goal.wish.conduct, due, memory.attempts)
-    due = [step for step in due if step.name not in waiting]
-    memory = memory.due((step.name for step in due), moment.now_s)
+    due = [step for step in due if step.id not in waiting]
+    memory = memory.due((step.id for step in due), moment.now_s)
     waiting |= _resting(goal.rests, fleet, due, memory, moment.now_s)
-    due = [step for step in due if step.name not in waiting]
+    due = [step for step in due if step.id not in waiting]
     failures = [
         failure
         for step in due
-        if (failure := _failure(step, fleet, memory.of(step), moment.now_s - memory.due_since[step.name]))
+        if (failure := _failure(step, fleet, memory.of(step), moment.now_s - memory.due_since[step.id]))
     ]
     if failures:
         return decide(goal, fleet, _after(failures, goal, fleet, memory, todo), moment)
@@ -97,13 +100,13 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     )
 
 
-def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: Memory, now_s: float) -> dict[str, str]:
+def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: Memory, now_s: float) -> dict[StepId, Wait]:
     """What each due step waits for of which nothing is to be decided at this look."""
     if memory.stopping:
         return {}
     rests.begin(fleet)
-    asked = (Asked(step, fleet.find(step.worker), memory.of(step)) for step in due)
-    return {each.step.name: waits for each in asked if (waits := rests.waits(each, now_s)) is not None}
+    asked = (Asked(step, fleet.find(step.subject), memory.of(step)) for step in due)
+    return {each.step.id: waits for each in asked if (waits := rests.waits(each, now_s)) is not None}
 
 
 def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: Memory) -> bool:
@@ -147,10 +150,10 @@ def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
 def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory, todo: Plan) -> Memory:
     """A host that failed goes back, or, where nothing can be given back or that failed too, gives up."""
     failures = list(failures)
-    memory = memory.leave(failure.step.name for failure in failures if failure.step.optional)
+    memory = memory.leave(failure.step.id for failure in failures if failure.step.optional)
     failures = [failure for failure in failures if not failure.step.optional]
     if goal.wish.conduct.on_resume_failed is OnResumeFailed.BOOT:
-        memory = memory.boot(failure.step.worker for failure in failures if failure.boots)
+        memory = memory.boot(failure.step.subject for failure in failures if failure.boots)
         failures = [failure for failure in failures if not failure.boots]
     failures = [each for failure in failures for each in _each_host(failure, fleet, todo)]
     for host, why in _concerned(failures, goal, fleet, memory).items():
@@ -171,7 +174,7 @@ def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
     """Where a workload cannot be scaled down, none goes on; where it cannot be given back its size, all are back."""
     if failure.host or not isinstance(failure.step, ScaleDown):
         return [failure]
-    hosts = dict.fromkeys(worker.host for step in todo if (worker := fleet.workers.get(step.worker)))
+    hosts = dict.fromkeys(worker.host for step in todo if (worker := fleet.workers.get(step.subject)))
     return [replace(failure, host=host) for host in hosts] or [failure]
 
 
@@ -188,7 +191,7 @@ def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: Memory
 
 def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: Memory) -> set[str]:
     """A rollout that went wrong on one host is not carried on to the next."""
-    names = dict.fromkeys(step.worker for step in todo)
+    names = dict.fromkeys(step.subject for step in todo)
     asked, left = memory.begun(), [worker for name in names if (worker := fleet.find(name))]
     begun = {worker.host for worker in left if has_begun(worker, wish, asked)}
     return {worker.host for worker in left} - begun - memory.gave_up.keys() - memory.going_back.keys()
@@ -196,14 +199,14 @@ def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: Memory) -> set[str]
 
 def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> Failure | None:
     """A due step that was refused for good, or whose time is over."""
-    worker, host = fleet.find(step.worker), fleet.host_of(step.worker)
+    worker, host = fleet.find(step.subject), fleet.host_of(step.subject)
     for attempt in attempts.values():
         if why := _refused(attempt, worker, due_for_s):
             boots = isinstance(step, PowerOn) and step.resume and _by_its_own_state(attempt, worker)
-            return Failure(step, host, f"{step.worker} could not {step.describe()}: {why}", boots)
+            return Failure(step, host, f"{step.subject} could not {step.describe()}: {why}", boots)
     if due_for_s >= step.deadline_s:
-        why = step.failed_for(fleet) or "it took too long"
-        return Failure(step, host, f"{step.worker} did not {step.describe()} within {step.deadline_s:.0f} s: {why}")
+        why = "; ".join(filter(None, (sentence(step.waits_for(fleet)), step.to_blame(fleet)))) or "it took too long"
+        return Failure(step, host, f"{step.subject} did not {step.describe()} within {step.deadline_s:.0f} s: {why}")
     return None
 
 

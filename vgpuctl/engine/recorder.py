@@ -13,11 +13,14 @@ from vgpuctl.engine.runner import Listener, Progress
 from vgpuctl.model.errors import with_place
 from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, RUNNING, WENT_BACK, Entry, PastStep
 from vgpuctl.model.plan import Plan, Step
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Wait
+from vgpuctl.reporting.waits import holder
 
 #: How often an entry that changed is written anew.
 EVERY_S = 10.0
-#: What is no news of a step that is under way.
-_AT_WORK = ("to go", "at work on it", "its guest shuts down", "it is about to stop")
+#: What holds a step up, by its name and its kind.
+Hold = tuple[str, str]
 
 
 class Recorder:
@@ -29,10 +32,10 @@ class Recorder:
     def __init__(self, listener: Listener, journal: Journal) -> None:
         self._listener, self._journal = MutedOnFailure(listener), journal
         self._entry: Entry | None = None
-        self._steps: dict[str, PastStep] = {}
-        self._under_way: set[str] = set()
-        self._held: dict[str, dict[str, float]] = {}
-        self._plan, self._waits = Plan(), dict[str, str]()
+        self._steps: dict[StepId, PastStep] = {}
+        self._under_way: set[StepId] = set()
+        self._held: dict[StepId, dict[Hold, float]] = {}
+        self._plan, self._waits = Plan(), dict[StepId, Wait]()
         self._now_s = self._kept_s = 0.0
         self._changed = False
 
@@ -88,61 +91,61 @@ class Recorder:
 
     def _count_holds(self, now_s: float) -> None:
         """What was waited for at the last look was waited for until this one."""
-        for name, why in self._waits.items():
-            if why and not any(said in why for said in _AT_WORK):
-                held, by = self._held.setdefault(name, {}), why.rpartition("waits for ")[2]
-                held[by] = held.get(by, 0.0) + now_s - self._now_s
+        for step, wait in self._waits.items():
+            if by := holder(wait):
+                held, hold = self._held.setdefault(step, {}), (by, wait.reason.value)
+                held[hold] = held.get(hold, 0.0) + now_s - self._now_s
         self._now_s = now_s
 
     def _see_ends(self, progress: Progress) -> None:
-        for name in self._under_way - progress.decision.plan.names:
-            step = self._steps[name]
-            self._steps[name] = replace(step, ended_s=self._now_s, given_up=name not in progress.done)
-            self._under_way.remove(name)
+        for id in self._under_way - progress.decision.plan.ids:
+            self._steps[id] = replace(self._steps[id], ended_s=self._now_s, given_up=id not in progress.done)
+            self._under_way.remove(id)
             self._changed = True
 
     def _see_beginnings(self, progress: Progress) -> None:
         due = progress.decision.memory.due_since
         new = due.keys() - self._under_way
         for step in progress.decision.plan if new else ():
-            if step.name in new:
-                self._under_way.add(step.name)
-                self._steps[step.name] = self._begun(step, progress.fleet.host_of(step.worker))
+            if step.id in new:
+                self._under_way.add(step.id)
+                self._steps[step.id] = self._begun(step, progress.fleet.host_of(step.subject))
                 self._changed = True
 
     def _begun(self, step: Step, host: str) -> PastStep:
         """One that is due once more, for a pod that came late, goes on where it began."""
-        if before := self._steps.get(step.name):
+        if before := self._steps.get(step.id):
             return replace(before, ended_s=None, given_up=False)
         return PastStep(
-            worker=step.worker,
+            id=step.id,
             host=host,
-            kind=step.name.partition("/")[0],
             what=step.describe(),
             began_s=self._now_s,
-            after=self._last_of(self._plan.needs.get(step.name) or self._on(host)),
+            after=self._last_of(self._plan.needs.get(step.id) or self._on(host)),
         )
 
-    def _on(self, host: str) -> Iterable[str]:
+    def _on(self, host: str) -> Iterable[StepId]:
         """What the last plan did not foresee follows from whatever came last there."""
-        return (name for name, step in self._steps.items() if step.host == host)
+        return (step.id for step in self._steps.values() if step.host == host)
 
-    def _last_of(self, names: Iterable[str]) -> str:
+    def _last_of(self, steps: Iterable[StepId]) -> StepId | None:
         """Which of these ended last; of several at once the one that took longest."""
-        ended = [(step.ended_s, step.took_s, step.name) for name in names if (step := self._ended(name))]
-        return max(ended)[2] if ended else ""
+        ended = [(step.ended_s, step.took_s, step.id) for each in steps if (step := self._ended(each))]
+        return max(ended)[2] if ended else None
 
-    def _ended(self, name: str) -> PastStep | None:
-        step = self._steps.get(name)
+    def _ended(self, id: StepId) -> PastStep | None:
+        step = self._steps.get(id)
         return step if step and step.ended_s is not None else None
 
     def _so_far(self, entry: Entry) -> Entry:
         return replace(entry, seconds=self._now_s, steps=tuple(self._told(step) for step in self._steps.values()))
 
     def _told(self, step: PastStep) -> PastStep:
-        held = self._held.get(step.name)
-        by = max(held, key=held.__getitem__) if held else ""
-        return replace(step, held_by=by, held_s=held[by]) if held and by else step
+        held = self._held.get(step.id)
+        if not held:
+            return step
+        hold = max(held, key=held.__getitem__)
+        return replace(step, held_by=hold[0], held_reason=hold[1], held_s=held[hold])
 
 
 def _outcome(report: Report) -> str:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from vgpuctl.engine.memory import Attempts
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Wait
 
 
 class Asked(NamedTuple):
@@ -23,7 +25,7 @@ class Rest(NamedTuple):
 
     asked: Asked
     until_s: float
-    waits: str
+    waits: Wait
 
 
 class Rests:
@@ -31,7 +33,7 @@ class Rests:
 
     def __init__(self) -> None:
         self._common: object = None
-        self._known: dict[str, Rest] = {}
+        self._known: dict[StepId, Rest] = {}
 
     def begin(self, fleet: Fleet) -> None:
         """A look, at a fleet that may have other budgets or workloads, or not be trusted any more."""
@@ -40,12 +42,12 @@ class Rests:
             self._known.clear()
             self._common = common
 
-    def waits(self, asked: Asked, now_s: float) -> str | None:
+    def waits(self, asked: Asked, now_s: float) -> Wait | None:
         """What this step waits for; None where it must be considered."""
-        rest = self._known.get(asked.step.name)
+        rest = self._known.get(asked.step.id)
         if rest is None or now_s >= rest.until_s or rest.asked != asked:
             return None
         return rest.waits
 
     def keep(self, rest: Rest) -> None:
-        self._known[rest.asked.step.name] = rest
+        self._known[rest.asked.step.id] = rest

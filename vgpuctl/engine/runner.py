@@ -10,12 +10,13 @@ from typing import Protocol
 
 from vgpuctl.engine.ends import ends
 from vgpuctl.engine.look import Moment, Send
-from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.memory import Memory, RequestKey
 from vgpuctl.engine.ports import Report, StepReport, World
 from vgpuctl.engine.reactor import Decision, Goal, decide
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
+from vgpuctl.model.step_id import StepId
 
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 16
@@ -33,7 +34,7 @@ class Progress:
     first: Plan
     decision: Decision
     fleet: Fleet
-    done: dict[str, float]
+    done: dict[StepId, float]
     elapsed_s: float
 
 
@@ -51,8 +52,8 @@ class Runner:
         self._memory = Memory()
         self._began_s = world.clock.monotonic()
         self._first = Plan()
-        self._done: dict[str, float] = {}
-        self._begun: dict[str, tuple[Step, float]] = {}
+        self._done: dict[StepId, float] = {}
+        self._begun: dict[StepId, tuple[Step, float]] = {}
         self._line: queue.SimpleQueue[Send] = queue.SimpleQueue()
         self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="request")
         self._aside = ThreadPoolExecutor(PATIENT_AT_ONCE, thread_name_prefix="patient")
@@ -103,13 +104,13 @@ class Runner:
         if not self._first:
             self._first = decision.plan
         due = decision.memory.due_since
-        self._begun.update({s.name: (s, due[s.name]) for s in decision.plan if s.name in due})
-        missing = decision.plan.names
-        for name in [name for name in self._begun if name not in missing]:
-            step, since = self._begun[name]
-            if fleet.knows(step.worker) and step.done_in(fleet):
-                self._done.setdefault(name, now_s - since)
-                del self._begun[name]
+        self._begun.update({s.id: (s, due[s.id]) for s in decision.plan if s.id in due})
+        missing = decision.plan.ids
+        for id in [id for id in self._begun if id not in missing]:
+            step, since = self._begun[id]
+            if fleet.knows(step.subject) and step.done_in(fleet):
+                self._done.setdefault(id, now_s - since)
+                del self._begun[id]
         shown = dict(self._done)
         elapsed = now_s - self._began_s
         self._listener.progress(
@@ -158,20 +159,15 @@ class Runner:
         else:
             self._answered(send.key, task=answer.task, error="", passing=False)
 
-    def _answered(self, key: str, **outcome: object) -> None:
+    def _answered(self, key: RequestKey, **outcome: object) -> None:
         self._events.put(lambda memory, now_s: memory.answered(key, now_s, **outcome))
 
     def _report(self, now_s: float, decision: Decision) -> Report:
         return Report(
             wish=self._goal.wish.name,
             hosts=ends(self._goal.wish, self._world.observer.fleet(), self._memory, decision.plan),
-            steps=tuple(_step_report(name, seconds) for name, seconds in self._done.items()),
+            steps=tuple(StepReport(worker=id.subject, step=id.kind, seconds=s) for id, s in self._done.items()),
             seconds=now_s - self._began_s,
             interrupted=self._memory.stopping and bool(decision.plan) and not self._memory.unheard,
             unheard=self._memory.unheard,
         )
-
-
-def _step_report(name: str, seconds: float) -> StepReport:
-    step, _, worker = name.partition("/")
-    return StepReport(worker=worker, step=step, seconds=seconds)

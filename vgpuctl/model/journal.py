@@ -8,6 +8,7 @@ from typing import Any
 
 from vgpuctl.model import bounded
 from vgpuctl.model.bounded import UnreadableError
+from vgpuctl.model.step_id import StepId
 
 DONE, WENT_BACK, FAILED, NOT_BEGUN, INTERRUPTED = "done", "went back", "failed", "not begun", "interrupted"
 RUNNING, CUT_SHORT = "running", "cut short"
@@ -32,23 +33,28 @@ class PastStep:
     """One step as it went, in seconds since the beginning; `ended_s` is None where nobody saw its end.
 
     `given_up`: it ended because its host went back, or gave up.
-    `after`: the name of the step that it waited for last. `held_by`: what kept it waiting longest, and for how long.
+    `after`: the step that it waited for last. `held_by`: what kept it waiting longest, and for how long;
+    `held_reason`: the kind of that wait, "" in entries of earlier releases.
     """
 
-    worker: str
+    id: StepId
     host: str
-    kind: str
     what: str
     began_s: float
     ended_s: float | None = None
     given_up: bool = False
-    after: str = ""
+    after: StepId | None = None
     held_by: str = ""
+    held_reason: str = ""
     held_s: float = 0.0
 
     @property
-    def name(self) -> str:
-        return f"{self.kind}/{self.worker}"
+    def kind(self) -> str:
+        return self.id.kind
+
+    @property
+    def subject(self) -> str:
+        return self.id.subject
 
     @property
     def done(self) -> bool:
@@ -81,16 +87,16 @@ class Entry:
     def shortened(self, most: int) -> Entry:
         """With no more steps than that: the shortest go. Who came after one of them comes after the one before it."""
         longest = sorted(self.steps, key=lambda step: (step.ended_s is None, step.took_s), reverse=True)
-        names = {step.name for step in longest[:most]}
-        before = {step.name: step.after for step in self.steps if step.name not in names}
+        ids = {step.id for step in longest[:most]}
+        before = {step.id: step.after for step in self.steps if step.id not in ids}
 
         def relinked(step: PastStep) -> PastStep:
             after = step.after
-            while after in before:
+            while after is not None and after in before:
                 after = before[after]
             return replace(step, after=after)
 
-        steps = tuple(relinked(step) for step in self.steps if step.name in names)
+        steps = tuple(relinked(step) for step in self.steps if step.id in ids)
         return replace(self, steps=steps, left_out=self.left_out + len(before))
 
     def readable(self) -> Entry:
@@ -121,7 +127,7 @@ def document(entry: Entry) -> dict[str, Any]:
 
 def _step(step: PastStep) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "worker": step.worker,
+        "worker": step.subject,
         "host": step.host,
         "step": step.kind,
         "what": step.what,
@@ -130,7 +136,12 @@ def _step(step: PastStep) -> dict[str, Any]:
     }
     found |= {"givenUp": True} if step.given_up else {}
     found |= {"after": step.after} if step.after else {}
-    return found | ({"heldBy": step.held_by, "heldSeconds": round(step.held_s, 3)} if step.held_by else {})
+    return found | (_held(step) if step.held_by else {})
+
+
+def _held(step: PastStep) -> dict[str, Any]:
+    reason = {"heldReason": step.held_reason} if step.held_reason else {}
+    return {"heldBy": step.held_by, **reason, "heldSeconds": round(step.held_s, 3)}
 
 
 def from_document(found: Any) -> Entry:
@@ -159,20 +170,21 @@ def _host(found: Any) -> HostReport:
 def _past_step(found: Any) -> PastStep:
     found = bounded.fields(found, "steps")
     worker, host, kind, what = (bounded.text(found.get(name), f"steps.{name}") for name in _STEP_TEXTS)
+    after = bounded.text(found.get("after", ""), "steps.after")
     began_s = bounded.seconds(found.get("beganSeconds"), "steps.beganSeconds")
     ended = found.get("endedSeconds")
     ended_s = None if ended is None else bounded.seconds(ended, "steps.endedSeconds")
     if ended_s is not None and ended_s < began_s:
         raise UnreadableError("steps.endedSeconds is before steps.beganSeconds")
     return PastStep(
-        worker=worker,
+        id=StepId(kind, worker),
         host=host,
-        kind=kind,
         what=what,
         began_s=began_s,
         ended_s=ended_s,
         given_up=found.get("givenUp") is True,
-        after=bounded.text(found.get("after", ""), "steps.after"),
+        after=StepId.read(after) if after else None,
         held_by=bounded.text(found.get("heldBy", ""), "steps.heldBy", LONGEST_REASON),
+        held_reason=bounded.text(found.get("heldReason", ""), "steps.heldReason"),
         held_s=bounded.seconds(found.get("heldSeconds", 0.0), "steps.heldSeconds"),
     )

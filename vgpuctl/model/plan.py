@@ -9,16 +9,24 @@ from typing import Protocol
 
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Request
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Wait
 
 
 class Step(Protocol):
-    """One rung of a worker's ladder, or what is done to a workload. That it is done is seen in the fleet, never
-    remembered. `worker`: the name of the one, or the key of the other."""
+    """One rung of a worker's ladder, or a change of a workload. Whether it is done is read from the fleet, never
+    remembered. `subject`: the worker's name, or the workload's key."""
 
     @property
-    def worker(self) -> str: ...
+    def subject(self) -> str: ...
     @property
-    def name(self) -> str: ...
+    def id(self) -> StepId: ...
+    @property
+    def doing(self) -> str: ...
+    @property
+    def lasts(self) -> bool: ...
+    @property
+    def disturbs(self) -> bool: ...
     @property
     def deadline_s(self) -> float: ...
     @property
@@ -33,17 +41,19 @@ class Step(Protocol):
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]: ...
     def overdue(self, fleet: Fleet) -> tuple[Request, ...]: ...
     def applied_to(self, fleet: Fleet) -> Fleet: ...
-    def waits_for(self, fleet: Fleet) -> str: ...
-    def failed_for(self, fleet: Fleet) -> str: ...
+    def waits_for(self, fleet: Fleet) -> Wait: ...
+    def to_blame(self, fleet: Fleet) -> str: ...
+    def assumed_s(self, fleet: Fleet) -> float: ...
     def describe(self) -> str: ...
+    def brief(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in an order in which they may be done, and for each the names of the steps it needs first."""
+    """Steps in an order in which they may be done, and for each the steps it needs first."""
 
     steps: tuple[Step, ...] = ()
-    needs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    needs: Mapping[StepId, frozenset[StepId]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
@@ -52,38 +62,38 @@ class Plan:
         return bool(self.steps)
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        return frozenset(step.name for step in self.steps)
+    def ids(self) -> frozenset[StepId]:
+        return frozenset(step.id for step in self.steps)
 
     def ready(self) -> list[Step]:
         """The steps that need no other step first."""
-        return [step for step in self.steps if not self.needs[step.name]]
+        return [step for step in self.steps if not self.needs[step.id]]
 
     def __add__(self, other: Plan) -> Plan:
         return Plan(self.steps + other.steps, {**self.needs, **other.needs})
 
-    def without(self, names: Collection[str]) -> Plan:
-        """What needs these does not wait for them."""
-        if not names:
+    def without(self, ids: Collection[StepId]) -> Plan:
+        """The steps that need these do not wait for them."""
+        if not ids:
             return self
-        steps = tuple(step for step in self.steps if step.name not in names)
-        return Plan(steps, {step.name: self.needs[step.name].difference(names) for step in steps})
+        steps = tuple(step for step in self.steps if step.id not in ids)
+        return Plan(steps, {step.id: self.needs[step.id].difference(ids) for step in steps})
 
-    def of(self, worker: str) -> list[Step]:
-        return [step for step in self.steps if step.worker == worker]
+    def of(self, subject: str) -> list[Step]:
+        return [step for step in self.steps if step.subject == subject]
 
     def next_steps(self) -> dict[str, Step]:
-        """By worker, the first step that each still has before it."""
+        """The first step that each worker or workload still has before it."""
         found: dict[str, Step] = {}
         for step in self.steps:
-            found.setdefault(step.worker, step)
+            found.setdefault(step.subject, step)
         return found
 
-    def applied_to(self, fleet: Fleet, done: Iterable[str] | None = None) -> Fleet:
-        """What the world looks like after the steps named `done` (after all, where none are named)."""
-        names = self.names if done is None else set(done)
+    def applied_to(self, fleet: Fleet, done: Iterable[StepId] | None = None) -> Fleet:
+        """What the world looks like after the steps `done`; after all steps, if none are given."""
+        ids = self.ids if done is None else set(done)
         for step in self.steps:
-            if step.name in names:
+            if step.id in ids:
                 fleet = step.applied_to(fleet)
         return fleet
 

@@ -16,12 +16,14 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import fold
 from vgpuctl.model.places import Needs
 from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish
 from vgpuctl.model.workloads import workload_of
 from vgpuctl.planning.drain import asks_budgets, must_leave
 from vgpuctl.planning.labels import labels_of
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.releases import stops, vgpus_wished
+from vgpuctl.planning.steps import PowerOn
 from vgpuctl.planning.vacancies import STEADY, Place, tolerated
 
 
@@ -153,8 +155,8 @@ class _Look:
         if not places:
             return False
         needs = plan(self._fleet, self._wish).needs
-        first = (needs.get(f"PowerOn/{worker.name}", frozenset()) for worker in places)
-        return any(sum(len(self._held.get(step.rpartition("/")[2], ())) for step in steps) <= may_go for steps in first)
+        first = (needs.get(PowerOn.of(worker.name), frozenset[StepId]()) for worker in places)
+        return any(sum(len(self._held.get(step.subject, ())) for step in steps) <= may_go for steps in first)
 
     def _wakes(self, worker: Worker) -> bool:
         mine = self._wish.workers.get(worker.name)

@@ -103,6 +103,6 @@ def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departur
 def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[Key, Departure | None]:
     """What must be written down before the first step of this plan is taken."""
     marks = Label | MarkAsleep | Shield | Unshield
-    hosts = {fleet.host_of(step.worker) for step in plan if not isinstance(step, marks)}
+    hosts = {fleet.host_of(step.subject) for step in plan if not isinstance(step, marks)}
     leaving = (replace(left, since=left.since or now) for host, left in wish.departures.items() if host in hosts)
     return {left.key: left for left in leaving if fleet.departures.get(left.key) != left}

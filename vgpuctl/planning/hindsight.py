@@ -11,8 +11,6 @@ from vgpuctl.model.plan import Plan, Step
 
 #: Of how many entries a forecast is made: what is older tells of other times.
 LOOKED_AT = 12
-#: What takes time; the rest are marks on nodes.
-LASTING = ("ScaleDown/", "Drain/", "Suspend/", "ShutDown/", "Attach/", "PowerOn/", "WaitBack/", "ScaleUp/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +20,13 @@ class Earlier:
     times: Mapping[tuple[str, str], Mapping[int, float]] = field(default_factory=dict)
 
     def usual_s(self, step: Step) -> float | None:
-        found = self.times.get((step.describe(), step.worker))
+        found = self.times.get((step.describe(), step.subject))
         return median(found.values()) if found else None
 
     def count(self, plan: Plan) -> int:
         """How many entries know anything of this plan that takes time."""
-        steps = [step for step in plan if lasting(step)]
-        return len({number for step in steps for number in self.times.get((step.describe(), step.worker), ())})
-
-
-def lasting(step: Step) -> bool:
-    return step.name.startswith(LASTING)
+        steps = [step for step in plan if step.lasts]
+        return len({number for step in steps for number in self.times.get((step.describe(), step.subject), ())})
 
 
 def earlier(entries: Iterable[Entry]) -> Earlier:
@@ -40,18 +34,18 @@ def earlier(entries: Iterable[Entry]) -> Earlier:
     for entry in sorted(entries, key=lambda entry: entry.number)[-LOOKED_AT:]:
         for step in entry.steps:
             if step.done:
-                times.setdefault((step.what, step.worker), {})[entry.number] = step.took_s
+                times.setdefault((step.what, step.subject), {})[entry.number] = step.took_s
     return Earlier(times)
 
 
 def longest_way(entry: Entry) -> list[PastStep]:
     """From the step that ended last, back over what each had waited for, in the order in which they were done."""
-    by_name = {step.name: step for step in entry.steps}
+    by_id = {step.id: step for step in entry.steps}
     step = max(entry.steps, key=lambda step: _end_s(entry, step), default=None)
     way: list[PastStep] = []
     while step is not None:
         way.append(step)
-        step = by_name.pop(step.after, None)
+        step = by_id.pop(step.after, None) if step.after else None
     return way[::-1]
 
 

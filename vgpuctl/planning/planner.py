@@ -9,6 +9,7 @@ from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.kept import Kept
 from vgpuctl.model.plan import Plan, Step
+from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.drain import within_s
 from vgpuctl.planning.labels import labels_of, taken_off
@@ -31,7 +32,7 @@ from vgpuctl.planning.steps import (
     WaitDetached,
     equipped,
 )
-from vgpuctl.planning.steps.rung import Rung
+from vgpuctl.planning.steps.step import WorkerStep
 from vgpuctl.planning.waves import Ladders, in_order, in_waves, units
 
 #: What a node's labels should say.
@@ -42,7 +43,7 @@ class Part(NamedTuple):
     """One host's ladders, and what each rung needs first."""
 
     ladders: Mapping[str, list[Step]]
-    needs: Mapping[str, frozenset[str]]
+    needs: Mapping[StepId, frozenset[StepId]]
 
 
 class Memo:
@@ -53,7 +54,7 @@ class Memo:
         self._wish: Wish | None = None
         self._parts: Kept[Part] = Kept()
         self._ladders: Kept[list[Step]] = Kept()
-        self._releases: Kept[dict[str, frozenset[str]]] = Kept()
+        self._releases: Kept[dict[str, frozenset[StepId]]] = Kept()
 
     def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
         made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
@@ -72,7 +73,7 @@ class Memo:
         made_of = (worker, former, labels)
         return self._ladders.of(worker.name, made_of, lambda: _missing(_rungs(wish, *made_of), worker))
 
-    def releases(self, fleet: Fleet, host: str, ladders: Ladders) -> dict[str, frozenset[str]]:
+    def releases(self, fleet: Fleet, host: str, ladders: Ladders) -> dict[str, frozenset[StepId]]:
         every = (step for rungs in ladders.values() for step in rungs)
         moves = tuple(step for step in every if isinstance(step, PowerOn | Suspend | ShutDown | Attach))
         there = tuple((each.name, each.on, each.vgpus, begun(each)) for each in fleet.on_host(host))
@@ -83,7 +84,7 @@ class Memo:
 def plan(fleet: Fleet, wish: Wish, memo: Memo | None = None) -> Plan:
     """The steps that are still missing between the fleet and the wish."""
     ladders: dict[str, list[Step]] = {}
-    needs: dict[str, frozenset[str]] = {}
+    needs: dict[StepId, frozenset[StepId]] = {}
     memo = memo or Memo()
     memo.begin(wish)
     for host, names in _by_host(fleet, wish).items():
@@ -100,31 +101,31 @@ def plan(fleet: Fleet, wish: Wish, memo: Memo | None = None) -> Plan:
     return Plan(join(fleet, wish, steps, needs), needs)
 
 
-def _pruned(fleet: Fleet, wish: Wish, needs: dict[str, frozenset[str]]) -> dict[str, list[Step]]:
+def _pruned(fleet: Fleet, wish: Wish, needs: dict[StepId, frozenset[StepId]]) -> dict[str, list[Step]]:
     steps = (Label(name, tuple(taken_off(wish.catalogue).items())) for name in fleet.strays)
     found: dict[str, list[Step]] = {step.worker: [step] for step in steps if not step.done_in(fleet)}
-    needs |= {rungs[0].name: frozenset() for rungs in found.values()}
+    needs |= {rungs[0].id: frozenset() for rungs in found.values()}
     return found
 
 
 def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: Memo | None = None) -> Part:
-    needs: dict[str, frozenset[str]] = {}
+    needs: dict[StepId, frozenset[StepId]] = {}
     memo, former = memo or Memo(), awake_before(fleet, wish, host)
     ladders = {name: memo.ladder(fleet, wish, fleet.worker(name), former) for name in names}
     for rungs in ladders.values():
         _climb(rungs, needs)
     for waker, stops in memo.releases(fleet, host, ladders).items():
-        needs[f"PowerOn/{waker}"] |= stops
+        needs[PowerOn.of(waker)] |= stops
     return Part(ladders, needs)
 
 
-def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[str, frozenset[str]]) -> None:
+def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
     """Else a pod that leaves one worker could land on another that is about to leave, and would be evicted again.
     A later wave's cordons come when it is its turn."""
-    cordons = frozenset(step.name for step in steps if isinstance(step, Cordon) and not needs[step.name])
+    cordons = frozenset(step.id for step in steps if isinstance(step, Cordon) and not needs[step.id])
     for step in steps:
-        if isinstance(step, Drain) and needs[step.name] <= cordons:
-            needs[step.name] = cordons
+        if isinstance(step, Drain) and needs[step.id] <= cordons:
+            needs[step.id] = cordons
 
 
 def _by_host(fleet: Fleet, wish: Wish) -> dict[str, list[str]]:
@@ -135,12 +136,11 @@ def _by_host(fleet: Fleet, wish: Wish) -> dict[str, list[str]]:
     return hosts
 
 
-def _climb(rungs: list[Step], needs: dict[str, frozenset[str]]) -> None:
-    below: frozenset[str] = frozenset()
+def _climb(rungs: list[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
+    below: frozenset[StepId] = frozenset()
     for step in rungs:
-        name = step.name
-        needs[name] = below
-        below = frozenset((name,))
+        needs[step.id] = below
+        below = frozenset((step.id,))
 
 
 def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> list[Step]:
@@ -149,20 +149,20 @@ def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) ->
     return Memo().ladder(fleet, wish, worker, former)
 
 
-def _missing(rungs: Iterable[Rung], worker: Worker) -> list[Step]:
+def _missing(rungs: Iterable[WorkerStep], worker: Worker) -> list[Step]:
     """All rungs, less those that would find nothing to do."""
     missing: list[Step] = []
     then, last = worker, None
     for step in rungs:
         if last:
-            then, last = last.after(then), None
-        if not step.done_by(then):
+            then, last = last.applied(then), None
+        if not step.is_done(then):
             missing.append(step)
             last = step
     return missing
 
 
-def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: Said) -> Iterator[Rung]:
+def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: Said) -> Iterator[WorkerStep]:
     name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):

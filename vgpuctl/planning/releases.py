@@ -7,20 +7,22 @@ from typing import NamedTuple
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.placement import Loads, Vgpus, fits, may_choose, needs_of, safe_to_start, seated
 from vgpuctl.planning.seating import likely, sitters, standing
 from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend, equipped
 
 
-def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict[str, frozenset[str]]:
+def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict[str, frozenset[StepId]]:
     """For each worker that starts: the steps that must empty its cards first. Cards that are soonest free go first."""
     every = [step for rungs in ladders.values() for step in rungs]
     starts = [step.worker for step in every if isinstance(step, PowerOn)]
     starts.sort(key=lambda name: not begun(fleet.worker(name)))
     if host not in fleet.hosts or not starts:
         return {}
-    stops = {step.worker: step.name for step in every if isinstance(step, Suspend | ShutDown)}
+    stops = {step.worker: step.id for step in every if isinstance(step, Suspend | ShutDown)}
     seating = likely(fleet.hosts[host], sitters(fleet, fleet.hosts[host], leaving=stops))
     on_card: list[set[str]] = [set() for _ in seating.loads]
     for name in stops.keys() & seating.cards_of.keys():
@@ -33,7 +35,7 @@ def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict
 class Leavers(NamedTuple):
     """Who leaves one card: the steps that make them stop, their names, and how many of them have begun."""
 
-    stops: frozenset[str]
+    stops: frozenset[StepId]
     names: frozenset[str]
     begun: int
 
@@ -44,15 +46,15 @@ class Leavers(NamedTuple):
         return waker.name not in self.names, others, len(self.names)
 
 
-def _leavers(fleet: Fleet, stops: Mapping[str, str], names: frozenset[str]) -> Leavers:
+def _leavers(fleet: Fleet, stops: Mapping[str, StepId], names: frozenset[str]) -> Leavers:
     return Leavers(frozenset(stops[name] for name in names), names, sum(begun(fleet.worker(name)) for name in names))
 
 
 def _cards_for(
     fleet: Fleet, ladders: Mapping[str, list[Step]], starts: list[str], loads: Loads, leavers: list[Leavers]
-) -> Iterable[tuple[str, frozenset[str]]]:
+) -> Iterable[tuple[str, frozenset[StepId]]]:
     for name in starts:
-        waker, needed = fleet.worker(name), set[str]()
+        waker, needed = fleet.worker(name), set[StepId]()
         wanted = vgpus_at_start(fleet, ladders[name], name)
         if waker.on and sorted(wanted) == sorted(waker.vgpus):
             # It comes back onto the very place that it leaves.
@@ -83,11 +85,11 @@ def vgpus_at_start(fleet: Fleet, rungs: Iterable[Step], name: str) -> Vgpus:
     return attached[-1] if attached else fleet.worker(name).vgpus
 
 
-def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str] = frozenset()) -> str:
-    """Why this worker may not be powered on now; "" when it may. `starting`: starts that no card shows yet."""
+def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str] = frozenset()) -> Wait | None:
+    """Why this worker may not be powered on now; None when it may. `starting`: starts that no card shows yet."""
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
-        return ""
+        return None
     others = [w for w in fleet.on_host(host.name) if w.name != worker.name]
     ours = [w for w in others if w.name in wish.workers]
     leaving = {w.name for w in ours if stops(wish, w)}
@@ -97,10 +99,10 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
     now = standing(host, sitters(fleet, host, leaving), [worker.vgpus, *needs, tuple(begun)])
     together = (*worker.vgpus, *begun)
     if now.complete and all(safe_to_start(loads, together, needs) for loads in now.ways):
-        return ""
+        return None
     if (now.exact and not begun) or not any(fits(loads, needs_of([together])) for loads in now.ways):
-        return "waits for the card"
-    return "waits until the last start shows its card"
+        return Wait(Reason.CARD)
+    return Wait(Reason.LAST_START)
 
 
 def stops(wish: Wish, worker: Worker) -> bool:

@@ -11,6 +11,7 @@ from vgpuctl.model.errors import RefusedError
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.nearest import nearest
 from vgpuctl.model.plan import Refusal, Remark, Step
+from vgpuctl.model.step_id import StepId
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish, WorkloadWish
 from vgpuctl.model.workloads import OWNS_PODS, Workload, workload_of
@@ -43,26 +44,26 @@ def with_scaled(options: DrainOptions, fleet: Fleet, wishes: Mapping[str, Worklo
     return replace(options, scaled=tuple(asleep))
 
 
-def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[str, frozenset[str]]) -> tuple[Step, ...]:
+def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[StepId, frozenset[StepId]]) -> tuple[Step, ...]:
     """Down before any drain, up after the last who comes back."""
     downs = tuple(step for step in _downs(fleet, wish) if not step.done_in(fleet))
     ups = tuple(step for step in _ups(wish) if not step.done_in(fleet))
     if downs:
-        _before_any_drain(frozenset(down.name for down in downs), steps, needs)
-    back = frozenset(step.name for step in steps if isinstance(step, Uncordon)) if ups else frozenset()
-    needs |= {down.name: frozenset() for down in downs} | {up.name: back for up in ups}
+        _before_any_drain(frozenset(down.id for down in downs), steps, needs)
+    back = frozenset(step.id for step in steps if isinstance(step, Uncordon)) if ups else frozenset()
+    needs |= {down.id: frozenset() for down in downs} | {up.id: back for up in ups}
     return (*downs, *steps, *ups)
 
 
-def _before_any_drain(names: frozenset[str], steps: Iterable[Step], needs: dict[str, frozenset[str]]) -> None:
+def _before_any_drain(downs: frozenset[StepId], steps: Iterable[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
     """What many drains need is one set, and stays one: of 10,000 drains each needs 10,000 cordons."""
-    joined: dict[frozenset[str], frozenset[str]] = {}
+    joined: dict[frozenset[StepId], frozenset[StepId]] = {}
     for step in steps:
         if isinstance(step, Drain):
-            needed = needs[step.name]
+            needed = needs[step.id]
             if needed not in joined:
-                joined[needed] = needed | names
-            needs[step.name] = joined[needed]
+                joined[needed] = needed | downs
+            needs[step.id] = joined[needed]
 
 
 def _downs(fleet: Fleet, wish: Wish) -> Iterator[ScaleDown]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Step
+from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.placement import alike
 from vgpuctl.planning.releases import begun, vgpus_at_start
 from vgpuctl.planning.steps import Cordon, PowerOn, ShutDown, Suspend, Uncordon
 
 Ladders = Mapping[str, list[Step]]
-Needs = dict[str, frozenset[str]]
+Needs = dict[StepId, frozenset[StepId]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ def goes_out(rungs: Iterable[Step]) -> bool:
     return any(isinstance(step, Cordon | Suspend | ShutDown | Uncordon) for step in rungs)
 
 
-def units(fleet: Fleet, ladders: Ladders, needs: Mapping[str, frozenset[str]]) -> list[Unit]:
+def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepId]]) -> list[Unit]:
     """Those that have begun come first, so that a repeated plan goes on where it was."""
     leader = {name: name for name, rungs in ladders.items() if goes_out(rungs)}
 
@@ -47,7 +48,7 @@ def units(fleet: Fleet, ladders: Ladders, needs: Mapping[str, frozenset[str]]) -
 
 
 def _bound(
-    fleet: Fleet, ladders: Ladders, needs: Mapping[str, frozenset[str]], going: Iterable[str]
+    fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepId]], going: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
     """Pairs that must be out together. Where starts are of several types, the first ones could take the cards that the
     later ones need: only once all are gone the order of starts is ours."""
@@ -57,7 +58,7 @@ def _bound(
     for names in hosts.values():
         known = set(names)
         for name in names:
-            stops = (stop.rpartition("/")[2] for stop in needs.get(f"PowerOn/{name}", ()))
+            stops = (stop.subject for stop in needs.get(PowerOn.of(name), ()))
             yield from ((name, other) for other in stops if other in known)
         if not alike(vgpus_at_start(fleet, ladders[name], name) for name in names if _starts(ladders[name])):
             yield from ((names[0], other) for other in names[1:])
@@ -78,9 +79,9 @@ def in_waves(found: list[Unit], ladders: Ladders, needs: Needs, at_most: int) ->
         for lane in taken:
             lanes[lane] = unit
         if not unit.begun:
-            ends = frozenset(ladders[name][-1].name for name in before)
+            ends = frozenset(ladders[name][-1].id for name in before)
             for name in unit.workers:
-                needs[ladders[name][0].name] |= ends
+                needs[ladders[name][0].id] |= ends
 
 
 def in_order(found: list[Unit], ladders: Ladders) -> Iterator[Step]:

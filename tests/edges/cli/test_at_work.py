@@ -14,8 +14,11 @@ from vgpuctl.cli.at_work import Picture
 from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import plan
+from vgpuctl.planning.steps import Drain
 from vgpuctl.planning.wishes import Provisioning, provision_wish
 
 
@@ -26,7 +29,7 @@ def at(second: float, some: Fleet, wish: Wish, **done: float) -> Progress:
 
 
 def progress(world: VirtualWorld, decision: Decision, some: Fleet, **done: float) -> Progress:
-    seen = {name.replace("__", "/").replace("_", "-"): took_s for name, took_s in done.items()}
+    seen = {StepId.read(name.replace("__", "/").replace("_", "-")): took_s for name, took_s in done.items()}
     first = plan(some, world.goal.wish)
     return Progress(first=first, decision=decision, fleet=world.fleet, done=seen, elapsed_s=world.now_s)
 
@@ -68,7 +71,7 @@ def test_a_sentence_that_is_too_long_goes_on_below_itself() -> None:
     some, wish = day_and_night()
     seen = at(1.5, some, wish)
     long = "gateway-7f9 waits for the budget gateway, of which none is left for a while"
-    waits = {**seen.decision.waits, "Drain/worker-1": long}
+    waits = {**seen.decision.waits, Drain.of("worker-1"): Wait.of(Reason.DOUBT, long)}
     lines = shown(replace(seen, decision=replace(seen.decision, waits=waits)))
     assert lines[1:3] == [
         "  worker-1   * draining: gateway-7f9 waits for the budget gateway, of which none",
@@ -92,7 +95,7 @@ def test_more_workers_than_fit_are_told_host_by_host() -> None:
     some, wish = many(hosts=6, each=20)
     lines = shown(at(0.0, some, wish))
     assert len(lines) == 7
-    assert lines[0] == "esx-1 · V100-16 0000:3b:00   0 of 20   20 marking"
+    assert lines[0] == "esx-1 · V100-16 0000:3b:00   0 of 20   20 cordoning"
     assert lines[-1] == "0 of 120 · 0 s    Ctrl-C stops after this step"
 
 
@@ -100,7 +103,7 @@ def test_where_hosts_are_too_many_those_at_work_come_first() -> None:
     some, wish = many(hosts=60, each=2)
     seen = at(0.0, some, wish)
     left = replace(
-        seen.decision.plan, steps=tuple(s for s in seen.decision.plan if not s.worker.startswith("worker-1-"))
+        seen.decision.plan, steps=tuple(s for s in seen.decision.plan if not s.subject.startswith("worker-1-"))
     )
     lines = shown(replace(seen, decision=replace(seen.decision, plan=left)))
     assert len(lines) == 24

@@ -43,10 +43,12 @@ from vgpuctl.model.journal import HostReport
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.pods import Demand
 from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.checking import Compared, Finding, Severity
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.situation import Situation, situate
+from vgpuctl.planning.steps import Drain, Suspend
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 BAD = [
@@ -110,9 +112,9 @@ def found() -> tuple[Compared, tuple[Finding, ...]]:
 def going_back() -> Progress:
     """A step whose reason quotes others, a host that goes back for such a reason, and a step that is done."""
     memory = Memory(going_back={NASTY: NASTY})
-    waits = {f"Drain/{NASTY}": f"budget {NASTY}"}
+    waits = {Drain.of(NASTY): Wait.of(Reason.BUDGET, NASTY, NASTY)}
     decision = Decision(memory=memory, plan=Plan(), waits=waits)
-    return Progress(first=Plan(), decision=decision, fleet=fleet(), done={f"Suspend/{NASTY}": 41.0}, elapsed_s=1.0)
+    return Progress(first=Plan(), decision=decision, fleet=fleet(), done={Suspend.of(NASTY): 41.0}, elapsed_s=1.0)
 
 
 def on_a_terminal(use: Callable[[Paper], Any]) -> None:

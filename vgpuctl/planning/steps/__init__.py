@@ -8,13 +8,43 @@ from vgpuctl.planning.steps.returning import Discard, PowerOn, WaitBack, missing
 from vgpuctl.planning.steps.scaling import ScaleDown, ScaleUp
 from vgpuctl.planning.steps.shielding import Shield, Unshield
 from vgpuctl.planning.steps.sleeping import MarkAsleep
+from vgpuctl.planning.steps.step import BaseStep, Look
+
+KINDS: tuple[type[BaseStep], ...] = (
+    ScaleDown,
+    Cordon,
+    Drain,
+    WaitDetached,
+    Shield,
+    Suspend,
+    ShutDown,
+    Attach,
+    Discard,
+    MarkAsleep,
+    PowerOn,
+    WaitBack,
+    Label,
+    Uncordon,
+    Unshield,
+    ScaleUp,
+)
+_BY_NAME = {kind.__name__: kind for kind in KINDS}
+
+
+def kind_named(name: str) -> type[BaseStep]:
+    """The class of the steps of that name. A name that only another release knows has no words of its own."""
+    return _BY_NAME.get(name, BaseStep)
+
 
 __all__ = [
+    "KINDS",
     "Attach",
+    "BaseStep",
     "Cordon",
     "Discard",
     "Drain",
     "Label",
+    "Look",
     "MarkAsleep",
     "PowerOn",
     "ScaleDown",
@@ -27,5 +57,6 @@ __all__ = [
     "WaitBack",
     "WaitDetached",
     "equipped",
+    "kind_named",
     "missing_signs",
 ]

@@ -9,20 +9,29 @@ from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Mmio, Worker
 from vgpuctl.model.requests import AttachVgpus, Request
 from vgpuctl.planning.mmio import mmio_needed
-from vgpuctl.planning.steps.rung import Rung
+from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep
 
 
 @dataclass(frozen=True, slots=True)
-class Attach(Rung):
+class Attach(WorkerStep):
     """Give a powered-off VM these vGPUs instead of those it has, and all that they need of it."""
 
     vgpus: tuple[str, ...]
     verb: ClassVar[str] = "attach"
+    doing: ClassVar[str] = "changing its vGPUs"
+    finished: ClassVar[str] = "changed"
+    bar: ClassVar[str] = "attach"
+    look: ClassVar[Look] = Look.ATTACH
+    lasts: ClassVar[bool] = True
+    task: ClassVar[str] = "reconfigure"
 
     def describe(self) -> str:
         return f"attach {' '.join(self.vgpus)}" if self.vgpus else "remove vGPUs"
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        return CHANGE_S
+
+    def is_done(self, worker: Worker) -> bool:
         return equipped(worker, self.vgpus)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
@@ -30,7 +39,7 @@ class Attach(Rung):
         wider = 0 if addressable(worker.mmio, self.vgpus) else mmio_needed(self.vgpus)
         return (AttachVgpus(worker=worker.name, vm=worker.vm, vgpus=self.vgpus, mmio_gib=wider),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         known = worker.mmio
         if known is not None and not addressable(known, self.vgpus):
             known = Mmio(efi=known.efi, use_64bit=True, size_gib=mmio_needed(self.vgpus))

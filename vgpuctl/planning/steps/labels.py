@@ -7,19 +7,26 @@ from typing import ClassVar
 
 from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.requests import PatchNode, Request
-from vgpuctl.planning.steps.rung import Rung, node_of
+from vgpuctl.planning.steps.step import WorkerStep, node_of
 
 
 @dataclass(frozen=True, slots=True)
-class Label(Rung):
+class Label(WorkerStep):
     """Say what the VM really carries; None takes a label off."""
 
     labels: tuple[tuple[str, str | None], ...]
+    verb: ClassVar[str] = "label"
+    doing: ClassVar[str] = "labelling"
+    finished: ClassVar[str] = "labelled"
+    bar: ClassVar[str] = "label"
 
     def describe(self) -> str:
         return ", ".join(f"label {key}={value}" if value else f"remove label {key}" for key, value in self.labels)
 
-    def done_by(self, worker: Worker) -> bool:
+    def brief(self) -> str:
+        return self.verb
+
+    def is_done(self, worker: Worker) -> bool:
         node = worker.node
         return node is None or not wrong(node, self.labels)
 
@@ -27,7 +34,7 @@ class Label(Rung):
         node = node_of(fleet, self.worker)
         return (PatchNode(node=node.name, labels=wrong(node, self.labels)),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         node = worker.node
         return worker.with_node(labels=_labelled(node, self.labels)) if node else worker
 
@@ -43,15 +50,18 @@ def wrong(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[str, s
 
 
 @dataclass(frozen=True, slots=True)
-class Uncordon(Rung):
+class Uncordon(WorkerStep):
     """Take our record off, and our cordon with it; in the same patch the labels are made true. Others' cordons stay."""
 
     labels: tuple[tuple[str, str | None], ...]
     verb: ClassVar[str] = "uncordon"
+    doing: ClassVar[str] = "uncordoning"
+    finished: ClassVar[str] = "back"
+    bar: ClassVar[str] = "uncordon"
     #: It may have to wait for a guest that was asked to shut down and cannot be asked not to.
     deadline_s: ClassVar[float] = 720.0
 
-    def done_by(self, worker: Worker) -> bool:
+    def is_done(self, worker: Worker) -> bool:
         return worker.node is None or worker.node.record is None
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
@@ -63,7 +73,7 @@ class Uncordon(Rung):
         )
         return (patch,)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         node = worker.node
         if node is None:
             return worker

@@ -13,31 +13,38 @@ from vgpuctl.model.pods import Disk, Pod
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.model.wait import UNDER_WAY, Reason, Wait
 from vgpuctl.planning.drain import (
     budgets_to_pay,
     covering,
     ends_with,
+    grace_s,
     must_leave,
     objection,
     pods_to_move,
     rivals,
 )
-from vgpuctl.planning.steps.rung import Rung, node_of, the_node
+from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep, node_of, state_s, the_node
 
+#: Assumed: how long a guest takes to shut down, and Kubernetes to detach a volume.
+SHUT_DOWN_S = 30.0
+DETACH_S = 10.0
 #: How long pods that were deleted by force may take to go.
 FORCED_WITHIN_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cordon(Rung):
+class Cordon(WorkerStep):
     """Keep new pods away, and record in the same patch what must be given back. Another's cordon stays another's."""
 
     wish: str
     awake_before: tuple[str, ...] = ()
     vgpus_before: tuple[str, ...] | None = None
     verb: ClassVar[str] = "cordon"
+    doing: ClassVar[str] = "cordoning"
+    bar: ClassVar[str] = "cordon"
 
-    def done_by(self, worker: Worker) -> bool:
+    def is_done(self, worker: Worker) -> bool:
         node = worker.node
         if node is None:
             return True
@@ -60,18 +67,24 @@ class Cordon(Rung):
         patch = PatchNode.recording(node.name, self._record(node, now), unschedulable=True, version=node.version)
         return (patch,)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         return worker.with_node(unschedulable=True, record=self._record(the_node(worker), ""))
 
 
 @dataclass(frozen=True, slots=True)
-class Drain(Rung):
+class Drain(WorkerStep):
     """Evict what must leave, as its budgets allow. Pods that appear late are seen the next time anybody looks."""
 
     options: DrainOptions = field(default_factory=DrainOptions)
     within_s: float = 600.0
     on_stuck: OnStuck = OnStuck.BACK
     verb: ClassVar[str] = "drain"
+    doing: ClassVar[str] = "draining"
+    finished: ClassVar[str] = "drained"
+    bar: ClassVar[str] = "drain"
+    look: ClassVar[Look] = Look.DRAIN
+    lasts: ClassVar[bool] = True
+    disturbs: ClassVar[bool] = True
 
     @property
     def deadline_s(self) -> float:  # type: ignore[override]
@@ -85,7 +98,12 @@ class Drain(Rung):
     def _pods(self, fleet: Fleet) -> tuple[Pod, ...]:
         return pods_to_move(fleet.worker(self.worker), self.options)
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        """The grace of its pods. How long budgets hold a pod, no plan can know."""
+        longest_s = max((grace_s(pod, self.options) for pod in self._pods(fleet)), default=0)
+        return min(self.within_s, longest_s)
+
+    def is_done(self, worker: Worker) -> bool:
         return not _blind(worker) and not pods_to_move(worker, self.options)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
@@ -113,32 +131,35 @@ class Drain(Rung):
         evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
         return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         node = worker.node or Node(name=self.worker)
         return changed(worker, node=changed(node, pods=_staying(node, self.options)))
 
-    def waits_for(self, fleet: Fleet) -> str:
+    def waits_for(self, fleet: Fleet) -> Wait:
         if _blind(fleet.worker(self.worker)):
-            return "its node is gone, so nobody can see whether pods run on it"
+            return Wait(Reason.NODE_GONE)
         pods = self._pods(fleet)
-        held = (why for pod in pods if (why := self._held(fleet, pod)))
-        return next(held, f"{len(pods)} pod{'s' * (len(pods) != 1)} to go{_slowest(pods)}" if pods else "")
+        if not pods:
+            return UNDER_WAY
+        held = (wait for pod in pods if (wait := self._held(fleet, pod)))
+        return next(held, Wait.of(Reason.PODS, f"{len(pods)} pod{'s' * (len(pods) != 1)}", _slowest(pods)))
 
-    def failed_for(self, fleet: Fleet) -> str:
-        """With the owner of who is in the way: that can be changed."""
+    def to_blame(self, fleet: Fleet) -> str:
+        """The owner of the pod that is in the way."""
         pods = self._pods(fleet)
         pod = next((pod for pod in pods if self._held(fleet, pod)), max(pods, key=_overdue_s, default=None))
-        whose = f"; {pod} belongs to {pod.owner}" if pod and pod.owner else ""
-        return f"{self.waits_for(fleet)}{whose}"
+        return f"{pod} belongs to {pod.owner}" if pod and pod.owner else ""
 
-    def _held(self, fleet: Fleet, pod: Pod) -> str:
+    def _held(self, fleet: Fleet, pod: Pod) -> Wait | None:
         """What this pod waits for before it may end."""
         if workload := ends_with(fleet, pod, self.options):
-            return f"{pod} ends with {workload}"
-        if why := objection(pod, self._ours) or rivals(fleet, pod, self._ours):
-            return why
+            return Wait.of(Reason.POD_OF_WORKLOAD, pod, workload)
+        if why := objection(pod, self._ours):
+            return Wait.of(Reason.POD_NOT_ALLOWED, why)
+        if why := rivals(fleet, pod, self._ours):
+            return Wait.of(Reason.SEVERAL_BUDGETS, why)
         spent = (budget for budget in budgets_to_pay(fleet, pod) if budget.allowed <= 0)
-        return next((f"{pod} waits for budget {budget}" for budget in spent), "")
+        return next((Wait.of(Reason.BUDGET, pod, budget) for budget in spent), None)
 
 
 def _blind(worker: Worker) -> bool:
@@ -157,25 +178,32 @@ def _slowest(pods: tuple[Pod, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitDetached(Rung):
+class WaitDetached(WorkerStep):
     """Nothing is asked of anybody: the cluster takes the volumes of gone pods off the node by itself. A VM that sleeps
     would keep them, and nobody else could mount them."""
 
     verb: ClassVar[str] = "wait for volumes"
+    doing: ClassVar[str] = "detaching"
+    look: ClassVar[Look] = Look.DRAIN
+    lasts: ClassVar[bool] = True
+    finished: ClassVar[str] = "detached"
     #: Kubernetes itself detaches by force after six minutes.
     deadline_s: ClassVar[float] = 600.0
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        return DETACH_S
+
+    def is_done(self, worker: Worker) -> bool:
         return not _left_behind(worker)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         left = _left_behind(worker)
         return worker.with_node(disks=tuple(disk for disk in the_node(worker).disks if disk not in left))
 
-    def waits_for(self, fleet: Fleet) -> str:
+    def waits_for(self, fleet: Fleet) -> Wait:
         left = _left_behind(fleet.worker(self.worker))
         more = f" and {len(left) - 1} more" if left[1:] else ""
-        return f"volume {left[0].claim or left[0].volume}{more} still attached" if left else ""
+        return Wait.of(Reason.VOLUME, left[0].claim or left[0].volume, more) if left else UNDER_WAY
 
 
 def _left_behind(worker: Worker) -> tuple[Disk, ...]:
@@ -187,32 +215,50 @@ def _left_behind(worker: Worker) -> tuple[Disk, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspend(Rung):
+class Suspend(WorkerStep):
     """Freeze the VM; its frame buffer returns to the card."""
 
     drain: DrainOptions = field(default_factory=DrainOptions)
     verb: ClassVar[str] = "suspend"
+    doing: ClassVar[str] = "suspending"
+    finished: ClassVar[str] = "suspended"
+    bar: ClassVar[str] = "suspend"
+    look: ClassVar[Look] = Look.SUSPEND
+    lasts: ClassVar[bool] = True
+    disturbs: ClassVar[bool] = True
+    takes_down: ClassVar[bool] = True
+    task: ClassVar[str] = "suspend"
     deadline_s: ClassVar[float] = 1800.0
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        return CHANGE_S + state_s(fleet, self.worker)
+
+    def is_done(self, worker: Worker) -> bool:
         return not worker.on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         return (SuspendVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         return changed(worker, power=Power.SUSPENDED)
 
 
 @dataclass(frozen=True, slots=True)
-class ShutDown(Rung):
+class ShutDown(WorkerStep):
     """Ask the guest to shut down, unless somebody has; its devices may be changed afterwards. Where it is allowed, a
     guest that takes longer than `power_off_after_s`, or cannot be asked, is powered off."""
 
     power_off_after_s: float | None = None
     drain: DrainOptions = field(default_factory=DrainOptions)
     verb: ClassVar[str] = "shut down"
+    doing: ClassVar[str] = "shutting down"
+    finished: ClassVar[str] = "shut down"
+    bar: ClassVar[str] = "shut down"
+    look: ClassVar[Look] = Look.SHUT_DOWN
+    lasts: ClassVar[bool] = True
+    disturbs: ClassVar[bool] = True
+    takes_down: ClassVar[bool] = True
     effect_s: ClassVar[float] = 600.0
 
     @property
@@ -223,10 +269,13 @@ class ShutDown(Rung):
         after = self.power_off_after_s
         return "shut down" if after is None else f"shut down (power off after {after:.0f} s)"
 
-    def waits_for(self, fleet: Fleet) -> str:
-        return "its guest shuts down"
+    def waits_for(self, fleet: Fleet) -> Wait:
+        return Wait(Reason.GUEST)
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        return SHUT_DOWN_S
+
+    def is_done(self, worker: Worker) -> bool:
         return not worker.on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
@@ -245,7 +294,7 @@ class ShutDown(Rung):
         worker = fleet.worker(self.worker)
         return (PowerOffVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         return changed(worker, power=Power.OFF, shutting_down=False)
 
 

@@ -10,7 +10,8 @@ from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.requests import PowerOffVm, PowerOnVm, Request
-from vgpuctl.planning.steps.rung import Rung
+from vgpuctl.model.wait import UNDER_WAY, Reason, Wait
+from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep, state_s
 
 _BAD_TAINTS = frozenset(
     {
@@ -21,60 +22,89 @@ _BAD_TAINTS = frozenset(
     }
 )
 
+#: Assumed: how long a guest takes to boot, and a node to be truly back.
+BOOT_S = 60.0
+STACK_S = 60.0
 #: In this time a kubelet has compared its status with what it posted, and posted what is different: it does so every
 #: 10 s, and renews its Lease as often.
 LOOKED_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Discard(Rung):
+class Discard(WorkerStep):
     """Give a suspended state up that cannot be resumed: what ran in it is lost."""
 
     verb: ClassVar[str] = "discard the suspended state"
+    doing: ClassVar[str] = "discarding its suspended state"
+    finished: ClassVar[str] = "discarded"
+    bar: ClassVar[str] = "discard"
+    look: ClassVar[Look] = Look.SHUT_DOWN
+    lasts: ClassVar[bool] = True
+    disturbs: ClassVar[bool] = True
+    task: ClassVar[str] = "powerOff"
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        return CHANGE_S
+
+    def is_done(self, worker: Worker) -> bool:
         return worker.power is not Power.SUSPENDED
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         return (PowerOffVm(worker=worker.name, vm=worker.vm),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         return changed(worker, power=Power.OFF)
 
 
 @dataclass(frozen=True, slots=True)
-class PowerOn(Rung):
+class PowerOn(WorkerStep):
     """Resume or start the VM; vCenter chooses the card."""
 
     resume: bool = True
+    doing: ClassVar[str] = "starting"
+    finished: ClassVar[str] = "started"
+    look: ClassVar[Look] = Look.POWER_ON
+    lasts: ClassVar[bool] = True
+    task: ClassVar[str] = "powerOn"
     deadline_s: ClassVar[float] = 900.0
 
     def describe(self) -> str:
         return "resume" if self.resume else "power on"
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        return CHANGE_S + (state_s(fleet, self.worker) if self.resume else BOOT_S)
+
+    def is_done(self, worker: Worker) -> bool:
         return worker.on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         return (PowerOnVm(worker=worker.name, vm=worker.vm),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         return changed(worker, power=Power.ON)
 
 
 @dataclass(frozen=True, slots=True)
-class WaitBack(Rung):
+class WaitBack(WorkerStep):
     """Nothing is asked of anybody: the node must show by itself that it is truly back."""
 
     verb: ClassVar[str] = "ready"
+    doing: ClassVar[str] = "coming back"
+    finished: ClassVar[str] = "ready"
+    bar: ClassVar[str] = "ready"
+    look: ClassVar[Look] = Look.BACK
+    lasts: ClassVar[bool] = True
     deadline_s: ClassVar[float] = 900.0
 
-    def done_by(self, worker: Worker) -> bool:
+    def assumed_s(self, fleet: Fleet) -> float:
+        return STACK_S
+
+    def is_done(self, worker: Worker) -> bool:
         return not missing_signs(worker)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         node = worker.node or Node(name=self.worker)
         back = changed(
             node,
@@ -88,8 +118,9 @@ class WaitBack(Rung):
         )
         return changed(worker, node=back)
 
-    def waits_for(self, fleet: Fleet) -> str:
-        return missing_signs(fleet.worker(self.worker))
+    def waits_for(self, fleet: Fleet) -> Wait:
+        missing = missing_signs(fleet.worker(self.worker))
+        return Wait.of(Reason.NOT_BACK, missing) if missing else UNDER_WAY
 
 
 def missing_signs(worker: Worker) -> str:

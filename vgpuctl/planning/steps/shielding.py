@@ -9,23 +9,25 @@ from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.requests import PatchMachine, Request
-from vgpuctl.planning.steps.rung import Rung
+from vgpuctl.planning.steps.step import WorkerStep
 
 
 @dataclass(frozen=True, slots=True)
-class Shield(Rung):
+class Shield(WorkerStep):
     """Before the VM stops: a health check may have the Machine of a silent node replaced within minutes, and its VM
     with it. Who has said so already need not be us."""
 
     verb: ClassVar[str] = "shield its Machine"
+    doing: ClassVar[str] = "shielding its Machine"
+    bar: ClassVar[str] = "shield"
 
-    def done_by(self, worker: Worker) -> bool:
+    def is_done(self, worker: Worker) -> bool:
         return worker.machine is None or worker.machine.shielded
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         return (PatchMachine(worker=self.worker, machine=machine_of(fleet, self.worker), shield=True),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         machine = worker.machine
         if machine is None or machine.shielded:
             return worker
@@ -33,21 +35,23 @@ class Shield(Rung):
 
 
 @dataclass(frozen=True, slots=True)
-class Unshield(Rung):
+class Unshield(WorkerStep):
     """Once the node is truly back. Found on the Machine, so it is not forgotten where the node was deleted meanwhile;
     another's word stays."""
 
     verb: ClassVar[str] = "unshield its Machine"
+    doing: ClassVar[str] = "unshielding its Machine"
+    bar: ClassVar[str] = "unshield"
     deadline_s: ClassVar[float] = 300.0
     optional: ClassVar[bool] = True
 
-    def done_by(self, worker: Worker) -> bool:
+    def is_done(self, worker: Worker) -> bool:
         return worker.machine is None or not worker.machine.ours
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         return (PatchMachine(worker=self.worker, machine=machine_of(fleet, self.worker), shield=False),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         machine = worker.machine
         if machine is None or not machine.ours:
             return worker

@@ -10,11 +10,11 @@ from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.record import ASLEEP, MARKS, Record
 from vgpuctl.model.requests import PatchNode, Request
 from vgpuctl.model.wish import Sleep
-from vgpuctl.planning.steps.rung import Rung, node_of
+from vgpuctl.planning.steps.step import WorkerStep, node_of
 
 
 @dataclass(frozen=True, slots=True)
-class MarkAsleep(Rung):
+class MarkAsleep(WorkerStep):
     """Say on the node that it sleeps, with its last signs of life, so that old evidence is known as old later; and for
     how long and why, to people and to what would count it as broken or take it away."""
 
@@ -22,10 +22,11 @@ class MarkAsleep(Rung):
     awake_before: tuple[str, ...] = ()
     sleep: Sleep | None = None
     verb: ClassVar[str] = "mark asleep"
+    bar: ClassVar[str] = "mark"
     #: Those who sleep may be many by the time at which others must wake.
     patient: ClassVar[bool] = True
 
-    def done_by(self, worker: Worker) -> bool:
+    def is_done(self, worker: Worker) -> bool:
         return worker.on or worker.node is None or (worker.node.unschedulable and _marked(worker.node))
 
     def _record(self, node: Node, now: str) -> Record:
@@ -43,7 +44,7 @@ class MarkAsleep(Rung):
         record = self._record(node, now)
         return (PatchNode.recording(node.name, record, node.record, unschedulable=True, version=node.version),)
 
-    def after(self, worker: Worker) -> Worker:
+    def applied(self, worker: Worker) -> Worker:
         node = worker.node
         if node is None:
             return worker

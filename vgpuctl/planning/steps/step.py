@@ -1,0 +1,156 @@
+"""What all steps share, and what each kind of step says about itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import ClassVar
+
+from vgpuctl.model.fleet import Fleet, Node, Worker
+from vgpuctl.model.requests import Request
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import UNDER_WAY, Wait
+
+#: A patch of a node, a workload or a Machine.
+MARK_S = 0.5
+#: A change of a VM: its devices, or its power without what it writes or reads.
+CHANGE_S = 5.0
+#: Assumed of a datastore.
+MIB_A_SECOND = 500
+
+
+class Look(Enum):
+    """How a picture of a switch shows a step: what belongs together has one colour."""
+
+    MARK = "mark"
+    SCALE = "scale"
+    DRAIN = "drain"
+    SUSPEND = "suspend"
+    SHUT_DOWN = "shut-down"
+    ATTACH = "attach"
+    POWER_ON = "power-on"
+    BACK = "wait-back"
+
+
+@dataclass(frozen=True)
+class BaseStep:
+    """A step, and everything that other parts of the program know about its kind.
+
+    `subject`: the name of the worker, or the key of the workload.
+    """
+
+    subject: str
+    #: How long the step may be due before that counts as a failure.
+    deadline_s: ClassVar[float] = 120.0
+    #: How long an accepted request may show no effect before it may be sent again.
+    effect_s: ClassVar[float] = 20.0
+    #: How long the step may be due before `overdue` is asked instead. Most steps have nothing else to ask.
+    overdue_after_s: ClassVar[float] = math.inf
+    #: A switch does not turn back because of it: it is left for the next plan.
+    optional: ClassVar[bool] = False
+    #: No other step waits for it: its requests are sent beside the others, a few at a time.
+    patient: ClassVar[bool] = False
+
+    #: In a plan: `drain`. While it lasts: `draining`. Once it is done: `drained`; "" is not worth a line.
+    verb: ClassVar[str] = ""
+    doing: ClassVar[str] = "marking"
+    finished: ClassVar[str] = ""
+    #: Its word in a picture of the switch; "" for what this very step did.
+    bar: ClassVar[str] = ""
+    look: ClassVar[Look] = Look.MARK
+    #: It takes time, and is no mere mark on an object.
+    lasts: ClassVar[bool] = False
+    #: It changes pods, running VMs or what a VM has in memory. A person is asked before.
+    disturbs: ClassVar[bool] = False
+    #: It takes a worker down, even if nobody waits for it any more.
+    takes_down: ClassVar[bool] = False
+    #: The kind of vCenter task that carries it out.
+    task: ClassVar[str] = ""
+
+    @cached_property
+    def id(self) -> StepId:
+        return self.of(self.subject)
+
+    @classmethod
+    def of(cls, subject: str) -> StepId:
+        """The identity of this kind of step for that worker or workload."""
+        return StepId(cls.__name__, subject)
+
+    def describe(self) -> str:
+        return self.verb
+
+    def brief(self) -> str:
+        """What it does, without its details."""
+        return self.describe()
+
+    def assumed_s(self, fleet: Fleet) -> float:
+        """How long it takes, as far as can be said without having seen one."""
+        return MARK_S
+
+    def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        """Empty if the step only waits for what others do by themselves."""
+        return ()
+
+    def waits_for(self, fleet: Fleet) -> Wait:
+        """What holds it up, apart from its own requests."""
+        return UNDER_WAY
+
+    def to_blame(self, fleet: Fleet) -> str:
+        """Once its time is over: whose change could help, in words; "" if nobody's is known."""
+        return ""
+
+    def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
+        """The requests that are sent instead once the step has been due for `overdue_after_s`."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStep(BaseStep):
+    """A rung of a worker's ladder: whether it is done, and what it changes, shows in that worker alone.
+
+    Not an abstract class: `isinstance`, which planning asks for each step, would cost three times as much.
+    """
+
+    @property
+    def worker(self) -> str:
+        return self.subject
+
+    def is_done(self, worker: Worker) -> bool:
+        raise NotImplementedError
+
+    def applied(self, worker: Worker) -> Worker:
+        """The worker as it is after the step."""
+        raise NotImplementedError
+
+    def done_in(self, fleet: Fleet) -> bool:
+        return self.is_done(fleet.worker(self.subject))
+
+    def applied_to(self, fleet: Fleet) -> Fleet:
+        return fleet.with_this(self.applied(fleet.worker(self.subject)))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadStep(BaseStep):
+    """A change of a workload, before or after all ladders."""
+
+    @property
+    def workload(self) -> str:
+        return self.subject
+
+
+def state_s(fleet: Fleet, worker: str) -> float:
+    """How long a suspend writes, or a resume reads, what the VM has in memory."""
+    found = fleet.find(worker)
+    return found.memory_mib / MIB_A_SECOND if found else 0.0
+
+
+def node_of(fleet: Fleet, worker: str) -> Node:
+    return the_node(fleet.worker(worker))
+
+
+def the_node(worker: Worker) -> Node:
+    if worker.node is None:
+        raise LookupError(f"{worker.name} has no node")
+    return worker.node
