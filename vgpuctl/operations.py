@@ -15,12 +15,12 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, HostReport
 from vgpuctl.model.plan import Plan, Refusal, Remark
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.departures import to_record
-from vgpuctl.planning.hindsight import Earlier, earlier
-from vgpuctl.planning.notices import notices
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.refusals import refusals
-from vgpuctl.planning.remarks import dear_sleep, remarks
+from vgpuctl.reporting.notices import notices
+from vgpuctl.reporting.remarks import dear_sleep, remarks
+from vgpuctl.reporting.step_history import Earlier, earlier
 
 #: The ends after which a host is in one shift, and in no other.
 WHOLE = {DONE, WENT_BACK, NOT_BEGUN}

@@ -16,16 +16,16 @@ from typing import Any
 
 from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, with_worker, worker
 from vgpuctl.cli import look_for_garbage_seldom
-from vgpuctl.engine.look import Moment
-from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.model.fleet import Fleet, Power, Stranger
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
+from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.refusals import refusals
 from vgpuctl.planning.wishes import switch_wish
 
 SIZES = (2500, 5000, 10_000)

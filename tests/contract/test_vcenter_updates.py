@@ -11,7 +11,7 @@ from pyVmomi import vim, vmodl
 
 from tests.support.peers.processes import until
 from tests.support.peers.vcenters import PC, QUARTER, Client, Vcenter, attach, through_view
-from vgpuctl.vsphere.news import take
+from vgpuctl.vsphere.partial_updates import take
 
 PCI = vim.vm.device.VirtualPCIPassthrough
 POWER = {vim.VirtualMachine: ["name", "runtime.powerState"]}

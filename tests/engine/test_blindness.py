@@ -9,9 +9,9 @@ from tests.support.fleets import day_and_night
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine.blindness import bounded, counted
 from vgpuctl.engine.ends import ends
-from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.engine.reactor import Goal
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.model.journal import INTERRUPTED
 from vgpuctl.planning.steps import Drain
 from vgpuctl.planning.wishes import former_wish

@@ -22,7 +22,7 @@ from tests.support.fleets import (
     worker,
 )
 from tests.support.virtual import VirtualWorld
-from vgpuctl.engine.look import Send
+from vgpuctl.engine.dispatcher import Send
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.model.conduct import Asleep, Conduct, Mode, OnResumeFailed, OnStuck
 from vgpuctl.model.fleet import Fleet, Power, Task
@@ -32,10 +32,10 @@ from vgpuctl.model.requests import PowerOnVm, SuspendVm
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wait import Reason
 from vgpuctl.operations import look_ahead
-from vgpuctl.planning.standing import standing
 from vgpuctl.planning.steps import Drain
-from vgpuctl.planning.waiting import waiting
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
+from vgpuctl.reporting.pending_pods import waiting
+from vgpuctl.reporting.timetable_state import standing
 from vgpuctl.reporting.waits import sentence
 
 DAY, NIGHT = {f"worker-{n}" for n in range(1, 5)}, {"worker-5"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.fleets import CATALOGUE, fleet, pod, with_node, with_worker, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine import ends as endings
-from vgpuctl.engine.look import Send
+from vgpuctl.engine.dispatcher import Send
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan

@@ -24,9 +24,9 @@ from tests.support.fleets import (
 )
 from tests.support.unlike_hosts import chain_s, night_of, took_s
 from tests.support.virtual import VirtualWorld
-from vgpuctl.engine.look import Moment, Send
-from vgpuctl.engine.memory import Attempt, Memory
+from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.run_state import Attempt, Memory
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Evict, PatchNode

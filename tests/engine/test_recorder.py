@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.support.fleets import day_and_night
-from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import Report
 from vgpuctl.engine.reactor import Decision
 from vgpuctl.engine.recorder import EVERY_S, Recorder
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.journal import Entry, HostReport, PastStep
 from vgpuctl.model.plan import Plan

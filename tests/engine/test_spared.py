@@ -6,9 +6,9 @@ import pytest
 
 from tests.support import runs
 from tests.support.adventures import adventure
-from vgpuctl.engine.look import Moment
-from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.model.fleet import Fleet
 
 A_CHUNK = 6

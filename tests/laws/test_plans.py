@@ -7,9 +7,9 @@ from hypothesis import assume, given
 from tests.support.fleets import fleets_and_wishes
 from tests.support.planned import Case, closed_subsets, lawful
 from vgpuctl.model.wait import Wait
+from vgpuctl.planning.cards.releases import may_start
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import MarkAsleep, PowerOn, Shield, Uncordon, Unshield, missing_signs
 from vgpuctl.planning.wishes import former_wish
 

@@ -11,7 +11,7 @@ from vgpuctl.model.admission import Admission, Share, Slots, Spares
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Worker
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
-from vgpuctl.planning.admission import full_for_now
+from vgpuctl.planning.checks.admission import full_for_now
 from vgpuctl.planning.wishes import switch_wish
 
 GIB = 1024

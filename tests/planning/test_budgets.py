@@ -29,8 +29,8 @@ from vgpuctl.model.places import Needs, Taint, Toleration
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.selectors import Selector
 from vgpuctl.operations import look_ahead
-from vgpuctl.planning.budgets import dead_ends
-from vgpuctl.planning.refusals import refusals
+from vgpuctl.planning.checks.refusals import refusals
+from vgpuctl.planning.pods.budgets import dead_ends
 from vgpuctl.planning.wishes import Provisioning, provision_wish, switch_wish
 
 GPU = Needs(requests=(("nvidia.com/gpu", 1000),), labels=(("vgpu.type", "v100-4q-4GB"),))

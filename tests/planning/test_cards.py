@@ -9,8 +9,8 @@ import pytest
 from tests.support.fleets import QUARTER, WHOLE
 from tests.support.reckoning import types_of
 from vgpuctl.model.hosts import Card, CardMode, Told
-from vgpuctl.planning.boards import type_of
-from vgpuctl.planning.cards import Load, assumption, frame_gib, kind_of, slice_of
+from vgpuctl.planning.cards.boards import type_of
+from vgpuctl.planning.cards.card_rules import Load, assumption, frame_gib, kind_of, slice_of
 from vgpuctl.sim.card_models import MODELS
 from vgpuctl.sim.card_models import CardMode as SimulatedMode
 

@@ -13,7 +13,7 @@ from vgpuctl.model.fleet import Fleet, Mmio, Stranger
 from vgpuctl.model.hosts import CardMode
 from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
-from vgpuctl.planning.checking import Compared, Finding, Severity, check
+from vgpuctl.reporting.profiles_check import Compared, Finding, Severity, check
 
 DAY = ("worker-1", "worker-2")
 SHIFTS = timetable(day=DAY, night=("worker-5",))

@@ -21,9 +21,9 @@ from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.requests import SuspendVm
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.planning.drain import budgets_to_pay, must_leave, objection, within_s
+from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.refusals import refusals
+from vgpuctl.planning.pods.drain import budgets_to_pay, must_leave, objection, within_s
 from vgpuctl.planning.steps import Cordon, Drain, Suspend
 from vgpuctl.reporting.waits import sentence
 

@@ -12,7 +12,7 @@ from vgpuctl.kube.views import pod as pod_view
 from vgpuctl.model.conduct import Asleep, Conduct
 from vgpuctl.model.pods import Freeze
 from vgpuctl.operations import look_ahead
-from vgpuctl.planning.freezing import LINES
+from vgpuctl.planning.pods.freezing import LINES
 
 ASKS = {"vgpuctl.io/on-switch": "freeze"}
 

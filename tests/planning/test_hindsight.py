@@ -9,10 +9,10 @@ from tests.support.fleets import day_and_night
 from tests.support.past import night, past_step
 from vgpuctl.model.journal import document, from_document
 from vgpuctl.model.plan import Plan
-from vgpuctl.planning.forecast import expected_s, longest_way_s
-from vgpuctl.planning.hindsight import LOOKED_AT, Earlier, earlier, longest_way
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.steps import PowerOn, Suspend
+from vgpuctl.reporting.forecast import expected_s, longest_way_s
+from vgpuctl.reporting.step_history import LOOKED_AT, Earlier, earlier, longest_way
 
 WAY = ["Cordon/worker-3", "Drain/worker-3", "Suspend/worker-3", "PowerOn/worker-5", "WaitBack/worker-5"]
 

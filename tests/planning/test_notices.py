@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.support.fleets import day_and_night, night_wish, pod, with_node
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.pods import Freeze
-from vgpuctl.planning.notices import MOST, notices
 from vgpuctl.planning.planner import plan
+from vgpuctl.reporting.notices import MOST, notices
 
 
 def told(fleet: Fleet) -> list[tuple[str, str]]:

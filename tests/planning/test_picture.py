@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod, timetable
 from tests.support.fleets import node as ready
-from vgpuctl.engine.look import Moment
-from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.kube.views import pod as pod_view
@@ -27,8 +27,8 @@ from vgpuctl.model.profiles import Candidate, Catalogue, Choice
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
+from vgpuctl.observe.fleet_builder import Painter
 from vgpuctl.operations import Prospect, look_ahead
-from vgpuctl.picture import Painter
 from vgpuctl.planning.steps.step import node_of
 from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
 from vgpuctl.reporting.waits import sentence

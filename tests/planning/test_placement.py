@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.support.fleets import HALF, QUARTER, WHOLE
 from tests.support.racks import EXACT, PLACED, Chips, Vms, all_seated, can_win, cards_of, ends_well, racks, vms
 from vgpuctl.model.hosts import Card, CardMode
-from vgpuctl.planning.cards import Load, kind_of
-from vgpuctl.planning.placement import (
+from vgpuctl.planning.cards.card_rules import Load, kind_of
+from vgpuctl.planning.cards.placement import (
     Loads,
     can_be_started,
     fits,

@@ -28,10 +28,10 @@ from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, VGPU, Record
 from vgpuctl.model.requests import PatchNode
 from vgpuctl.model.wait import Reason, Wait
+from vgpuctl.planning.cards.releases import may_start
+from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.refusals import refusals
-from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Attach, Cordon, Drain, Label, PowerOn, Suspend, missing_signs
 from vgpuctl.planning.steps.returning import LOOKED_S
 from vgpuctl.planning.steps.step import node_of

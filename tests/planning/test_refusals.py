@@ -30,7 +30,7 @@ from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
-from vgpuctl.planning.refusals import refusals
+from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.wishes import Provisioning, provision_wish, switch_wish
 
 

@@ -11,10 +11,10 @@ from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import PowerOnVm
 from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish, WorkerWish
+from vgpuctl.planning.cards.policy import policy_trap
+from vgpuctl.planning.cards.releases import may_start
+from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.laws import broken_by, overfull
-from vgpuctl.planning.policy import policy_trap
-from vgpuctl.planning.refusals import refusals
-from vgpuctl.planning.releases import may_start
 
 SHOWS = Wait(Reason.LAST_START)
 WAITS = Wait(Reason.CARD)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.fleets import CATALOGUE, budget, node, pod, scaled, timetable, with_node, worker, workload
 from tests.support.fleets import fleet as fleet_of
-from vgpuctl.engine.look import Moment
-from vgpuctl.engine.memory import EVERYWHERE, Attempt, Memory
+from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
+from vgpuctl.engine.run_state import EVERYWHERE, Attempt, Memory
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import RefusedError
 from vgpuctl.model.fleet import Fleet, Power
@@ -24,10 +24,10 @@ from vgpuctl.model.wish import Wish, WorkerWish, WorkloadWish
 from vgpuctl.model.workloads import Choice, Workload
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
-from vgpuctl.planning.notices import notices
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.steps import Cordon, Drain, ScaleDown, ScaleUp, Suspend
 from vgpuctl.planning.wishes import former_wish, switch_wish
+from vgpuctl.reporting.notices import notices
 from vgpuctl.reporting.waits import sentence
 
 GATEWAY = "default/deployment/gateway"

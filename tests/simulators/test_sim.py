@@ -14,7 +14,7 @@ import pytest
 from tests.support.lab import Lab
 from vgpuctl.cli.app import app
 from vgpuctl.cli.lazy import built
-from vgpuctl.cli.sim_access import SIM_PACKAGES
+from vgpuctl.cli.simulating.access import SIM_PACKAGES
 from vgpuctl.sim import lifecycle
 from vgpuctl.sim.lifecycle import running_pid
 from vgpuctl.sim.surroundings import exported

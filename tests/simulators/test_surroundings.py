@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.lab import BIN, Lab
 from tests.support.trap import LEADING, PROXIES, SECRET, Trap, trap
-from vgpuctl.cli import demo
+from vgpuctl.cli.simulating import demo
 from vgpuctl.sim.remote import ask
 from vgpuctl.sim.surroundings import ELSEWHERE, NEEDED, NEEDED_FAMILIES, exported, needed, shell_lines
 

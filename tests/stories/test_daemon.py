@@ -14,9 +14,9 @@ from typing import Any
 from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, worker
 from tests.support.lab import Lab
 from tests.support.ports import Ports
+from vgpuctl.cli.acting.progress import Lines
 from vgpuctl.cli.paper import Paper
-from vgpuctl.cli.progress import Lines
-from vgpuctl.daemon.keeper import Keeper
+from vgpuctl.daemon.schedule_loop import Keeper
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files

@@ -20,7 +20,7 @@ from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import DeletePod, Evict, Request
-from vgpuctl.picture import Painter
+from vgpuctl.observe.fleet_builder import Painter
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.sim.clock import Timer
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule

@@ -14,9 +14,9 @@ from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.plan import Step
 from vgpuctl.model.requests import PowerOnVm
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.cards.releases import may_start
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import PowerOn, ShutDown, Suspend
 
 HOST = "esx-1"

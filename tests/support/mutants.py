@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from vgpuctl.engine import reactor
-from vgpuctl.engine.look import Look
+from vgpuctl.engine.dispatcher import Look
 from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import actions
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.record import Record
 from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, SuspendVm
-from vgpuctl.planning import drain, planner
+from vgpuctl.planning import planner
+from vgpuctl.planning.pods import drain
 from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, returning
 from vgpuctl.planning.steps.step import node_of
 from vgpuctl.vsphere import actions as vsphere

@@ -16,9 +16,9 @@ from vgpuctl.model.record import CARD, FACTS, FRAME, HOST, VGPU
 from vgpuctl.model.requests import PatchNode
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
+from vgpuctl.planning.cards.releases import may_start
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.releases import may_start
 from vgpuctl.planning.steps import Drain, Label, PowerOn, equipped
 from vgpuctl.planning.steps.step import node_of
 from vgpuctl.planning.wishes import label_wish

@@ -14,9 +14,9 @@ from tests.support.clients import Kubernetes, Response, Vcenter, kubectl
 from tests.support.day import files_of
 from tests.support.runs import NIGHT_S, Ends, Errand, Run
 from tests.support.sight import Sight
-from vgpuctl.engine.memory import Memory
 from vgpuctl.engine.ports import Answer
 from vgpuctl.engine.reactor import Decision, Goal
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
 from vgpuctl.model import plan
@@ -26,8 +26,9 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Choice, Profile
 from vgpuctl.model.requests import Request
 from vgpuctl.model.timetable import DrainOptions
+from vgpuctl.observe.fleet_builder import Painter
+from vgpuctl.observe.wiring import ask
 from vgpuctl.operations import look_ahead
-from vgpuctl.picture import Painter
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
@@ -36,7 +37,6 @@ from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.request import Request as Asked
 from vgpuctl.sim.vcenter.requests import Request as Called
 from vgpuctl.sim.world import World
-from vgpuctl.wiring import ask
 
 LOOK_S = 5.0
 

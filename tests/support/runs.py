@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.support.clients import Later
-from vgpuctl.engine.look import Moment, Send
-from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.requests import Request
 from vgpuctl.planning.laws import overfull

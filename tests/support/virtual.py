@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tests.support.fleets import with_node, with_worker
-from vgpuctl.engine.look import Moment, Send
-from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import read_record

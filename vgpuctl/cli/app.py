@@ -12,39 +12,39 @@ from vgpuctl.cli.lazy import add_later, built, group
 #: Where each is, and the first line of its help.
 COMMANDS = {
     "status": (
-        "vgpuctl.cli.status:command",
+        "vgpuctl.cli.showing.status:command",
         "Show cards, workers, who waits for which shift, and what is out of step.",
     ),
     "provision": (
-        "vgpuctl.cli.provision:command",
+        "vgpuctl.cli.acting.provision:command",
         "Give each worker the vGPU of its profile, and leave its power as it was.",
     ),
     "label-nodes": (
-        "vgpuctl.cli.label_nodes:command",
+        "vgpuctl.cli.acting.label_nodes:command",
         "Label each worker's node with the profile that its VM really carries, and the facts that people select by.",
     ),
     "switch": (
-        "vgpuctl.cli.switch:command",
+        "vgpuctl.cli.acting.switch:command",
         "Put one shift's workers on the cards: the others are drained and suspended, these resumed.",
     ),
     "history": (
-        "vgpuctl.cli.history:app",
+        "vgpuctl.cli.showing.history:app",
         "What earlier switches did: when, how long, step by step, and what held them up.",
     ),
     "profiles": (
-        "vgpuctl.cli.profiles:app",
+        "vgpuctl.cli.showing.profiles:app",
         "Are the files right? Check them against vCenter, or print their JSON Schema.",
     ),
     "daemon": (
-        "vgpuctl.cli.daemon:command",
+        "vgpuctl.cli.acting.daemon:command",
         "Keep the shift of the hour, by every timetable, until it is ended.",
     ),
     "demo": (
-        "vgpuctl.cli.demo:command",
+        "vgpuctl.cli.simulating.demo:command",
         "Play the whole story, day to night and back, against a simulated vCenter and Kubernetes.",
     ),
     "sim": (
-        "vgpuctl.cli.simulators:app",
+        "vgpuctl.cli.simulating.simulators:app",
         "A simulated vCenter and Kubernetes on loopback, to try things on.",
     ),
 }

@@ -18,9 +18,9 @@ from vgpuctl.model.errors import ExitCode, StoppedError, UsageError, VgpuctlErro
 if TYPE_CHECKING:
     from vgpuctl.cli.paper import Paper
     from vgpuctl.files import Files
+    from vgpuctl.observe.wiring import Connection
     from vgpuctl.settings import Flags
     from vgpuctl.vsphere.asking import Depth
-    from vgpuctl.wiring import Connection
 
 #: What asks this process to end.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -75,8 +75,8 @@ def read(flags: Flags) -> Files:
 def connected(flags: Flags, files: Files, depth: Depth | None = None, *, lasting: bool = False) -> Iterator[Connection]:
     """Both servers, first looked at. A server that does not answer is given a little time, visibly. `lasting`: try a
     refused login again, at the pace that keeps the account unlocked. A restart by kubelet would know no such pace."""
+    from vgpuctl.observe.wiring import Connection  # noqa: PLC0415
     from vgpuctl.settings import settings  # noqa: PLC0415
-    from vgpuctl.wiring import Connection  # noqa: PLC0415
 
     terminate_politely()
     found = settings(flags)

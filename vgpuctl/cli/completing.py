@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from vgpuctl.cli.harmless import one_line
+from vgpuctl.cli.sanitize import one_line
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from vgpuctl.cli.harmless import RISKY, escaped, whole
+from vgpuctl.cli.sanitize import RISKY, escaped, whole
 
 Document = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
-from vgpuctl.cli.harmless import harmless
+from vgpuctl.cli.sanitize import harmless
 
 with suppress(ImportError):
     from typer import _completion_classes

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from vgpuctl.cli.harmless import harmless, one_line
+from vgpuctl.cli.sanitize import harmless, one_line
 
 
 class Paper(Console):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vgpuctl.engine.memory import Memory
+from vgpuctl.engine.run_state import Memory
 
 
 def counted(memory: Memory, stale: tuple[str, ...], now_s: float) -> Memory:

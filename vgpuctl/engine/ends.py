@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from vgpuctl.engine.memory import EVERYWHERE, Memory
+from vgpuctl.engine.run_state import EVERYWHERE, Memory
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BACK, HostReport
 from vgpuctl.model.names import fold

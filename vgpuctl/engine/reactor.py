@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.blindness import bounded, counted
+from vgpuctl.engine.dispatcher import Look, Moment, Send, task_of
 from vgpuctl.engine.ends import has_begun
-from vgpuctl.engine.look import Look, Moment, Send, task_of
-from vgpuctl.engine.memory import EVERYWHERE, Attempt, Attempts, Memory
 from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.engine.rests import Asked, Rests
-from vgpuctl.engine.turns import queued
+from vgpuctl.engine.run_state import EVERYWHERE, Attempt, Attempts, Memory
+from vgpuctl.engine.throttle import queued
 from vgpuctl.model.conduct import OnResumeFailed
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step

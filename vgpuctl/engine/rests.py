@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vgpuctl.engine.memory import Attempts
+from vgpuctl.engine.run_state import Attempts
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.step_id import StepId

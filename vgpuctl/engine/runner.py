@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.ends import ends
-from vgpuctl.engine.look import Moment, Send
-from vgpuctl.engine.memory import Memory, RequestKey
 from vgpuctl.engine.ports import Report, StepReport, World
 from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.run_state import Memory, RequestKey
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step

@@ -12,7 +12,7 @@ from vgpuctl.kube import address, programs
 from vgpuctl.kube.tls import Tls
 from vgpuctl.model.errors import UnreachableError, UsageError
 from vgpuctl.model.nearest import nearest
-from vgpuctl.replies import Bounds
+from vgpuctl.wire.replies import Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

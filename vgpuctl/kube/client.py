@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from vgpuctl import replies
 from vgpuctl.kube.access import Access, KubernetesSettings, access
 from vgpuctl.model.errors import (
     BudgetError,
@@ -19,6 +18,7 @@ from vgpuctl.model.errors import (
     UnreachableError,
     VgpuctlError,
 )
+from vgpuctl.wire import replies
 
 ANSWER_WITHIN_S = 30
 #: The longest that a server may ask us to wait; one that names more is asked earlier.

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from vgpuctl.follower import Follower
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import PassingError, in_short
 from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.replies import CHUNK, MIB
+from vgpuctl.wire.follower import Follower
+from vgpuctl.wire.replies import CHUNK, MIB
 
 WATCH_S = 240
 PAGE = "500"

@@ -9,7 +9,7 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import CARD, FACTS, FRAME, HOST, VGPU
-from vgpuctl.planning.cards import frame_gib
+from vgpuctl.planning.cards.card_rules import frame_gib
 
 #: Labels by their keys; None: the label is to be taken off. Keys that are left out are not known now and stay.
 Labels = Mapping[str, str | None]

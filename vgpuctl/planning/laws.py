@@ -19,9 +19,9 @@ from vgpuctl.model.requests import (
     ShutDownGuest,
     SuspendVm,
 )
-from vgpuctl.planning.drain import budgets_to_pay
-from vgpuctl.planning.placement import fits, needs_of
-from vgpuctl.planning.seating import Sitter, booked, sitters, standing
+from vgpuctl.planning.cards.placement import fits, needs_of
+from vgpuctl.planning.cards.seating import Sitter, booked, sitters, standing
+from vgpuctl.planning.pods.drain import budgets_to_pay
 
 
 def broken_by(request: Request, fleet: Fleet) -> str:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
-from vgpuctl.model.kept import Kept
+from vgpuctl.model.memo import Kept
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish, WorkerWish
-from vgpuctl.planning.drain import within_s
+from vgpuctl.planning.cards.releases import begun, releases
 from vgpuctl.planning.labels import labels_of, taken_off
-from vgpuctl.planning.releases import begun, releases
+from vgpuctl.planning.pods.drain import within_s
 from vgpuctl.planning.scaling import join
 from vgpuctl.planning.steps import (
     Attach,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Step
 from vgpuctl.model.step_id import StepId
-from vgpuctl.planning.placement import alike
-from vgpuctl.planning.releases import begun, vgpus_at_start
+from vgpuctl.planning.cards.placement import alike
+from vgpuctl.planning.cards.releases import begun, vgpus_at_start
 from vgpuctl.planning.steps import Cordon, PowerOn, ShutDown, Suspend, Uncordon
 
 Ladders = Mapping[str, list[Step]]

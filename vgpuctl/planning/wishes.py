@@ -14,8 +14,8 @@ from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.record import Record
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Sleep, Wish, WorkerWish
+from vgpuctl.planning.checks.card_room import against_room
 from vgpuctl.planning.departures import departures
-from vgpuctl.planning.room import against_room
 from vgpuctl.planning.scaling import former_workloads, must_be_seen, with_scaled, workload_wishes
 from vgpuctl.planning.steps import equipped
 

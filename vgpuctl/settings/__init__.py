@@ -11,13 +11,13 @@ from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.leases import LONGEST_S
 from vgpuctl.model.errors import UsageError
-from vgpuctl.replies import Bounds
+from vgpuctl.observe.wiring import Settings
 from vgpuctl.settings import environment
 from vgpuctl.settings.file import settings_file
 from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
 from vgpuctl.settings.login import Places, vcenter
 from vgpuctl.settings.said import NAMES, Said, Source, first, mib, seconds
-from vgpuctl.wiring import Settings
+from vgpuctl.wire.replies import Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

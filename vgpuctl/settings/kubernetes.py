@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vgpuctl.kube.access import KubernetesSettings, ServiceAccount
-from vgpuctl.replies import Bounds
 from vgpuctl.settings.environment import secrets
 from vgpuctl.settings.said import Source, first
+from vgpuctl.wire.replies import Bounds
 
 #: Where every pod finds its account.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree
 
-from vgpuctl import replies
 from vgpuctl.model.errors import UnreachableError
-from vgpuctl.replies import Bounds
 from vgpuctl.vsphere.faults import translated
 from vgpuctl.vsphere.throttle import Throttle
 from vgpuctl.vsphere.tls import Trust, context, thumbprint_of
+from vgpuctl.wire import replies
+from vgpuctl.wire.replies import Bounds
 
 CONNECT_WITHIN_S = 10
 #: A server that hangs does not hold up the end of a command for longer.

@@ -11,7 +11,8 @@ from vgpuctl.model.errors import in_short
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.vsphere import news, views
+from vgpuctl.vsphere import partial_updates as news
+from vgpuctl.vsphere import views
 from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.asking import CLUSTER_SETTINGS
 from vgpuctl.vsphere.views import Outline, Vm, moid_of

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from vgpuctl.follower import Follower
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
@@ -20,6 +19,7 @@ from vgpuctl.vsphere.faults import garbled, translated
 from vgpuctl.vsphere.session import Session
 from vgpuctl.vsphere.shelves import Shelves
 from vgpuctl.vsphere.views import Outline, Vm
+from vgpuctl.wire.follower import Follower
 
 WAIT_S = 60
 OBJECTS_A_PAGE = 1000

@@ -9,9 +9,9 @@ from typing import Any
 from pyVmomi import vmodl
 from pyVmomi.SoapAdapter import SoapStubAdapter
 
-from vgpuctl import replies
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.vsphere.faults import garbled
+from vgpuctl.wire import replies
 
 LONG_POLL = "WaitForUpdatesEx"
 

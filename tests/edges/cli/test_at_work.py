@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, with_node, worker
 from tests.support.virtual import VirtualWorld
-from vgpuctl.cli.at_work import Picture
+from vgpuctl.cli.acting.at_work import Picture
 from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.fleet import Fleet

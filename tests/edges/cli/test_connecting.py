@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.wire import Wire, answer, saying, self_signed
 from vgpuctl.cli.common import connected, terminate_politely
-from vgpuctl.cli.history import _past
+from vgpuctl.cli.showing.history import _past
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError, UnreachableError
 from vgpuctl.model.profiles import Catalogue
@@ -53,7 +53,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, connection: Connection, **how: Any) -> None:
-    monkeypatch.setattr("vgpuctl.wiring.Connection", lambda *_: connection)
+    monkeypatch.setattr("vgpuctl.observe.wiring.Connection", lambda *_: connection)
     with connected(Flags(), FILES, **how):
         pass
 

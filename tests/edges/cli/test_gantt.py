@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from tests.support.past import BEGAN, night, past_step
-from vgpuctl.cli.gantt import gantt
-from vgpuctl.cli.gantt_svg import svg
-from vgpuctl.cli.past import headline, remarks
+from vgpuctl.cli.showing.gantt import gantt
+from vgpuctl.cli.showing.gantt_svg import svg
+from vgpuctl.cli.showing.past import headline, remarks
 from vgpuctl.model.journal import CUT_SHORT, RUNNING, Entry, HostReport
 
 LATER = BEGAN + timedelta(minutes=3)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tests.support.lab import Lab
 from tests.support.paths import ROOT
-from vgpuctl.cli.findings import findings_document
+from vgpuctl.cli.showing.findings import findings_document
 from vgpuctl.files.schema import schema_text
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.planning.checking import Compared, Finding, Severity
+from vgpuctl.reporting.profiles_check import Compared, Finding, Severity
 
 Make = Callable[..., Lab]
 

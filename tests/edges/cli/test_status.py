@@ -27,11 +27,11 @@ from tests.support.fleets import (
     workload,
 )
 from tests.support.paths import ROOT
-from vgpuctl.cli.estate.changes import differences, facts
-from vgpuctl.cli.estate.document import document
-from vgpuctl.cli.estate.tables import fitted, screen
-from vgpuctl.cli.estate.views import View
-from vgpuctl.cli.estate.watching import watch
+from vgpuctl.cli.showing.estate.changes import differences, facts
+from vgpuctl.cli.showing.estate.document import document
+from vgpuctl.cli.showing.estate.tables import fitted, screen
+from vgpuctl.cli.showing.estate.views import View
+from vgpuctl.cli.showing.estate.watching import watch
 from vgpuctl.cli.words import moment
 from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
@@ -44,7 +44,7 @@ from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Scaled
 from vgpuctl.planning.selection import Selection
-from vgpuctl.planning.situation import Situation, situate
+from vgpuctl.reporting.situation import Situation, situate
 
 QUARTERS, WHOLES = "v100-4q-4GB", "v100-16q-16GB"
 DAY_NIGHT = Timetable(

@@ -24,19 +24,21 @@ from rich.text import Text
 
 from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, worker
 from tests.support.past import night, past_step
-from vgpuctl.cli import common, completing, documents, harmless, history, lazy
-from vgpuctl.cli.estate.live import Lines as EstateLines
-from vgpuctl.cli.estate.live import LiveTables
-from vgpuctl.cli.estate.views import Documents, WorkerNames
-from vgpuctl.cli.findings import show_findings
-from vgpuctl.cli.gantt_svg import svg
+from vgpuctl.cli import common, completing, documents, lazy
+from vgpuctl.cli import sanitize as harmless
+from vgpuctl.cli.acting.plans import show_plan
+from vgpuctl.cli.acting.progress import Lines, LiveScreen, Silence
 from vgpuctl.cli.options import HistoryOutput, Output
 from vgpuctl.cli.paper import Paper
-from vgpuctl.cli.past import headline, remarks
-from vgpuctl.cli.plans import show_plan
-from vgpuctl.cli.progress import Lines, LiveScreen, Silence
-from vgpuctl.engine.memory import Memory
+from vgpuctl.cli.showing import history
+from vgpuctl.cli.showing.estate.live import Lines as EstateLines
+from vgpuctl.cli.showing.estate.live import LiveTables
+from vgpuctl.cli.showing.estate.views import Documents, WorkerNames
+from vgpuctl.cli.showing.findings import show_findings
+from vgpuctl.cli.showing.gantt_svg import svg
+from vgpuctl.cli.showing.past import headline, remarks
 from vgpuctl.engine.reactor import Decision
+from vgpuctl.engine.run_state import Memory
 from vgpuctl.engine.runner import Progress
 from vgpuctl.kube.journal import Past
 from vgpuctl.model.journal import HostReport
@@ -45,10 +47,10 @@ from vgpuctl.model.pods import Demand
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.operations import look_ahead
-from vgpuctl.planning.checking import Compared, Finding, Severity
 from vgpuctl.planning.selection import Selection
-from vgpuctl.planning.situation import Situation, situate
 from vgpuctl.planning.steps import Drain, Suspend
+from vgpuctl.reporting.profiles_check import Compared, Finding, Severity
+from vgpuctl.reporting.situation import Situation, situate
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 BAD = [

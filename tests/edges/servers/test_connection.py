@@ -21,9 +21,9 @@ from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.model import pauses
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import PassingError
+from vgpuctl.observe.wiring import Connection
 from vgpuctl.settings import Flags, settings
 from vgpuctl.vsphere.session import LoginRefusedError
-from vgpuctl.wiring import Connection
 
 WITHIN_S = 20.0
 LEFT = Departure(

@@ -10,9 +10,9 @@ from xml.parsers.expat import ExpatError
 
 import pytest
 
-from vgpuctl.follower import Follower
 from vgpuctl.model import pauses
 from vgpuctl.model.errors import PassingError, UsageError
+from vgpuctl.wire.follower import Follower
 
 WITHIN_S = 10.0
 

@@ -14,9 +14,9 @@ from vgpuctl.model.fleet import Node, Power
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.profiles import Catalogue, Choice
 from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.observe.wiring import Connection, Settings
 from vgpuctl.vsphere.session import VcenterSettings
 from vgpuctl.vsphere.views import Outline, Vm
-from vgpuctl.wiring import Connection, Settings
 
 KUBECONFIG = """\
 apiVersion: v1

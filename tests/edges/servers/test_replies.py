@@ -17,9 +17,9 @@ from tests.support.wire import Script, Wire, answer, dripping, endless, saying, 
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import PassingError, RequestFailedError, UnreachableError, VgpuctlError
-from vgpuctl.replies import Bounds
 from vgpuctl.vsphere.faults import translated
 from vgpuctl.vsphere.stub import Stub
+from vgpuctl.wire.replies import Bounds
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

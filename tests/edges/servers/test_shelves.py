@@ -19,7 +19,7 @@ from vgpuctl.kube.client import Client
 from vgpuctl.kube.shelf import Kind, Shelf
 from vgpuctl.model import pauses
 from vgpuctl.model.errors import PassingError
-from vgpuctl.replies import Bounds
+from vgpuctl.wire.replies import Bounds
 
 PODS = Kind("/api/v1/pods", views.pod)
 NODES = Kind("/api/v1/nodes", views.node)

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.fleets import CATALOGUE, fleet, node
 from tests.support.past import night
-from vgpuctl.evidence import overdue_s
 from vgpuctl.kube import views, workloads
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.kube.departures import DepartureMap, Departures
@@ -23,9 +22,10 @@ from vgpuctl.model.journal import LONGEST_REASON, HostReport, document
 from vgpuctl.model.machine import is_ours
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.planning.findings import Finding
+from vgpuctl.observe.evidence import overdue_s
 from vgpuctl.planning.selection import Selection
-from vgpuctl.planning.situation import situate
+from vgpuctl.reporting.findings import Finding
+from vgpuctl.reporting.situation import situate
 
 DIGITS, DEEP = "9" * 5000, "[" * 300_000
 META = {"name": "x", "namespace": "lab", "uid": "u", "resourceVersion": "1"}

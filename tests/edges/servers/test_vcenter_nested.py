@@ -11,7 +11,7 @@ from pyVmomi import vim
 
 from tests.support.vcenter import PC, connect, content_of, vm_named, wait_for
 from vgpuctl.testing import Estate
-from vgpuctl.vsphere import news
+from vgpuctl.vsphere import partial_updates as news
 
 PCI = vim.vm.device.VirtualPCIPassthrough
 PATHS = ["runtime.powerState", "config.hardware.device", "config.extraConfig", "config.managedBy", "runtime.question"]

@@ -26,11 +26,11 @@ from vgpuctl.model.requests import Evict, PatchNode, Request, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.wish import Wish
+from vgpuctl.observe.fleet_builder import Painter
+from vgpuctl.observe.wiring import SystemClock
 from vgpuctl.operations import Prospect, look_ahead
-from vgpuctl.picture import Painter
 from vgpuctl.planning.wishes import switch_wish
 from vgpuctl.vsphere.views import Outline, Vm
-from vgpuctl.wiring import SystemClock
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import ClassVar
 from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Mmio, Worker
 from vgpuctl.model.requests import AttachVgpus, Request
-from vgpuctl.planning.mmio import mmio_needed
+from vgpuctl.planning.cards.mmio import mmio_needed
 from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep
 
 

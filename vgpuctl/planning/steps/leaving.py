@@ -14,7 +14,7 @@ from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Confirm, DeletePod, Evict, PatchNode, PowerOffVm, Request, ShutDownGuest, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wait import UNDER_WAY, Reason, Wait
-from vgpuctl.planning.drain import (
+from vgpuctl.planning.pods.drain import (
     budgets_to_pay,
     covering,
     ends_with,

@@ -1,0 +1,213 @@
+"""What provision, label-nodes and switch have in common: look ahead, show, ask, carry out, tell how it ended."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from vgpuctl.cli import output
+from vgpuctl.cli.common import STOP_SIGNALS, connected, console, explained, may_go_on, print_json, read
+from vgpuctl.cli.options import Output
+from vgpuctl.model.errors import ExitCode
+from vgpuctl.model.names import fold
+
+if TYPE_CHECKING:
+    from vgpuctl.engine.ports import Report
+    from vgpuctl.files import Files
+    from vgpuctl.model.journal import HostReport
+    from vgpuctl.observe.wiring import Connection
+    from vgpuctl.operations import MakeFormer, MakeWish, Operation, Prospect
+    from vgpuctl.settings import Flags
+    from vgpuctl.vsphere.asking import Depth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a command was asked to act."""
+
+    flags: Flags
+    output: Output = Output.TABLE
+    dry_run: bool = False
+    yes: bool = False
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a command wants: a wish, the way back from it, and its words."""
+
+    wish: MakeWish
+    former: MakeFormer | None
+    nothing: Callable[[Prospect], str]
+    done: Callable[[Prospect, Report], str]
+    depth: Depth | None = None
+    timetable: str = ""
+
+
+def act(manner: Manner, order: Callable[[Files], Order]) -> None:
+    """Ends the process with the code that tells how it went."""
+    with explained(debug=manner.debug):
+        files = read(manner.flags)
+        found = order(files)
+        with connected(manner.flags, files, found.depth) as connection:
+            code = _act(manner, found, connection)
+        raise typer.Exit(int(code))
+
+
+def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
+    from vgpuctl.operations import look_ahead  # noqa: PLC0415
+
+    fleet = connection.fleet()
+    prospect = look_ahead(fleet, order.wish(fleet))
+    if manner.dry_run:
+        return _dry_run(manner, order, _informed(prospect, connection))
+    if not prospect.plan:
+        return _nothing(manner, order, prospect)
+    question = prospect.touches and not manner.yes
+    if question or prospect.refusals or prospect.remarks:
+        from vgpuctl.cli.acting.plans import show_plan, show_remarks  # noqa: PLC0415
+
+        out = console(error=manner.output is Output.JSON)
+        if question or prospect.refusals:
+            show_plan(out, _informed(prospect, connection))
+        else:
+            show_remarks(out, prospect)
+    if question and not may_go_on("Go on?", yes=manner.yes):
+        console().print("Nothing was changed.")
+        return ExitCode.DONE
+    return _carry_out(manner, order, connection, prospect)
+
+
+def _informed(prospect: Prospect, connection: Connection) -> Prospect:
+    """Before a plan is shown, and only then, it is asked how long its steps took earlier."""
+    from vgpuctl.operations import informed  # noqa: PLC0415
+
+    return informed(prospect, connection.history())
+
+
+def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
+    from vgpuctl.cli.acting.plans import plan_document, show_plan  # noqa: PLC0415
+
+    if manner.output is Output.JSON:
+        print_json(plan_document(prospect))
+    else:
+        show_plan(console(), prospect)
+        if not prospect.plan and not prospect.refusals:
+            console().tell(order.nothing(prospect))
+        console().print("Nothing was changed.")
+    return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
+
+
+def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
+    from vgpuctl.engine.ports import Report  # noqa: PLC0415
+    from vgpuctl.operations import refused  # noqa: PLC0415
+
+    if prospect.refusals:
+        raise refused(prospect)
+    if manner.output is Output.JSON:
+        print_json(report_document(Report(wish=prospect.wish.name), prospect))
+    else:
+        console().tell(order.nothing(prospect))
+        _tell_missing(prospect)
+    return ExitCode.DONE
+
+
+def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: Prospect) -> ExitCode:
+    """Whatever becomes of the output, the work ends in order, and the exit code says how."""
+    from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
+    from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
+
+    connection.follow()
+    with output.muting():
+        with screen(console(), quiet=manner.output is Output.JSON) as listener:
+            operation = Operation(world=connection.world(), listener=listener, timetable=order.timetable)
+            with _interruptible(operation):
+                report = operation.carry_out(order.wish, order.former)
+        code = exit_code(report, refused=bool(prospect.refusals))
+        _show_end(manner, order, prospect, report, code)
+    if told := output.complaint():
+        console(error=True).tell(told)
+        if manner.output is Output.JSON and code is ExitCode.DONE:
+            # The document was asked for, and nobody has it.
+            return ExitCode.FAILED
+    return code
+
+
+def _show_end(manner: Manner, order: Order, prospect: Prospect, report: Report, code: ExitCode) -> None:
+    if manner.output is Output.JSON:
+        print_json(report_document(report, prospect) | {"exitCode": int(code)})
+        return
+    _tell(report, code, order, prospect)
+    _tell_missing(prospect)
+
+
+def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> None:
+    from vgpuctl.operations import troubled  # noqa: PLC0415
+
+    out = console(error=code is not ExitCode.DONE)
+    for (end, why), hosts in _alike(troubled(report)).items():
+        out.say(f"{' '.join(fold(hosts))} {end}{':' if why else ''}", why, "bold red")
+    if report.unheard:
+        names = " and ".join(report.unheard)
+        out.tell(f"Stopped: {names} could not be heard for too long. Run the same command to go on.")
+    elif report.interrupted:
+        or_else = ", or another shift to go there" if order.timetable else ""
+        out.tell(f"Stopped after what was in flight. Run the same command to go on{or_else}.")
+    elif code is ExitCode.DONE:
+        out.tell(order.done(prospect, report))
+
+
+def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
+    """Of which hosts the same is to be said."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for host in hosts:
+        found.setdefault((host.end, host.why), []).append(host.host)
+    return found
+
+
+def _tell_missing(prospect: Prospect) -> None:
+    for name in prospect.fleet.missing:
+        console(error=True).tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
+
+
+@contextmanager
+def _interruptible(operation: Operation) -> Iterator[None]:
+    """The first Ctrl-C ends what is in flight and no more; the second ends at once. So do SIGTERM, and SIGHUP when the
+    terminal is closed; what `nohup` ignores stays ignored."""
+    asked: list[int] = []
+
+    def handle(number: int, _frame: object) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+        operation.interrupt()
+
+    heeded = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def report_document(report: Report, prospect: Prospect) -> dict[str, Any]:
+    return {
+        "apiVersion": "vgpuctl.io/v1",
+        "kind": "Report",
+        "wish": report.wish,
+        "seconds": round(report.seconds, 3),
+        "interrupted": report.interrupted,
+        "unheard": list(report.unheard),
+        "hosts": [{"host": host.host, "end": host.end, "why": host.why} for host in report.hosts],
+        "steps": [
+            {"worker": step.worker, "step": step.step, "seconds": round(step.seconds, 3)} for step in report.steps
+        ],
+        "refusals": [{"host": refusal.host, "message": refusal.message} for refusal in prospect.refusals],
+        "missing": list(prospect.fleet.missing),
+    }

@@ -1,0 +1,165 @@
+"""A running plan in lines that fit a window: a line a worker, or, where they are too many, a line a host."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from rich.text import Text
+
+from vgpuctl.cli.acting.plans import place_of
+from vgpuctl.cli.sanitize import one_line
+from vgpuctl.cli.words import count, seconds
+from vgpuctl.engine.runner import Progress
+from vgpuctl.model.names import natural
+from vgpuctl.model.plan import Step
+from vgpuctl.model.wait import UNDER_WAY, Reason
+from vgpuctl.planning.steps import PowerOn, kind_named
+from vgpuctl.reporting.waits import sentence
+
+WORTH_TELLING_S = 0.5
+GAP = 3
+#: What a sentence needs at least, to be set in beside the names and not below them.
+LEAST_ROOM = 24
+
+
+@dataclass
+class Picture:
+    """`spinner`: what turns beside that which is at work, at this moment."""
+
+    progress: Progress
+    spinner: str = "·"
+    hosts: Mapping[str, list[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        first, left = self.progress.first, self.progress.decision.plan
+        hosts: dict[str, list[str]] = {}
+        for worker in dict.fromkeys(step.worker for step in (*first, *left)):
+            hosts.setdefault(place_of(self.progress.fleet, worker), []).append(worker)
+        self.hosts = hosts
+
+    def lines(self, width: int, height: int) -> list[Text]:
+        """The last line, which sums up, is always among them."""
+        whole = list(self._worker_by_worker(width)) if self._rows < height else []
+        if whole and len(whole) < height:
+            return [*whole, _cut(self._summary(), width)]
+        return [*self._host_by_host(width, height - 1), _cut(self._summary(), width)]
+
+    @property
+    def _rows(self) -> int:
+        return len(self.hosts) + sum(map(len, self.hosts.values()))
+
+    @cached_property
+    def _next(self) -> dict[str, Step]:
+        return self.progress.decision.plan.next_steps()
+
+    @cached_property
+    def _done(self) -> dict[str, list[str]]:
+        """By worker, what was done of it, in words."""
+        found: dict[str, list[str]] = {}
+        for step, took_s in self.progress.done.items():
+            if finished := kind_named(step.kind).finished:
+                took = f" {seconds(took_s)}" if took_s >= WORTH_TELLING_S else ""
+                found.setdefault(step.subject, []).append(f"{finished}{took}")
+        return found
+
+    def _worker_by_worker(self, width: int) -> Iterator[Text]:
+        for host, workers in self.hosts.items():
+            yield from _folded(Text(self._host_line(host), style="bold"), width, 2)
+            wide = max(map(len, workers))
+            for worker in workers:
+                yield from self._worker_lines(f"  {one_line(worker):<{wide}}{' ' * GAP}", worker, width)
+
+    def _worker_lines(self, head: str, worker: str, width: int) -> Iterator[Text]:
+        """What is now counts most: of what was done the latest is shown, as far as there is room."""
+        now = self._now(worker)
+        done = [Text.assemble(("✓ ", "green"), text) for text in self._done.get(worker, ())]
+        parts = [*done, now] if now else done or [Text("✓ stays asleep", "dim")]
+        while len(parts) > 1 and len(head) + sum(part.cell_len + GAP for part in parts) - GAP > width:
+            parts = parts[1:]
+        text = Text(" " * GAP).join(parts)
+        beside = len(head) if width - len(head) >= LEAST_ROOM else 4
+        yield from _folded(Text(head).append_text(text), width, beside)
+
+    def _now(self, worker: str) -> Text | None:
+        """What it is at, or why it is not."""
+        step = self._next.get(worker)
+        if step is None:
+            return None
+        wait = self.progress.decision.waits.get(step.id, UNDER_WAY)
+        if not self._at_it(worker):
+            if self.progress.decision.memory.stopping:
+                return Text(f"· stands before {one_line(step.describe())}", "dim")
+            return Text("· waits for the card" if isinstance(step, PowerOn) else "· waits", "dim")
+        why = "" if wait.reason is Reason.VCENTER_TASK else one_line(sentence(wait))
+        told = f": {why}" if why else ""
+        return Text.assemble((self.spinner, "cyan"), f" {step.doing}{told}")
+
+    def _at_it(self, worker: str) -> bool:
+        """Is something being done for its next step, or is that held up by more than its turn?"""
+        decision, seen = self.progress.decision, self.progress.fleet.workers.get(worker)
+        if decision.memory.stopping:
+            busy = seen is not None and (seen.busy_with is not None or seen.shutting_down)
+            return not decision.finished and (busy or worker in decision.memory.out())
+        wait = decision.waits.get(self._next[worker].id)
+        return wait is not None and wait.reason is not Reason.CARD
+
+    def _host_by_host(self, width: int, height: int) -> list[Text]:
+        """Those with something to do first; where even hosts are too many, the others are counted."""
+        left = {host: [worker for worker in workers if worker in self._next] for host, workers in self.hosts.items()}
+        hosts = sorted(self.hosts, key=lambda host: (not left[host], natural(host)))
+        shown = hosts if len(hosts) <= height else hosts[: height - 1]
+        lines = [_cut(self._brief(host, left[host]), width) for host in shown]
+        if more := hosts[len(shown) :]:
+            done = sum(not left[host] for host in more)
+            told = f"{done} of them done" if done < len(more) else "all done"
+            lines.append(Text(f"… {count(len(more), 'more host')}, {told}", "dim"))
+        return lines
+
+    def _brief(self, host: str, left: list[str]) -> Text:
+        """`esx-1 · 4 cards   12 of 20   3 draining · 4 suspending · 1 waits`"""
+        workers = self.hosts[host]
+        doing = Counter(self._word(worker) for worker in left)
+        told = " · ".join(f"{number} {word}" for word, number in doing.items()) or "✓"
+        line = Text(self._host_line(host), style="bold")
+        return line.append(
+            f"{' ' * GAP}{len(workers) - len(left)} of {len(workers)}{' ' * GAP}{told}", style="not bold"
+        )
+
+    def _word(self, worker: str) -> str:
+        return self._next[worker].doing if self._at_it(worker) else "waiting"
+
+    def _host_line(self, host: str) -> str:
+        progress = self.progress
+        cards = progress.fleet.hosts[host].cards if host in progress.fleet.hosts else ()
+        told = f" · {cards[0].model} {cards[0].pci_id.removesuffix('.0')}" if len(cards) == 1 else ""
+        told = told or (f" · {len(cards)} cards" if cards else "")
+        back = progress.decision.memory.going_back.get(host)
+        return one_line(f"{host}{told}" + (f" · goes back: {back}" if back else ""))
+
+    def _summary(self) -> Text:
+        workers, decision = [name for names in self.hosts.values() for name in names], self.progress.decision
+        done = f"{len(workers) - len(self._next)} of {len(workers)} · {seconds(self.progress.elapsed_s)}"
+        if not self._next:
+            return Text(done, "dim")
+        stop = "ending what is in flight" if decision.memory.stopping else "Ctrl-C stops after this step"
+        return Text(f"{done}    {'stopped' if decision.finished else stop}", "dim")
+
+
+def _folded(line: Text, width: int, inset: int) -> Iterable[Text]:
+    """Between words; what follows the first line stands under its text."""
+    if line.cell_len <= width:
+        return [line]
+    first = textwrap.wrap(line.plain, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=False)[0]
+    rest = line.plain[len(first) :].strip()
+    below = textwrap.wrap(rest, max(width - inset, 1), break_long_words=False, break_on_hyphens=False)
+    return [line[: len(first)], *(Text(" " * inset + part, line.style) for part in below)]
+
+
+def _cut(line: Text, width: int) -> Text:
+    if line.cell_len > width:
+        line.truncate(width, overflow="ellipsis")
+    return line

@@ -1,0 +1,55 @@
+"""vgpuctl daemon"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from vgpuctl.cli import output
+from vgpuctl.cli.access import with_access
+from vgpuctl.cli.common import STOP_SIGNALS, connected, console, explained, read
+from vgpuctl.cli.options import DebugOption
+
+if TYPE_CHECKING:
+    from vgpuctl.settings import Flags
+
+
+@with_access
+def command(
+    flags: Flags,
+    debug: DebugOption = False,
+) -> None:
+    """Keep the shift of the hour, by every timetable, until it is ended.
+
+    It looks at the world at the start of each shift and at least every minute, and does what `vgpuctl switch` does.
+
+    Examples:
+
+      vgpuctl daemon
+      vgpuctl daemon --config /etc/vgpuctl/config.yaml
+    """
+    with explained(debug=debug):
+        _keep(flags)
+
+
+def _keep(flags: Flags) -> None:
+    from vgpuctl.cli.acting.progress import Lines  # noqa: PLC0415
+    from vgpuctl.daemon.alarm import Alarm  # noqa: PLC0415
+    from vgpuctl.daemon.schedule_loop import Keeper  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+
+    files = read(flags)
+    depth = Depth(neighbours=True, drains=True, scales=files.scales)
+    with connected(flags, files, depth, lasting=True) as connection:
+        connection.follow(departures=True)
+        keeper = Keeper(files, connection, lambda: Lines(console()))
+        alarm = Alarm(keeper.next_start)
+
+        def end(_number: int, _frame: object) -> None:
+            alarm.end()
+            keeper.interrupt()
+
+        for number in STOP_SIGNALS:
+            signal.signal(number, end)
+        with output.muting():
+            alarm.each(keeper.keep)

@@ -1,0 +1,67 @@
+"""vgpuctl label-nodes"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vgpuctl.cli.access import with_access
+from vgpuctl.cli.acting.act import Manner, Order, act
+from vgpuctl.cli.options import (
+    DebugOption,
+    DryRunOption,
+    Output,
+    OutputOption,
+)
+from vgpuctl.cli.sanitize import one_line
+from vgpuctl.cli.words import count
+
+if TYPE_CHECKING:
+    from vgpuctl.files import Files
+    from vgpuctl.operations import Prospect
+    from vgpuctl.settings import Flags
+
+
+PruneOption = Annotated[
+    bool, typer.Option("--prune", help="Also take our labels off nodes that are no worker of profiles.yaml any more.")
+]
+
+
+@with_access
+def command(
+    flags: Flags,
+    prune: PruneOption = False,
+    dry_run: DryRunOption = False,
+    output: OutputOption = Output.TABLE,
+    debug: DebugOption = False,
+) -> None:
+    """Label each worker's node with the profile that its VM really carries, and the facts that people select by.
+
+    vgpu.type=<profile> (the key is a setting), vgpuctl.io/card, vgpuctl.io/frame-mib, vgpuctl.io/vgpu, vgpuctl.io/host.
+    Wrong ones are corrected, untrue ones taken off; labels of others are not touched.
+
+    Examples:
+
+      vgpuctl label-nodes --dry-run
+      vgpuctl label-nodes && kubectl get nodes -L vgpu.type
+      vgpuctl label-nodes --prune   after workers were taken out of the file
+    """
+    manner = Manner(flags=flags, output=output, dry_run=dry_run, debug=debug)
+    act(manner, lambda files: _order(files, prune=prune))
+
+
+def _order(files: Files, *, prune: bool) -> Order:
+    from vgpuctl.planning.wishes import label_wish  # noqa: PLC0415
+
+    return Order(
+        wish=lambda fleet: label_wish(fleet, files.catalogue, prune=prune),
+        former=None,
+        nothing=lambda prospect: f"Every node's labels are true. Nothing to do.{_unregistered(prospect)}",
+        done=lambda prospect, _report: f"{count(len(prospect.plan.steps), 'node')} labelled.{_unregistered(prospect)}",
+    )
+
+
+def _unregistered(prospect: Prospect) -> str:
+    names = [worker.name for worker in prospect.fleet.workers.values() if worker.node is None]
+    return one_line(f" Not yet registered: {', '.join(names)}.") if names else ""

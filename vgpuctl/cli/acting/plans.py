@@ -1,0 +1,222 @@
+"""A plan as a person reads it, and as a document."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.sanitize import one_line
+from vgpuctl.cli.words import count, seconds
+from vgpuctl.model.conduct import OnStuck
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.plan import Refusal, Step
+from vgpuctl.model.workloads import Workload
+from vgpuctl.operations import Prospect
+from vgpuctl.planning.pods.drain import pods_to_move
+from vgpuctl.planning.steps import (
+    Attach,
+    Cordon,
+    Drain,
+    Label,
+    MarkAsleep,
+    PowerOn,
+    ScaleDown,
+    ScaleUp,
+    Shield,
+    ShutDown,
+    Suspend,
+    Uncordon,
+    Unshield,
+    WaitDetached,
+    kind_named,
+)
+from vgpuctl.planning.steps.labels import wrong
+from vgpuctl.reporting.forecast import expected_s, longest_way_s
+
+PODS_SHOWN = 3
+
+
+def show_plan(out: Paper, prospect: Prospect) -> None:
+    """Host by host, worker by worker, in the order of the ladder."""
+    if prospect.plan:
+        out.tell(_headline(prospect), style="bold")
+    by_host: dict[str, list[str]] = {}
+    for worker in dict.fromkeys(step.subject for step in prospect.plan):
+        by_host.setdefault(place_of(prospect.fleet, worker), []).append(worker)
+    for place, workers in by_host.items():
+        out.print(f"\n{one_line(place)}")
+        width = max(len(name) for name in workers)
+        for worker in workers:
+            out.print(
+                _hanging(
+                    f"  {one_line(worker):<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0
+                )
+            )
+    for name in prospect.fleet.missing:
+        out.tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
+    show_remarks(out, prospect)
+    for refusal in prospect.refusals:
+        show_refusal(out, refusal)
+
+
+def place_of(fleet: Fleet, name: str) -> str:
+    """Under which heading a worker stands, or a workload."""
+    return fleet.host_of(name) or ("Workloads" if name in fleet.workloads else "No workers any more")
+
+
+def show_remarks(out: Paper, prospect: Prospect) -> None:
+    for remark in prospect.remarks:
+        out.say("Note:", remark.message, "yellow")
+
+
+def _hanging(head: str, text: str, columns: int) -> str:
+    """On a terminal its lines stand under each other; elsewhere a line stays a line. `columns` 0: no limit."""
+    room = max(columns - len(head), 20) if columns else len(text) + 1
+    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    return head + f"\n{' ' * len(head)}".join(lines)
+
+
+def show_refusal(out: Paper, refusal: Refusal) -> None:
+    out.say("Refused:", refusal.message, "bold red")
+    for detail in refusal.details:
+        out.tell(f"  {one_line(detail)}")
+    out.say("Hint:", refusal.hint)
+
+
+def _headline(prospect: Prospect) -> str:
+    steps, wish = prospect.plan, prospect.wish
+    changed = {step.worker for step in steps if isinstance(step, Attach)}
+    out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
+    started = {step.worker for step in steps if isinstance(step, PowerOn)}
+    scaled = {step.subject for step in steps if isinstance(step, ScaleDown)}
+    restored = {step.subject for step in steps if isinstance(step, ScaleUp)}
+    stopped, sleepers, woken = out & started, out - started, started - out
+    pods = sum(
+        len(pods_to_move(prospect.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
+    )
+    labelled = {step.worker for step in steps if isinstance(step, Label)}
+    parts = [
+        _told(len(changed), "worker", "gets other vGPUs", "get other vGPUs"),
+        _told(len(stopped), "worker", "is out meanwhile", "are out meanwhile")
+        + (f", {wish.max_unavailable} at once" if wish.max_unavailable and len(stopped) > wish.max_unavailable else ""),
+        _told(len(sleepers), "worker", "goes to sleep", "go to sleep"),
+        _told(len(woken), "worker", "wakes", "wake"),
+        _told(len(scaled), "workload", "is scaled to zero", "are scaled to zero"),
+        _told(len(restored), "workload", "gets its size back", "get their size back"),
+        _told(pods, "pod", "leaves", "leave"),
+        _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
+    ]
+    told = "; ".join(part for part in parts if part) or "only marks change"
+    whole = longest_way_s(steps, prospect.fleet, prospect.earlier)
+    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(prospect)})" if whole > 1 else "")
+
+
+def _known_from(prospect: Prospect) -> str:
+    """`12 earlier switches`; where these do not know all of it, it is an estimate still."""
+    number = prospect.earlier.count(prospect.plan)
+    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if step.lasts)
+    seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
+    return ", ".join(filter(None, ["estimated" if guessed or not seen else "", seen]))
+
+
+def _told(number: int, noun: str, one: str, many: str) -> str:
+    return f"{count(number, noun)} {one if number == 1 else many}" if number else ""
+
+
+def _line(prospect: Prospect, worker: str) -> str:
+    marks = Cordon | MarkAsleep | Shield | Unshield
+    shown = [step for step in prospect.plan.of(worker) if not isinstance(step, marks)]
+    words = [_words(prospect, step) for step in shown or prospect.plan.of(worker)]
+    return f"{_after(prospect, worker)}{' → '.join(words)}"
+
+
+def _words(prospect: Prospect, step: Step) -> str:
+    match step:
+        case Drain():
+            pods = pods_to_move(prospect.fleet.worker(step.worker), prospect.wish.drain)
+            names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
+            forced = f", by force after {seconds(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
+            return f"drain {count(len(pods), 'pod')} ({names}){forced}"
+        case ScaleDown() | ScaleUp():
+            return _sizes(prospect.fleet.workloads[step.subject], step)
+        case Attach():
+            return f"{step.describe()} ({why(prospect, step)})"
+        case Uncordon(labels=labels):
+            profile = dict(labels).get(prospect.wish.catalogue.label)
+            return f"label {profile} → uncordon" if profile else "uncordon"
+        case Label(labels=labels):
+            node = prospect.fleet.worker(step.worker).node
+            changes = wrong(node, labels) if node else {}
+            return ", ".join(f"{key}={value}" if value else f"{key} off" for key, value in changes.items())
+        case _:
+            return step.describe()
+
+
+def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:
+    if isinstance(step, ScaleDown):
+        return f"{step.describe()} (from {workload.replicas})"
+    size = workload.scaled.replicas if workload.scaled else None
+    return f"{step.describe()} (to {size})" if workload.sleeps else "take our mark off (somebody else has scaled it)"
+
+
+def _after(prospect: Prospect, worker: str) -> str:
+    """Whose place it takes, or after whom it is its turn."""
+    others = {
+        needed.subject: kind_named(needed.kind)
+        for step in prospect.plan.of(worker)
+        if isinstance(step, PowerOn | Cordon)
+        for needed in sorted(prospect.plan.needs[step.id])
+    }
+    leaving = [name for name, kind in others.items() if name != worker and (kind.takes_down or kind is Uncordon)]
+    return f"after {', '.join(leaving)}: " if leaving else ""
+
+
+def why(prospect: Prospect, step: Step) -> str:
+    """What makes this step necessary."""
+    worker = prospect.fleet.find(step.subject)
+    if worker is None:
+        return f"at zero in {prospect.wish.name}" if isinstance(step, ScaleDown) else f"it runs in {prospect.wish.name}"
+    match step:
+        case Attach(vgpus=vgpus):
+            if sorted(worker.vgpus) != sorted(vgpus):
+                return f"it carries {' '.join(worker.vgpus) or 'none'}"
+            return "its memory is not fully reserved" if not worker.memory_locked else "its address space is too small"
+        case Cordon() | Drain() | WaitDetached() | Shield() | ShutDown() | Suspend():
+            asleep = prospect.wish.workers[step.worker].awake is False
+            return f"asleep in {prospect.wish.name}" if asleep else "its vGPUs can be changed only while it is off"
+        case Label():
+            return "the node's labels are not true"
+    return f"awake in {prospect.wish.name}" if worker.vm else "no worker any more"
+
+
+def plan_document(prospect: Prospect) -> dict[str, Any]:
+    return {
+        "apiVersion": "vgpuctl.io/v1",
+        "kind": "Plan",
+        "wish": prospect.wish.name,
+        "expectedSeconds": round(longest_way_s(prospect.plan, prospect.fleet, prospect.earlier), 1),
+        "earlierSwitches": prospect.earlier.count(prospect.plan),
+        "steps": list(_steps(prospect)),
+        "refusals": [
+            {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint}
+            for r in prospect.refusals
+        ],
+        "remarks": [{"host": remark.host, "message": remark.message} for remark in prospect.remarks],
+        "missing": list(prospect.fleet.missing),
+    }
+
+
+def _steps(prospect: Prospect) -> Iterator[dict[str, Any]]:
+    for step in prospect.plan:
+        yield {
+            "name": step.id,
+            "worker": step.subject if prospect.fleet.find(step.subject) else "",
+            "workload": step.subject if step.subject in prospect.fleet.workloads else "",
+            "host": prospect.fleet.host_of(step.subject),
+            "what": step.describe(),
+            "why": why(prospect, step),
+            "expectedSeconds": round(expected_s(step, prospect.fleet, prospect.earlier), 1),
+            "needs": sorted(prospect.plan.needs[step.id]),
+        }

@@ -1,0 +1,117 @@
+"""A running plan as a person sees it: live on a terminal, one line an event elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Group
+from rich.live import Live
+from rich.spinner import Spinner
+
+from vgpuctl.cli.acting.at_work import WORTH_TELLING_S, Picture
+from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.sanitize import one_line
+from vgpuctl.cli.words import clock, seconds
+from vgpuctl.engine.runner import Progress
+from vgpuctl.model.wait import Reason
+from vgpuctl.planning.steps import kind_named
+from vgpuctl.reporting.waits import sentence
+
+#: Waits that a person hears of: something else must change before the step goes on.
+NEWS = {Reason.BUDGET, Reason.SEVERAL_BUDGETS, Reason.UNHEARD, Reason.THROTTLED}
+
+
+class Screen(Protocol):
+    """A listener that is opened before and closed after the work."""
+
+    def __enter__(self) -> Screen: ...
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None: ...
+    def progress(self, progress: Progress) -> None: ...
+    def say(self, text: str) -> None: ...
+
+
+def screen(out: Paper, *, quiet: bool = False) -> Screen:
+    if quiet:
+        return Silence()
+    return LiveScreen(out) if out.is_terminal and sys.stdout.isatty() else Lines(out)
+
+
+class Silence:
+    def __enter__(self) -> Silence:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
+        return None
+
+    def progress(self, progress: Progress) -> None:
+        return None
+
+    def say(self, text: str) -> None:
+        print(one_line(text), file=sys.stderr)
+
+
+class Lines(Silence):
+    """`20:00:41 worker-1 suspended (41 s)`, each event once."""
+
+    def __init__(self, out: Paper) -> None:
+        self._out = out
+        self._told: set[str] = set()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def progress(self, progress: Progress) -> None:
+        """Of a large switch hundreds may be done at once: they are written together."""
+        fresh = {key: text for key, text in self._events(progress) if key not in self._told}
+        self._told.update(fresh)
+        self._write(fresh.values())
+
+    def _events(self, progress: Progress) -> Iterator[tuple[str, str]]:
+        for host, why in progress.decision.memory.going_back.items():
+            yield f"back {host}", f"{host} goes back: {why}"
+        for step, took_s in progress.done.items():
+            finished = kind_named(step.kind).finished
+            if finished and step not in self._told:
+                took = f" ({seconds(took_s)})" if took_s >= WORTH_TELLING_S else ""
+                yield step, f"{step.subject} {finished}{took}"
+        for step, wait in progress.decision.waits.items():
+            if wait.reason in NEWS:
+                why = sentence(wait)
+                yield f"{step} {why}", f"{step.subject} {kind_named(step.kind).doing}: {why}"
+
+    def say(self, text: str) -> None:
+        self._write([text])
+
+    def _write(self, texts: Iterable[str]) -> None:
+        now = clock(datetime.now().astimezone())
+        # Reasons quote servers and people: one event is one line, or a name could write events of its own.
+        if lines := "\n".join(f"{now} {one_line(text)}" for text in texts):
+            self._out.print(lines)
+            self._out.file.flush()
+
+
+class LiveScreen:
+    """Redrawn in place."""
+
+    def __init__(self, out: Paper) -> None:
+        self._out = out
+        self._live = Live(console=out, refresh_per_second=8, transient=False)
+        self._spinner = Spinner("dots")
+
+    def __enter__(self) -> LiveScreen:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        self._live.console.print(one_line(text))
+
+    def progress(self, progress: Progress) -> None:
+        picture = Picture(progress, str(self._spinner.render(progress.elapsed_s)))
+        self._live.update(Group(*picture.lines(self._out.width, self._out.height - 1)))

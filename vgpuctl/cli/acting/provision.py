@@ -1,0 +1,159 @@
+"""vgpuctl provision"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vgpuctl.cli import completing
+from vgpuctl.cli.access import with_access
+from vgpuctl.cli.acting.act import Manner, Order, act
+from vgpuctl.cli.options import (
+    DebugOption,
+    DeleteEmptyDirOption,
+    DrainTimeoutOption,
+    DryRunOption,
+    ForceOption,
+    GracePeriodOption,
+    Output,
+    OutputOption,
+    WorkersArgument,
+    YesOption,
+)
+from vgpuctl.cli.selection import at_most, duration_s, known_workers, names
+from vgpuctl.cli.words import count, seconds
+from vgpuctl.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from vgpuctl.files import Files
+    from vgpuctl.model.fleet import Fleet
+    from vgpuctl.model.names import Names
+    from vgpuctl.model.timetable import DrainOptions
+    from vgpuctl.model.wish import Wish
+    from vgpuctl.settings import Flags
+
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PROFILE|none",
+        help="This profile for the named workers, not that of the file.",
+        show_default=False,
+        autocompletion=completing.profiles,
+    ),
+]
+MaxUnavailableOption = Annotated[
+    str, typer.Option(metavar="N|N%", help="How many workers may be out at once; workers that swap cards count as one.")
+]
+PowerOffOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION",
+        help="Power a VM off whose guest does not shut down in this time; without it, never.",
+        show_default=False,
+    ),
+]
+
+
+@with_access
+def command(
+    flags: Flags,
+    workers: WorkersArgument = None,
+    profile: ProfileOption = None,
+    max_unavailable: MaxUnavailableOption = "1",
+    power_off_after: PowerOffOption = None,
+    drain_timeout: DrainTimeoutOption = "10m",
+    grace_period: GracePeriodOption = None,
+    force: ForceOption = False,
+    delete_emptydir_data: DeleteEmptyDirOption = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    output: OutputOption = Output.TABLE,
+    debug: DebugOption = False,
+) -> None:
+    """Give each worker the vGPU of its profile, and leave its power as it was.
+
+    A VM that is off is changed at once. One that runs with the wrong vGPU is drained, shut down, changed, started and
+    uncordoned again, wave by wave. A suspended VM is refused: its state would be lost.
+
+    Examples:
+
+      vgpuctl provision --dry-run                 what would be attached where
+      vgpuctl provision --yes                     without asking, from a script
+      vgpuctl provision worker-[1-4] --max-unavailable 2
+      vgpuctl provision worker-5 --profile none   take its vGPU off
+    """
+    from vgpuctl.model.timetable import DrainOptions  # noqa: PLC0415
+
+    def order(files: Files) -> Order:
+        drain = DrainOptions(
+            timeout_s=duration_s(drain_timeout, "--drain-timeout"),
+            grace_period_s=grace_period,
+            force=force,
+            delete_emptydir_data=delete_emptydir_data,
+        )
+        power_off_s = duration_s(power_off_after, "--power-off-after") if power_off_after else None
+        asked = _Asked(names(workers), profile, max_unavailable, drain, power_off_s)
+        return asked.order(files)
+
+    act(Manner(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug), order)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the command line said, and what it means for a fleet."""
+
+    only: Names | None
+    profile: str | None
+    max_unavailable: str
+    drain: DrainOptions
+    power_off_after_s: float | None
+
+    def order(self, files: Files) -> Order:
+        from vgpuctl.planning.wishes import former_wish  # noqa: PLC0415
+        from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+
+        profile = self._known_profile(files)
+        at_most(self.max_unavailable, 1)
+        return Order(
+            wish=lambda fleet: self._wish(fleet, files, profile),
+            former=former_wish,
+            nothing=lambda _: "Every worker carries its profile. Nothing to do.",
+            done=lambda prospect, report: (
+                f"{count(len({step.subject for step in prospect.plan}), 'worker')} provisioned in "
+                f"{seconds(report.seconds)}."
+            ),
+            depth=Depth(mmio=True, neighbours=True, drains=True),
+        )
+
+    def _known_profile(self, files: Files) -> str | None:
+        from vgpuctl.model.nearest import nearest  # noqa: PLC0415
+
+        if self.profile is None:
+            return None
+        if self.only is None:
+            raise UsageError(
+                "--profile is for named workers.", hint="Name them: vgpuctl provision worker-1 --profile P"
+            )
+        known = files.catalogue.called(self.profile)
+        if known is None:
+            raise UsageError(
+                f"There is no profile {self.profile}{nearest(self.profile, files.catalogue.profiles) or '.'}",
+                hint=f"Known: {', '.join([*files.catalogue.profiles, 'none'])}.",
+            )
+        return known
+
+    def _wish(self, fleet: Fleet, files: Files, profile: str | None) -> Wish:
+        from vgpuctl.planning.wishes import Provisioning, provision_wish  # noqa: PLC0415
+
+        known_workers(fleet, self.only)
+        how = Provisioning(
+            only=self.only,
+            profile=profile,
+            drain=self.drain,
+            max_unavailable=at_most(self.max_unavailable, len(fleet.workers)),
+            power_off_after_s=self.power_off_after_s,
+            exchanged=files.exchanged,
+        )
+        return provision_wish(fleet, files.catalogue, how)

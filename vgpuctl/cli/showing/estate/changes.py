@@ -1,0 +1,57 @@
+"""What has changed between two looks, in lines for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vgpuctl.cli.sanitize import one_line
+from vgpuctl.cli.showing.estate.remarks import host_remarks, node_word, power_word
+from vgpuctl.planning.pods.drain import leaving_pods
+from vgpuctl.reporting.situation import Judged, Situation
+
+SERVERS = ("vCenter", "Kubernetes")
+
+#: By name, each aspect of it that a line may tell.
+Facts = dict[str, dict[str, str]]
+
+
+def facts(situation: Situation) -> Facts:
+    found: Facts = {name: {"": _hearing(situation, name)} for name in SERVERS}
+    found |= {each.timetable.name: {"shift": each.current or "none"} for each in situation.standings}
+    found |= {host.name: {"": host_remarks(host) or "well"} for host in situation.hosts}
+    found |= {judged.worker.name: _of_worker(situation, judged) for judged in situation.workers}
+    found |= {str(each.pod): {"waits for": " or ".join(each.profiles)} for each in situation.waiting}
+    return found
+
+
+def _hearing(situation: Situation, server: str) -> str:
+    if server not in situation.stale:
+        return "heard"
+    why = situation.fleet.silence.get(server)
+    return f"silent ({why})" if why else "silent"
+
+
+def _of_worker(situation: Situation, judged: Judged) -> dict[str, str]:
+    worker, node = judged.worker, judged.worker.node
+    label = node.labels.get(situation.catalogue.label) if node else None
+    return {
+        "VM": power_word(worker),
+        "profile": situation.catalogue.carried(worker.vgpus) or " ".join(worker.vgpus) or "none",
+        "node": node_word(judged),
+        "label": label or "none",
+        "pods": str(len(leaving_pods(node))),
+        "host": worker.host,
+        "question": worker.question or "none",
+    }
+
+
+def differences(before: Facts, after: Facts) -> Iterator[str]:
+    """`worker-1 VM on → suspending, node ready → cordoned`: a line for each name."""
+    for name in [*before, *(name for name in after if name not in before)]:
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None:
+            known = old or new or {}
+            told = ", ".join(f"{aspect} {value}".strip() for aspect, value in known.items() if value != "none")
+            yield one_line(f"{name} {'gone: ' if new is None else ''}{told}")
+        elif changed := [f"{aspect} {old[aspect]} → {value}" for aspect, value in new.items() if old[aspect] != value]:
+            yield one_line(f"{name} {', '.join(changed).strip()}")

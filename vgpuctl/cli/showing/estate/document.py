@@ -1,0 +1,179 @@
+"""The estate as a document for programs: docs/reference/status.md tells each field, and a test holds both together."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from vgpuctl.cli.showing.estate.remarks import node_word
+from vgpuctl.model.fleet import Node
+from vgpuctl.model.hosts import Card, Host
+from vgpuctl.model.pods import Quota
+from vgpuctl.planning.pods.drain import leaving_pods
+from vgpuctl.reporting.findings import Finding
+from vgpuctl.reporting.pending_pods import Waiting
+from vgpuctl.reporting.situation import Judged, Resting, Situation
+from vgpuctl.reporting.timetable_state import Standing, Waking
+
+Document = dict[str, Any]
+
+
+def document(situation: Situation) -> Document:
+    """No key is ever left out: what is not known is null."""
+    quotas = situation.quotas
+    return {
+        "apiVersion": "vgpuctl.io/v1",
+        "kind": "Status",
+        "observedAt": _time(situation.now),
+        "stale": [
+            {"server": name, "since": _time(since), "why": situation.fleet.silence.get(name) or None}
+            for name, since in situation.stale.items()
+        ],
+        "timetables": [_timetable(standing) for standing in situation.standings],
+        "hosts": [_host(situation, host) for host in situation.hosts],
+        "workers": [_worker(situation, judged) for judged in situation.workers],
+        "missing": list(situation.missing),
+        "waiting": [_waiting(each) for each in situation.waiting],
+        "workloads": [_resting(each) for each in situation.resting],
+        "quotas": None if quotas is None else [_quota(situation, quota) for quota in quotas],
+        "outOfStep": [_finding(finding) for finding in situation.findings],
+    }
+
+
+def _time(when: datetime | None) -> str | None:
+    return when.isoformat(timespec="seconds") if when else None
+
+
+def _timetable(standing: Standing) -> Document:
+    return {
+        "name": standing.timetable.name,
+        "timezone": standing.timetable.timezone,
+        "current": standing.current,
+        "due": standing.due,
+        "since": _time(standing.since),
+        "next": standing.next_shift,
+        "nextStart": _time(standing.next_start),
+    }
+
+
+def _host(situation: Situation, host: Host) -> Document:
+    cards = sorted((*host.cards, *host.unshared), key=lambda card: card.pci_id)
+    return {
+        "name": host.name,
+        "cluster": host.cluster or None,
+        "connected": host.connected,
+        "maintenance": host.maintenance,
+        "cards": [_card(situation, card) for card in cards],
+    }
+
+
+def _card(situation: Situation, card: Card) -> Document:
+    return {
+        "pciId": card.pci_id,
+        "model": card.model,
+        "mode": card.mode.value,
+        "shared": card.shared,
+        "frameMiB": card.frame_mib,
+        "usedMiB": situation.used_mib(card),
+        "holds": list(card.holds),
+    }
+
+
+def _worker(situation: Situation, judged: Judged) -> Document:
+    worker, task = judged.worker, judged.worker.busy_with
+    return {
+        "name": worker.name,
+        "host": worker.host or None,
+        "power": worker.power.value,
+        "task": task.kind if task else None,
+        "vgpus": list(worker.vgpus),
+        "profile": situation.catalogue.carried(worker.vgpus),
+        "wantedProfile": worker.profile,
+        "timetable": judged.timetable,
+        "shouldBeAwake": judged.awake,
+        "wakes": _waking(judged.waking),
+        "question": worker.question or None,
+        "managedBy": worker.managed_by or None,
+        "doubts": list(worker.doubts),
+        "node": _node(situation, judged, worker.node) if worker.node else None,
+    }
+
+
+def _waking(waking: Waking | None) -> Document | None:
+    if waking is None:
+        return None
+    return {
+        "timetable": waking.timetable,
+        "shift": waking.shift,
+        "start": _time(waking.start),
+        "due": waking.due,
+    }
+
+
+def _node(situation: Situation, judged: Judged, node: Node) -> Document:
+    record = node.record
+    return {
+        "name": node.name,
+        "state": node_word(judged),
+        "ready": node.ready,
+        "unschedulable": node.unschedulable,
+        "cordonedBy": node.cordoned_by or None,
+        "cordonedSince": node.cordoned_since or None,
+        "label": node.labels.get(situation.catalogue.label),
+        "gpus": node.gpus,
+        "pods": [{"namespace": pod.namespace, "name": pod.name} for pod in leaving_pods(node)],
+        "record": {
+            "for": record.wish,
+            "state": record.state or None,
+            "since": record.since or None,
+            "cordoned": record.cordoned,
+        }
+        if record
+        else None,
+    }
+
+
+def _waiting(each: Waiting) -> Document:
+    demand = each.pod.demand
+    return {
+        "namespace": each.pod.namespace,
+        "name": each.pod.name,
+        "profiles": list(each.profiles),
+        "gpus": demand.gpus if demand else None,
+        "awakeNow": each.outlook.awake,
+        "wakes": _waking(each.outlook.waking),
+        "scheduler": demand.unplaced or None if demand else None,
+    }
+
+
+def _resting(each: Resting) -> Document:
+    workload, scaled = each.workload, each.workload.scaled
+    return {
+        "namespace": workload.namespace,
+        "kind": workload.kind,
+        "name": workload.name,
+        "replicasBefore": scaled.replicas if scaled else None,
+        "for": scaled.shift or None if scaled else None,
+        "since": scaled.since or None if scaled else None,
+        "wakes": _waking(each.waking),
+    }
+
+
+def _quota(situation: Situation, quota: Quota) -> Document:
+    return {
+        "namespace": quota.namespace,
+        "name": quota.name,
+        "used": quota.used,
+        "hard": quota.hard,
+        "heldByWaiting": situation.held_by_waiting(quota),
+    }
+
+
+def _finding(finding: Finding) -> Document:
+    return {
+        "kind": finding.kind,
+        "name": finding.name,
+        "what": finding.what,
+        "since": finding.since or None,
+        "remedy": finding.remedy or None,
+    }

@@ -1,0 +1,133 @@
+"""Workers, hosts and waiting pods in a few words each: the state, and the reason beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from vgpuctl.cli.words import count, moment, seconds
+from vgpuctl.model.fleet import Node, Worker
+from vgpuctl.model.hosts import Host
+from vgpuctl.reporting.findings import POWER_WORDS, cordoned_by, cordoned_since
+from vgpuctl.reporting.pending_pods import Waiting
+from vgpuctl.reporting.situation import Judged, Situation
+from vgpuctl.reporting.timetable_state import Standing, Waking
+
+#: vCenter's name of a task, and what the VM is doing meanwhile.
+_DOING = {
+    "suspend": "suspending",
+    "powerOn": "starting",
+    "powerOff": "stopping",
+    "shutdownGuest": "shutting down",
+    "reconfigure": "changing",
+    "migrate": "moving",
+    "relocate": "moving",
+}
+
+
+def power_word(worker: Worker) -> str:
+    task = worker.busy_with
+    return _DOING.get(task.kind, f"busy ({task.kind})") if task else POWER_WORDS[worker.power]
+
+
+def node_word(judged: Judged) -> str:
+    worker, node = judged.worker, judged.worker.node
+    if node is None:
+        return "none"
+    if not worker.on:
+        return "asleep" if node.record or judged.awake is False else "down"
+    if not node.ready:
+        return "not ready"
+    return "cordoned" if node.unschedulable else "ready"
+
+
+def note(judged: Judged, now: datetime, *, brief: bool = False) -> str:
+    """`brief`: without what is another time for each, so that alike ones can be told together."""
+    return ", ".join(filter(None, _notes(judged, now, brief)))
+
+
+def _notes(judged: Judged, now: datetime, brief: bool) -> Iterator[str]:
+    worker, node = judged.worker, judged.worker.node
+    record = node.record if node else None
+    yield from worker.doubts
+    if worker.question:
+        yield "waits for an answer"
+    if worker.on and node is not None and node.unschedulable:
+        yield _cordon(node, "" if brief else moment(cordoned_since(node), now))
+    elif not worker.on:
+        due = judged.waking is not None and judged.waking.due
+        since = moment(record.since, now) if record and not brief and not due else ""
+        yield f"since {since}" if since else ""
+        yield wakes(judged.waking, now) if judged.waking else ""
+    if worker.managed_by:
+        yield f"managed by {worker.managed_by}"
+
+
+def _cordon(node: Node, since: str) -> str:
+    record = node.record
+    if record is not None and record.cordoned:
+        return f"for {record.wish} since {since}" if since else f"for {record.wish}"
+    by, comma, whose = cordoned_by(node).partition(",")
+    return f"{by} at {since}{comma}{whose}" if since else f"{by}{comma}{whose}"
+
+
+def wakes(waking: Waking, now: datetime) -> str:
+    if waking.due:
+        return f"{waking.shift} due since {moment(waking.start, now)}"
+    return f"wakes at {moment(waking.start, now)}"
+
+
+def host_remarks(host: Host) -> str:
+    parts = (
+        "" if host.connected else "not connected",
+        "in maintenance" if host.maintenance else "",
+        f"{count(len(host.unshared), 'card')} not set to sharedDirect" if host.unshared else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def outlook(each: Waiting, now: datetime) -> str:
+    """When the pod's turn comes, as far as it can be seen."""
+    waking = each.outlook.waking
+    if each.outlook.awake:
+        why = each.pod.demand and scheduler_words(each.pod.demand.unplaced)
+        return f", which is awake; the scheduler says: {why}" if why else ", which is awake"
+    if each.outlook.lacking:
+        return ", which nobody who is awake carries yet"
+    if waking is not None:
+        start = moment(waking.start, now)
+        return f" → {waking.shift}, {f'due since {start}' if waking.due else start}"
+    return ", which no timetable wakes" if each.outlook.workers else ", which no worker has"
+
+
+def scheduler_words(message: str) -> str:
+    """Of `0/6 nodes are available: 1 Insufficient x, 5 node(s) didn't match … .` what concerns nodes that do match."""
+    told = message.partition("preemption:")[0].partition(" nodes are available: ")[2].strip(" .") or message.strip()
+    parts = [part for part in told.split(", ") if "didn't match Pod's node affinity/selector" not in part]
+    return ", ".join(parts) or "no node matches"
+
+
+def headline(standing: Standing, situation: Situation) -> tuple[str, str]:
+    """The shift, and what there is to say of it."""
+    now, due, current = situation.now, standing.due, standing.current
+    since = f" since {moment(standing.since, now)}" if standing.since else ""
+    parts = [f"timetable {standing.timetable.name}"]
+    if standing.next_start and standing.next_shift:
+        parts.insert(0, f"next: {standing.next_shift} at {_start(standing.next_start, now)}")
+    if not standing.workers:
+        parts.append("none of our workers is in it")
+    if current == due:
+        return due or "no shift", " · ".join([since.strip(), *parts] if since else ["", *parts]).strip()
+    return current or "between shifts", " · ".join(["", f"due: {due}{since}", *parts]).strip()
+
+
+def _start(start: datetime, now: datetime) -> str:
+    """Here, and on the clock that the timetable was written for."""
+    wait = _about((start - now).total_seconds())
+    here, there = start.astimezone(), start
+    other = f"{there.strftime('%H:%M')} {there.tzinfo}, " if here.utcoffset() != there.utcoffset() else ""
+    return f"{moment(start, now)} ({other}in {wait})"
+
+
+def _about(duration_s: float) -> str:
+    return seconds(60 * max(1, round(duration_s / 60)))

@@ -1,0 +1,197 @@
+"""The estate as a person reads it: shifts, cards, workers, who waits, what is out of step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from rich.text import Text
+
+from vgpuctl.cli.sanitize import one_line
+from vgpuctl.cli.showing.estate.layout import Row, columns, glued, heads, paragraph, said
+from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word, note, power_word
+from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
+from vgpuctl.cli.words import count, some
+from vgpuctl.model.hosts import Card, Host
+from vgpuctl.planning.pods.drain import leaving_pods
+from vgpuctl.reporting.situation import Judged, Situation
+
+BAR = 16
+#: Who asks for wide tables gets them as wide as they are.
+ENDLESS = 10_000
+#: More rows than this are told together where they are alike.
+TOGETHER_ABOVE = 40
+_NODE_STYLES = {"ready": "", "asleep": "dim", "cordoned": "yellow", "not ready": "red", "down": "red", "none": "red"}
+
+T = TypeVar("T")
+
+
+def screen(situation: Situation, width: int, *, wide: bool = False) -> list[Text]:
+    """All of it, part by part."""
+    return _with_gaps(*_body(situation, width, wide=wide), _tail(situation, width))
+
+
+def fitted(situation: Situation, size: tuple[int, int], *, wide: bool = False) -> list[Text]:
+    """As much of it as a window shows: where the tables are too long, what stands below them goes before."""
+    width, height = size
+    body, tail = _with_gaps(*_body(situation, width, wide=wide), [Text()])[:-1], _tail(situation, width)
+    tail = _cut(tail, max(height // 2, height - len(body)))
+    return [*_cut(body, height - len(tail)), *tail]
+
+
+def _cut(lines: list[Text], room: int) -> list[Text]:
+    if len(lines) <= room:
+        return lines
+    shown = lines[: max(0, room - 1)]
+    return [*shown, Text(f"… {len(lines) - len(shown)} lines more than fit", "dim")]
+
+
+def _body(situation: Situation, width: int, *, wide: bool) -> list[list[Text]]:
+    head = [*stale_lines(situation, width), *head_lines(situation, width)]
+    room = ENDLESS if wide else width
+    return [head, card_lines(situation, room, wide=wide), worker_lines(situation, room, wide=wide)]
+
+
+def _tail(situation: Situation, width: int) -> list[Text]:
+    return [
+        *waiting_lines(situation, width),
+        *resting_lines(situation, width),
+        *quota_lines(situation, width),
+        *out_of_step(situation, width),
+    ]
+
+
+def _with_gaps(*parts: list[Text]) -> list[Text]:
+    return [line for part in parts if part for line in (*part, Text())][:-1]
+
+
+def stale_lines(situation: Situation, width: int) -> Iterator[Text]:
+    for name, since in situation.stale.items():
+        text = f"{name} cannot be heard since {since.astimezone():%H:%M:%S}: what is shown of it is from before."
+        yield from paragraph(text, width, "bold red")
+        if why := situation.fleet.silence.get(name):
+            yield from paragraph(one_line(f"  {why}"), width, "red")
+
+
+def head_lines(situation: Situation, width: int) -> Iterator[Text]:
+    for standing in situation.standings:
+        shift, rest = headline(standing, situation)
+        parts = (glued(one_line(part), width) for part in rest.split(" · "))
+        first, *more = paragraph(f"{one_line(shift)} {' · '.join(parts)}", width)
+        first.stylize("bold", 0, len(shift))
+        yield from (first, *more)
+    if not situation.standings:
+        yield from paragraph("No timetable: nobody is put to sleep or woken by the hour.", width, "dim")
+
+
+def card_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
+    """Without `wide` those of hosts where workers are."""
+    ours = {judged.worker.host for judged in situation.workers}
+    hosts = [host for host in situation.hosts if wide or host.name in ours]
+    seats = [(host, card) for host in hosts for card in host.cards]
+    together = not wide and len(seats) > TOGETHER_ABOVE
+    rows = [_card_row(situation, group) for group in _grouped(seats, _alike_cards(situation, together=together))]
+    rows += [Row((said(h.name), Text("–"), Text("–")), said(host_remarks(h), "yellow")) for h in hosts if not h.cards]
+    return list(columns(heads("HOST", "CARD", "FRAME", note="HOLDS"), rows, width)) if rows else []
+
+
+def _alike_cards(situation: Situation, *, together: bool) -> Callable[[tuple[Host, Card]], object]:
+    def key(seat: tuple[Host, Card]) -> object:
+        host, card = seat
+        if not together:
+            return host.name, card.pci_id
+        return card.model, card.frame_mib, situation.used_mib(card), len(card.holds), host_remarks(host)
+
+    return key
+
+
+def _card_row(situation: Situation, seats: list[tuple[Host, Card]]) -> Row:
+    host, card = seats[0]
+    used, total = (round(mib / 1024) for mib in (situation.used_mib(card), card.frame_mib))
+    filled = round(BAR * min(1.0, used / total)) if total else 0
+    frame = (
+        Text("█" * filled, "green")
+        .append("░" * (BAR - filled), "dim")
+        .append(f"  {used:>{len(str(total))}}/{total} GB")
+    )
+    where = f"{card.model} {card.pci_id.removesuffix('.0')}"
+    if len(seats) == 1:
+        holds = " ".join([*filter(None, [host_remarks(host)]), some(card.holds, 10_000)]) or "–"
+        return Row((said(host.name), said(where), frame), said(holds))
+    each = f"{len(card.holds)} each" if card.holds else "–"
+    cards = f"{len(seats)} × {card.model}"
+    return Row(
+        (said(some((h.name for h, _ in seats), 30)), said(cards), frame), said(" ".join([each, host_remarks(host)]))
+    )
+
+
+def worker_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
+    if not situation.workers:
+        return list(paragraph(_nobody(situation), width, "dim"))
+    together = not wide and len(situation.workers) > TOGETHER_ABOVE
+    key = (lambda judged: _state(situation, judged)) if together else (lambda judged: judged.worker.name)
+    make = _wide_row if wide else _row
+    rows = [make(situation, group) for group in _grouped(situation.workers, key)]
+    lines = list(columns(_WIDE if wide else _TABLE, rows, width))
+    awake = any(worker.on for worker in situation.fleet.workers.values())
+    return lines if awake else [*lines, Text("Nobody is awake.", "dim")]
+
+
+def _nobody(situation: Situation) -> str:
+    if situation.fleet.workers:
+        return f"None of {count(len(situation.fleet.workers), 'worker')} is selected."
+    return "No worker: no VM of vCenter is one by profiles.yaml."
+
+
+_TABLE = heads("WORKER", "VM", "PROFILE", "NODE", "PODS")
+_WIDE = heads("WORKER", "VM", "PROFILE", "VGPU", "HOST", "NODE", "LABEL", "PODS")
+
+
+def _state(situation: Situation, judged: Judged) -> object:
+    remark = note(judged, situation.now, brief=True)
+    return power_word(judged.worker), _profile(situation, judged), node_word(judged), remark
+
+
+def _row(situation: Situation, group: list[Judged]) -> Row:
+    first, together = group[0], len(group) > 1
+    name = f"{some((j.worker.name for j in group), 30)}" if together else first.worker.name
+    remark = note(first, situation.now, brief=together)
+    cells = (said(name), *_power_and_profile(situation, first), _node(first), Text(_pods(group)))
+    return Row(cells, said(remark, "dim"))
+
+
+def _wide_row(situation: Situation, group: list[Judged]) -> Row:
+    (judged,) = group
+    worker, node = judged.worker, judged.worker.node
+    power, profile = _power_and_profile(situation, judged)
+    label = node.labels.get(situation.catalogue.label, "–") if node else "–"
+    cells = (said(worker.name), power, profile, said(" ".join(worker.vgpus) or "–"), said(worker.host or "–"))
+    return Row((*cells, _node(judged), said(label), Text(_pods(group))), said(note(judged, situation.now), "dim"))
+
+
+def _power_and_profile(situation: Situation, judged: Judged) -> tuple[Text, Text]:
+    return said(power_word(judged.worker), "cyan" if judged.worker.busy_with else ""), said(_profile(situation, judged))
+
+
+def _node(judged: Judged) -> Text:
+    word = node_word(judged)
+    return Text(word, _NODE_STYLES[word])
+
+
+def _profile(situation: Situation, judged: Judged) -> str:
+    return situation.catalogue.carried(judged.worker.vgpus) or " ".join(judged.worker.vgpus) or "–"
+
+
+def _pods(group: list[Judged]) -> str:
+    """Those that a drain would have to move, of all together."""
+    if not any(judged.worker.on for judged in group):
+        return "–"
+    return str(sum(len(leaving_pods(judged.worker.node)) for judged in group))
+
+
+def _grouped(things: list[T] | tuple[T, ...], key: Callable[[T], object]) -> list[list[T]]:
+    """Alike ones together, in the order of the first of each."""
+    found: dict[object, list[T]] = {}
+    for thing in things:
+        found.setdefault(key(thing), []).append(thing)
+    return list(found.values())

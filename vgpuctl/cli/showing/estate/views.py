@@ -1,0 +1,55 @@
+"""The estate shown to programs: each view is told of every look, and prints what is new."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+from vgpuctl.cli.sanitize import one_line
+from vgpuctl.cli.showing.estate.document import Document, document
+from vgpuctl.reporting.situation import Situation
+
+
+class View(AbstractContextManager["View"]):
+    """Closed when the watching ends."""
+
+    @abstractmethod
+    def show(self, situation: Situation) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
+        return None
+
+
+class Documents(View):
+    """One document a change."""
+
+    def __init__(self, write: Callable[[Document], str]) -> None:
+        self._write = write
+        self._shown: Document | None = None
+
+    def show(self, situation: Situation) -> None:
+        if (now := lasting(situation)) != self._shown:
+            print(self._write(document(situation)), flush=True)
+            self._shown = now
+
+
+class WorkerNames(View):
+    """All of them, then each that changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def show(self, situation: Situation) -> None:
+        workers = {worker["name"]: worker for worker in document(situation)["workers"]}
+        for name, worker in workers.items():
+            if self._known.get(name) != worker:
+                print(one_line(f"worker/{name}"), flush=True)
+        self._known = workers
+
+
+def lasting(situation: Situation) -> Document:
+    """What makes two looks the same: all but the time at which they were taken."""
+    return {key: value for key, value in document(situation).items() if key != "observedAt"}

@@ -1,0 +1,74 @@
+"""Looking once, or again whenever the streams bring something: nothing is asked for meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NoReturn
+
+from vgpuctl.cli.showing.estate.views import View
+from vgpuctl.files import Files
+from vgpuctl.observe.wiring import Connection
+from vgpuctl.planning.selection import Selection
+from vgpuctl.reporting.situation import Situation, situate
+
+#: At most four looks a second, and four parts of rest for one of work: a large estate always stirs somewhere.
+PACE_S = 0.25
+REST = 4
+MINUTE_S = 60.0
+
+
+@dataclass
+class Looker:
+    """`follow`: what is asked for besides is kept true as well. Names are checked once: later, workers may go."""
+
+    connection: Connection
+    files: Files
+    selection: Selection
+    follow: bool = False
+    _checked: bool = False
+    _silent: dict[str, datetime] = field(default_factory=dict)
+
+    def look(self) -> Situation:
+        fleet, now = self.connection.fleet(), datetime.now().astimezone()
+        if not self._checked:
+            self.selection.check(fleet)
+            self._checked = True
+        self._silent = {name: self._silent.get(name, now) for name in fleet.stale}
+        seen = situate(fleet, self.files.catalogue, self.files.timetables.values(), self.selection, now)
+        if seen.waiting:
+            seen = seen.with_quotas(self.connection.quotas(follow=self.follow))
+        if any(not worker.on and worker.node for worker in fleet.workers.values()):
+            seen = seen.with_rollouts(self.connection.rollouts(follow=self.follow))
+        return replace(seen, stale=self._silent)
+
+
+class Pulse:
+    """Beats when somebody rings, and when a minute begins: what was said of times is old then."""
+
+    def __init__(self) -> None:
+        self._rung = threading.Event()
+        self._last_s = time.monotonic()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    def wait(self, now: datetime) -> None:
+        """After a look; `now` is when that was taken."""
+        rest_s = max(PACE_S, REST * (time.monotonic() - self._last_s))
+        self._rung.wait(MINUTE_S - now.second - now.microsecond / 1e6)
+        time.sleep(max(0.0, self._last_s + rest_s - time.monotonic()))
+        self._rung.clear()
+        self._last_s = time.monotonic()
+
+
+def watch(look: Callable[[], Situation], wait: Callable[[datetime], None], view: View) -> NoReturn:
+    """Until somebody ends it."""
+    with view:
+        while True:
+            seen = look()
+            view.show(seen)
+            wait(seen.now)

@@ -1,0 +1,187 @@
+"""vgpuctl history: what the journal tells"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vgpuctl.cli.access import with_access
+from vgpuctl.cli.common import console, explained, print_json, say_unverified
+from vgpuctl.cli.lazy import group
+from vgpuctl.cli.options import DebugOption, HistoryOutput, HistoryOutputOption
+from vgpuctl.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from vgpuctl.kube.journal import Past
+    from vgpuctl.model.journal import Entry
+    from vgpuctl.settings import Flags
+
+app = group(add_completion=False, invoke_without_command=True)
+
+LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="No more than the last N.")]
+IdsArgument = Annotated[
+    list[str], typer.Argument(metavar="ID", help="As `vgpuctl history` says it, or last.", show_default=False)
+]
+SvgOption = Annotated[
+    Path | None, typer.Option("--svg", help="Draw it as a picture, too.", show_default=False, dir_okay=False)
+]
+
+
+@app.callback()
+@with_access
+def overview(
+    called: typer.Context,
+    flags: Flags,
+    limit: LimitOption = 20,
+    output: HistoryOutputOption = HistoryOutput.TABLE,
+    debug: DebugOption = False,
+) -> None:
+    """What earlier switches did: when, how long, step by step, and what held them up.
+
+    The journal is in Kubernetes: one sees it from any machine, and vCenter is not asked.
+
+    Examples:
+
+      vgpuctl history
+      vgpuctl history show last
+    """
+    with explained(debug=debug):
+        if called.invoked_subcommand is None:
+            past = _past(flags)
+            _list(list(past.entries[-limit:]), output)
+            _tell_unreadable(past)
+        elif any(str(source).endswith("COMMANDLINE") for source in map(called.get_parameter_source, called.params)):
+            raise UsageError(
+                "Options stand behind the command's name.", hint="As in: vgpuctl history show last -o json"
+            )
+
+
+@app.command()
+@with_access
+def show(
+    flags: Flags,
+    ids: IdsArgument,
+    svg: SvgOption = None,
+    output: HistoryOutputOption = HistoryOutput.TABLE,
+    debug: DebugOption = False,
+) -> None:
+    """Show the steps of a switch over time, which of them decided how long it took, and what held them up.
+
+    Examples:
+
+      vgpuctl history show last
+      vgpuctl history show 41 -o wide         every step, also as a table
+      vgpuctl history show 41 --svg 41.svg    a picture to send around
+    """
+    with explained(debug=debug):
+        if svg is not None and len(ids) > 1:
+            raise UsageError("--svg draws one switch.", hint="Name one: vgpuctl history show last --svg FILE")
+        past = _past(flags)
+        chosen = [_chosen(past, each) for each in ids]
+        if svg is not None:
+            _draw(chosen[0], svg)
+        _show(chosen, output)
+
+
+def _past(flags: Flags) -> Past:
+    from vgpuctl.observe.wiring import journal_of  # noqa: PLC0415
+    from vgpuctl.settings import kubernetes_settings  # noqa: PLC0415
+
+    return journal_of(kubernetes_settings(flags), say_unverified).past()
+
+
+def _tell_unreadable(past: Past) -> None:
+    """On the error output: what is printed for programs stays one document."""
+    if not past.unreadable:
+        return
+    from vgpuctl.cli.words import count, some  # noqa: PLC0415
+
+    number, why = len(past.unreadable), past.unreadable[0].why
+    names = some(each.name for each in past.unreadable)
+    more = "" if number == 1 else "the first: "
+    told = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
+    console(error=True).tell(f"{told}: {names} ({more}{why}).", style="yellow")
+
+
+def _chosen(past: Past, asked: str) -> Entry:
+    entries = past.entries
+    found = entries[-1:] if asked == "last" else [entry for entry in entries if str(entry.number) == asked]
+    if not found and (why := past.why_not(asked)):
+        raise UsageError(
+            f"Switch {asked} cannot be read: {why}.",
+            hint=f"kubectl get configmap -A -o yaml --field-selector metadata.name=vgpuctl-history-{asked} shows what "
+            "stands there. Nothing depends on it: it may be deleted.",
+        )
+    if not found:
+        known = f"Known: {entries[0].number} to {entries[-1].number}, or last." if entries else "There is none yet."
+        raise UsageError(f"There is no switch {asked} in the history.", hint=f"{known} The oldest are pruned.")
+    return found[0]
+
+
+def _list(entries: list[Entry], output: HistoryOutput) -> None:
+    if output in {HistoryOutput.JSON, HistoryOutput.YAML}:
+        _print(_document(entries, several=True), output)
+        return
+    from vgpuctl.cli.showing.estate.layout import columns  # noqa: PLC0415
+    from vgpuctl.cli.showing.past import overview  # noqa: PLC0415
+
+    out = console()
+    if not entries:
+        out.print("Nothing yet: the first switch will be told here.")
+    for line in columns(*overview(entries[::-1], _now()), out.width) if entries else ():
+        out.print(line)
+
+
+def _show(entries: list[Entry], output: HistoryOutput) -> None:
+    if output in {HistoryOutput.JSON, HistoryOutput.YAML}:
+        _print(_document(entries, several=len(entries) > 1), output)
+        return
+    from rich.text import Text  # noqa: PLC0415
+
+    from vgpuctl.cli.sanitize import one_line  # noqa: PLC0415
+    from vgpuctl.cli.showing.estate.layout import columns, paragraph  # noqa: PLC0415
+    from vgpuctl.cli.showing.gantt import gantt  # noqa: PLC0415
+    from vgpuctl.cli.showing.past import headline, remarks, steps_table  # noqa: PLC0415
+
+    out = console()
+    for number, entry in enumerate(entries):
+        out.print(f"{chr(10) if number else ''}{one_line(headline(entry, _now()))}", style="bold")
+        lines = [*gantt(entry, out.width), *(line for told in remarks(entry) for line in paragraph(told, out.width))]
+        if output is HistoryOutput.WIDE:
+            lines += [Text(), *columns(*steps_table(entry), out.width)]
+        for line in lines:
+            out.print(line)
+
+
+def _print(document: dict[str, Any], output: HistoryOutput) -> None:
+    if output is HistoryOutput.JSON:
+        print_json(document)
+        return
+    from vgpuctl.cli.documents import as_yaml  # noqa: PLC0415
+
+    typer.echo(as_yaml(document))
+
+
+def _document(entries: list[Entry], *, several: bool) -> dict[str, Any]:
+    """One is a document, several are a list of them, as for kubectl."""
+    from vgpuctl.model.journal import document  # noqa: PLC0415
+
+    found = [document(entry) for entry in entries]
+    return {"apiVersion": "vgpuctl.io/v1", "kind": "HistoryList", "items": found} if several else found[0]
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+def _draw(entry: Entry, path: Path) -> None:
+    from vgpuctl.cli.showing.gantt_svg import svg  # noqa: PLC0415
+    from vgpuctl.cli.showing.past import headline, remarks  # noqa: PLC0415
+
+    try:
+        path.write_text(svg(entry, headline(entry, _now()), remarks(entry)), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from None

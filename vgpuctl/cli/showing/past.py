@@ -1,0 +1,125 @@
+"""An entry of the journal in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from vgpuctl.cli.showing.estate.layout import Row, heads, said
+from vgpuctl.cli.showing.gantt import word
+from vgpuctl.cli.words import count, seconds, some
+from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
+from vgpuctl.model.wait import Reason
+from vgpuctl.reporting.step_history import longest_way
+
+#: Worth a word: what took so much of the whole, and no less than a moment.
+PART, MOMENT_S = 0.1, 1.0
+HOLDS_TOLD = 3
+#: Waits that the journal names by the thing that holds the step up.
+_THINGS = {Reason.BUDGET.value, Reason.CARD.value}
+COLOURS = {DONE: "green", RUNNING: "cyan"}
+
+
+def overview(entries: Sequence[Entry], now: datetime) -> tuple[Row, list[Row]]:
+    header = heads("ID", "WHEN", "WHAT", "TOOK", "END", note="BY")
+    rows = [
+        Row(
+            (
+                said(str(entry.number), "bold"),
+                said(f"{_local(entry):%a} {_local(entry).day} {_local(entry):%b %H:%M}"),
+                said(entry.wish + (f" on {entry.timetable}" if entry.timetable else "")),
+                said(_took(entry, now)),
+                said(entry.outcome, COLOURS.get(entry.outcome, "red")),
+            ),
+            note=said(entry.by),
+        )
+        for entry in entries
+    ]
+    return header, rows
+
+
+def headline(entry: Entry, now: datetime) -> str:
+    """`night · Tue 17 Nov 20:00:03 · 2 min 8 s · done`"""
+    when = _local(entry)
+    return f"{entry.wish} · {when:%a} {when.day} {when:%b %H:%M:%S} · {_took(entry, now)} · {entry.outcome}"
+
+
+def _took(entry: Entry, now: datetime) -> str:
+    """Of one that was cut short, only how long it was seen."""
+    if entry.outcome == RUNNING:
+        return f"{seconds(max((now - entry.began).total_seconds(), 0.0))} so far"
+    return f"{'at least ' * (entry.outcome == CUT_SHORT)}{seconds(entry.seconds)}"
+
+
+def _local(entry: Entry) -> datetime:
+    return entry.began.astimezone()
+
+
+def remarks(entry: Entry) -> list[str]:
+    """What one had to wait for, what held it up, and what did not end well."""
+    told = [_way(entry), *_holds(entry)]
+    told += _ends(entry)
+    if entry.left_out:
+        told.append(f"{count(entry.left_out, 'short step')} found no room in the journal.")
+    return [each for each in told if each]
+
+
+def _ends(entry: Entry) -> Iterator[str]:
+    """Hosts that ended alike, in one line."""
+    alike: dict[str, list[str]] = {}
+    for host in entry.hosts:
+        if host.end != DONE:
+            alike.setdefault(f"{host.end}{f': {host.why}' if host.why else '.'}", []).append(host.host)
+    return (f"{some(hosts)} {end}" for end, hosts in alike.items())
+
+
+def _way(entry: Entry) -> str:
+    way = longest_way(entry)
+    shown = [step for step in way if _took_s(entry, step) >= 0.5] or way
+    words, worker = [], ""
+    for step in shown:
+        words.append(word(step) if step.subject == worker else f"{step.subject} {word(step)}")
+        worker = step.subject
+    whole = sum(_took_s(entry, step) for step in way)
+    return f"Longest way: {' → '.join(words)} ({seconds(whole)} of {seconds(entry.seconds)})." if words else ""
+
+
+def _took_s(entry: Entry, step: PastStep) -> float:
+    return step.took_s if step.ended_s is not None else entry.seconds - step.began_s
+
+
+def _holds(entry: Entry) -> Iterator[str]:
+    """Those that decided, and budgets, for these can be changed."""
+    way = {step.id for step in longest_way(entry)}
+    told = (step for step in entry.steps if step.id in way or step.held_reason == Reason.BUDGET.value)
+    worth = [step for step in told if step.held_s >= max(MOMENT_S, PART * entry.seconds)]
+    for step in sorted(worth, key=lambda step: -step.held_s)[:HOLDS_TOLD]:
+        took, by = seconds(step.held_s), step.held_by
+        if step.held_reason in _THINGS:
+            yield f"{by[0].upper()}{by[1:]} held {step.subject}'s {word(step)} for {took}."
+        else:
+            yield f"{took} of {step.subject}'s {'return' if step.kind == 'WaitBack' else word(step)}: {by}."
+
+
+def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
+    header = heads("WORKER", "HOST", "STEP", "FROM", "TOOK", "END", note="HELD BY")
+    rows = [
+        Row(
+            (
+                said(step.subject),
+                said(step.host),
+                said(step.what),
+                said(_exact(step.began_s)),
+                said("no end seen" if step.ended_s is None else _exact(step.took_s)),
+                said("given up" if step.given_up else "done" if step.done else "–"),
+            ),
+            note=said(f"{step.held_by} ({_exact(step.held_s)})" if step.held_by else ""),
+        )
+        for step in sorted(entry.steps, key=lambda step: (step.began_s, step.subject))
+    ]
+    return header, rows
+
+
+def _exact(value: float) -> str:
+    """Below a minute, tenths count."""
+    return f"{value:.1f} s" if value < 60 else seconds(value)

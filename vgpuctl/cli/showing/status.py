@@ -1,0 +1,98 @@
+"""vgpuctl status"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vgpuctl.cli.access import with_access
+from vgpuctl.cli.common import connected, console, explained, read
+from vgpuctl.cli.options import DebugOption, StatusOutput, StatusOutputOption, WorkersArgument
+from vgpuctl.model.errors import ExitCode
+
+if TYPE_CHECKING:
+    from vgpuctl.cli.showing.estate.views import View
+    from vgpuctl.cli.showing.estate.watching import Looker
+    from vgpuctl.observe.wiring import Connection
+    from vgpuctl.planning.selection import Selection
+    from vgpuctl.settings import Flags
+
+SelectorOption = Annotated[
+    str | None,
+    typer.Option("--selector", "-l", help="Only those whose nodes' labels match, as for kubectl.", show_default=False),
+]
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Stay, and show what changes as it changes.")]
+
+
+@with_access
+def command(
+    flags: Flags,
+    workers: WorkersArgument = None,
+    selector: SelectorOption = None,
+    output: StatusOutputOption = StatusOutput.TABLE,
+    watch: WatchOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show cards, workers, who waits for which shift, and what is out of step.
+
+    Examples:
+
+      vgpuctl status
+      vgpuctl status 'worker-[1-4]' -o wide
+      vgpuctl status -l topology.kubernetes.io/zone=a -w
+      vgpuctl status -o json
+    """
+    with explained(debug=debug):
+        _show(flags, _selection(workers, selector), output, watching=watch)
+
+
+def _selection(workers: list[str] | None, selector: str | None) -> Selection:
+    from vgpuctl.cli.selection import names  # noqa: PLC0415
+    from vgpuctl.model.selectors import parse_selector  # noqa: PLC0415
+    from vgpuctl.planning.selection import Selection  # noqa: PLC0415
+
+    return Selection(names(workers), parse_selector(selector) if selector is not None else None)
+
+
+def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching: bool) -> None:
+    from vgpuctl.cli.showing.estate.watching import Looker  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+
+    files = read(flags)
+    with connected(flags, files, Depth(scales=files.scales)) as connection:
+        looker = Looker(connection, files, selection, follow=watching)
+        view = _view(output, watching=watching)
+        if watching:
+            _watch(connection, looker, view)
+        view.show(looker.look())
+
+
+def _watch(connection: Connection, looker: Looker, view: View) -> None:
+    """Ended by Ctrl-C as `kubectl get -w` is: the code says that it did not end by itself."""
+    from vgpuctl.cli.showing.estate.watching import Pulse, watch  # noqa: PLC0415
+
+    pulse = Pulse()
+    connection.on_change(pulse.ring)
+    try:
+        connection.follow(departures=True)
+        watch(looker.look, pulse.wait, view)
+    except KeyboardInterrupt:
+        raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
+
+
+def _view(output: StatusOutput, *, watching: bool) -> View:
+    """What is for programs does without rich."""
+    from vgpuctl.cli import documents  # noqa: PLC0415
+    from vgpuctl.cli.showing.estate import views  # noqa: PLC0415
+
+    match output:
+        case StatusOutput.JSON:
+            return views.Documents(documents.as_line if watching else documents.as_json)
+        case StatusOutput.YAML:
+            return views.Documents(documents.as_yaml)
+        case StatusOutput.NAME:
+            return views.WorkerNames()
+    from vgpuctl.cli.showing.estate.live import for_people  # noqa: PLC0415
+
+    return for_people(console(), wide=output is StatusOutput.WIDE, watching=watching)

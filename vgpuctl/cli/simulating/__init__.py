@@ -1,0 +1,1 @@
+"""Commands for the simulators, and the demo on them."""

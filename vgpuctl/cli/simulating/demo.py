@@ -1,0 +1,121 @@
+"""vgpuctl demo: the whole story on simulators, each command shown as one would type it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vgpuctl.cli.common import console, show_error
+from vgpuctl.cli.simulating.access import folder_of, need_simulators, sim_explained
+from vgpuctl.model.errors import ExitCode
+
+STORY = (
+    ("Four day workers get a quarter of the card each, the night worker all of it.", "provision"),
+    ("The nodes say so, for pods to choose.", "label-nodes"),
+    ("Day: the four start.", "switch day --yes"),
+    ("", "status"),
+    ("Night: they are drained and suspended, and the night worker takes the card.", "switch night --yes"),
+    ("", "status"),
+    ("Morning: and back.", "switch day --yes"),
+    ("Which steps decided how long the night and the morning took.", "history show 3 4"),
+)
+
+#: Which of them are drawn: a night, and what it looks like before and after.
+DRAWN = range(3, 6)
+
+ENDING = """\
+Go on by yourself:
+  vgpuctl sim up --dir lab --detach && . lab/env
+  vgpuctl provision && vgpuctl label-nodes && vgpuctl switch day
+  kubectl get nodes -L vgpu.type,vgpuctl.io/state
+  kubectl get pods -o wide
+  govc vm.info 'worker-*'
+  vgpuctl sim down --dir lab"""
+
+WIDTH = 100
+
+
+def command(
+    svg: Annotated[
+        Path | None, typer.Option(help="Draw what is shown as a picture, too.", show_default=False, dir_okay=False)
+    ] = None,
+) -> None:
+    """Play the whole story, day to night and back, against a simulated vCenter and Kubernetes.
+
+    Nothing outside this machine is touched, and nothing is left running.
+
+    Examples:
+
+      vgpuctl demo
+      vgpuctl demo --svg night.svg
+    """
+    from vgpuctl.sim.lifecycle import start_detached, stop  # noqa: PLC0415
+
+    need_simulators()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(ExitCode.INTERRUPTED)))
+    with tempfile.TemporaryDirectory(prefix="vgpuctl-demo-") as name, sim_explained():
+        folder = folder_of(Path(name))
+        try:
+            start_detached(folder, [])
+            shown = _play(_environment(folder), record=svg is not None)
+        finally:
+            stop(folder)
+    console().print(f"\n{ENDING}")
+    if svg is not None:
+        svg.write_text(picture(shown), encoding="utf-8")
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Nothing but the laboratory's own variables and what a process needs: no other variable leads to other servers."""
+    from vgpuctl.sim.surroundings import exported, needed  # noqa: PLC0415
+
+    return needed(os.environ) | exported((folder / "env").read_text())
+
+
+def _play(env: dict[str, str], *, record: bool) -> str:
+    shown = ""
+    for number, (told, words) in enumerate(STORY):
+        heading = f"{'' if number == 0 else chr(10)}{f'# {told}{chr(10)}' if told else ''}$ vgpuctl {words}"
+        console().print(heading, style="bold", markup=False)
+        sys.stdout.flush()
+        output = _run(words, env, record=record)
+        shown += f"\x1b[1m{heading}\x1b[0m\n{output}" if number in DRAWN else ""
+    return shown.strip()
+
+
+def _run(words: str, env: dict[str, str], *, record: bool) -> str:
+    """On the terminal as it is; to be drawn, its text and colours are caught and passed on."""
+    # -P: no module is taken from the working folder.
+    arguments = [sys.executable, "-P", "-m", "vgpuctl", *words.split()]
+    if record:
+        coloured = {**env, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH)}
+        done = subprocess.run(arguments, env=coloured, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603
+        sys.stdout.write(done.stdout)
+    else:
+        done = subprocess.run(arguments, env=env, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        show_error(f"vgpuctl {words} ended with {done.returncode}.", None)
+        raise typer.Exit(int(ExitCode.FAILED))
+    return done.stdout or ""
+
+
+def picture(shown: str) -> str:
+    """A terminal as SVG, with the reader's own monospace font: nothing is fetched from anywhere."""
+    import io  # noqa: PLC0415
+    import re  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    recorder = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    recorder.print(Text.from_ansi(shown.rstrip()))
+    drawn = recorder.export_svg(title="vgpuctl demo", unique_id="vgpuctl-demo")
+    drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
+    return drawn.replace("Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono")

@@ -1,0 +1,169 @@
+"""vgpuctl sim set …: change the simulated world while it runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vgpuctl.cli.common import console, print_json
+from vgpuctl.cli.lazy import group
+from vgpuctl.cli.options import Output, OutputOption
+from vgpuctl.cli.simulating.access import DirOption, folder_of, seconds, sim_explained
+
+_UNITS = {"store_mib_per_s": " MiB/s", "tasks_per_host": ""}
+
+app = group(add_completion=False, help="Change the simulated world while it runs.")
+
+
+class ClockDeed(StrEnum):
+    FREEZE = "freeze"
+    RUN = "run"
+    ADVANCE = "advance"
+
+
+@app.command()
+def clock(
+    dir: DirOption,
+    do: Annotated[ClockDeed | None, typer.Argument(help="Without one, the time is only told.")] = None,
+    by: Annotated[str | None, typer.Argument(help="How far to advance.")] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Stop the simulated time, let it run, or leap ahead: what falls due on the way happens, in order.
+
+    Examples:
+
+      vgpuctl sim set clock freeze
+      vgpuctl sim set clock advance 8h
+      vgpuctl sim set clock run
+    """
+    from vgpuctl.sim.remote import LEAP_WITHIN_S, ask  # noqa: PLC0415
+
+    if (do is ClockDeed.ADVANCE) != (by is not None):
+        raise typer.BadParameter("advance wants a time, such as 8h; the others want none")
+    asked = {"do": do.value, "seconds": seconds(by) if by else None} if do else None
+    with sim_explained():
+        found = ask(folder_of(dir), "POST" if do else "GET", "clock", asked, LEAP_WITHIN_S)
+    if output is Output.JSON:
+        print_json(found)
+    else:
+        console().print(f"{found['now'][:19]}Z, {'frozen' if found['frozen'] else 'running'}")
+
+
+@app.command()
+def durations(
+    dir: DirOption,
+    changes: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=TIME]...", help="Without any, they are only told.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """How long things take from now on. `store` is a throughput in MiB a second: suspends then take memory over it.
+    `tasks-per-host`: so many tasks of a host run at once, the others wait.
+
+    Examples:
+
+      vgpuctl sim set durations suspend=30s power-on=10s
+      vgpuctl sim set durations store=500
+    """
+    from vgpuctl.sim.remote import ask  # noqa: PLC0415
+    from vgpuctl.sim.words import duration_called  # noqa: PLC0415
+
+    asked = dict(_duration(change) for change in changes or ())
+    with sim_explained():
+        found = ask(folder_of(dir), "POST" if asked else "GET", "durations", asked or None)
+    if output is Output.JSON:
+        print_json(found)
+        return
+    for name, value in found.items():
+        shown = duration_called(name)
+        unit = _UNITS.get(name, " s")
+        console().print(f"{shown:<16}{'-' if value is None else f'{value:g}{unit}'}")
+
+
+@app.command()
+def vm(
+    dir: DirOption,
+    name: Annotated[str, typer.Argument(help="The VM's name.")],
+    question: Annotated[str | None, typer.Option(help="What it asks at each power-on; empty for nothing.")] = None,
+    answer: Annotated[int | None, typer.Option(help="Answer it: 0 cancels the power-on, 1 and 2 let it go on.")] = None,
+    tools: Annotated[bool | None, typer.Option("--tools/--no-tools", help="Do VMware Tools run in its guest?")] = None,
+) -> None:
+    """Make a VM difficult, or easy again.
+
+    Examples:
+
+      vgpuctl sim set vm worker-5 --question "Was it moved or copied?"
+      vgpuctl sim set vm worker-5 --answer 2
+      vgpuctl sim set vm worker-1 --no-tools
+    """
+    asked = {"question": question, "answer": answer, "tools": tools}
+    _told(dir, "vm", {"name": name, **{key: value for key, value in asked.items() if value is not None}})
+
+
+@app.command()
+def host(
+    dir: DirOption,
+    name: Annotated[str, typer.Argument(help="The host's name.")],
+    maintenance: Annotated[bool, typer.Option("--maintenance/--no-maintenance", help="Nothing starts there then.")],
+) -> None:
+    """Put a host into maintenance mode, or take it out, whatever runs there.
+
+    Example:
+
+      vgpuctl sim set host esx-1 --maintenance
+    """
+    _told(dir, "host", {"name": name, "maintenance": maintenance})
+
+
+@app.command()
+def person(
+    dir: DirOption,
+    act: Annotated[list[str], typer.Argument(metavar="ACT NAME [CHANGE]")],
+    in_: Annotated[str | None, typer.Option("--in", help="After this time.")] = None,
+) -> None:
+    """A person cordons, uncordons or labels a node, deletes a node or a pod, powers a VM on or off, or suspends it.
+
+    Examples:
+
+      vgpuctl sim set person cordon worker-1
+      vgpuctl sim set person label worker-1 vgpu.type=wrong
+      vgpuctl sim set person delete-pod default/training-abcde --in 3s
+      vgpuctl sim set person power-off worker-2
+    """
+    from vgpuctl.sim.remote import ask  # noqa: PLC0415
+
+    sentence = " ".join(act)
+    with sim_explained():
+        ask(folder_of(dir), "POST", "person", {"act": sentence, "in": seconds(in_) if in_ else 0})
+    console().print(f"A person will {sentence} in {in_}." if in_ else f"A person: {sentence}.")
+
+
+def _told(folder: Path, what: str, asked: dict[str, Any]) -> None:
+    from vgpuctl.sim.remote import ask  # noqa: PLC0415
+
+    with sim_explained():
+        found = ask(folder_of(folder), "POST", what, asked)
+    console().print(
+        ", ".join(f"{key}: {value!r}" if key == "question" else f"{key}: {value}" for key, value in found.items())
+    )
+
+
+def _duration(change: str) -> tuple[str, Any]:
+    name, sign, value = change.partition("=")
+    if not sign:
+        raise typer.BadParameter(f"{change!r} is no NAME=TIME, such as suspend=30s")
+    if name == "store":
+        return "store_mib_per_s", _number(value.removesuffix("MiB/s")) or None
+    if name == "tasks-per-host":
+        return "tasks_per_host", _number(value)
+    return f"{name.replace('-', '_')}_s", seconds(value)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number") from None

@@ -1,0 +1,48 @@
+"""Whose turn it is: where only so many VMs of a host or datastore may be suspended at once, the others wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from vgpuctl.engine.run_state import Attempts
+from vgpuctl.model.conduct import Conduct
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.plan import Step
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wait import Reason, Wait
+from vgpuctl.planning.steps import Suspend
+
+
+def queued(
+    fleet: Fleet, conduct: Conduct, due: Iterable[Step], attempts: Mapping[StepId, Attempts]
+) -> dict[StepId, Wait]:
+    """The steps that must wait, and for what. Who has begun keeps his turn; for the others it goes by the plan."""
+    most = {"host": conduct.suspends_a_host, "datastore": conduct.suspends_a_datastore}
+    if not any(most.values()):
+        return {}
+    writers = [worker for worker in fleet.workers.values() if _writes(worker, attempts)]
+    taken = Counter(place for worker in writers for place in _places(worker))
+    waiting: dict[StepId, Wait] = {}
+    for step in due:
+        if not isinstance(step, Suspend) or (worker := fleet.worker(step.worker)) in writers:
+            continue
+        full = [(kind, name) for kind, name in _places(worker) if (limit := most[kind]) and taken[kind, name] >= limit]
+        if full:
+            kind, name = full[0]
+            waiting[step.id] = Wait.of(Reason.TURN, taken[kind, name], most[kind], kind, name)
+        else:
+            taken.update(_places(worker))
+    return waiting
+
+
+def _writes(worker: Worker, attempts: Mapping[StepId, Attempts]) -> bool:
+    """By our word or anybody's. One that was refused and will be tried again keeps its place."""
+    if not worker.on:
+        return False
+    by_task = worker.busy_with is not None and worker.busy_with.kind == Suspend.task
+    return by_task or Suspend.of(worker.name) in attempts
+
+
+def _places(worker: Worker) -> tuple[tuple[str, str], ...]:
+    return ("host", worker.host), ("datastore", worker.datastore)

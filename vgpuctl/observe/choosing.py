@@ -1,0 +1,84 @@
+"""Which VMs are workers: what the files say, held against vCenter and against the labels of the nodes inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from vgpuctl.kube.views import SeenNode
+from vgpuctl.model.memo import Kept
+from vgpuctl.model.profiles import Candidate, Catalogue, Choice
+from vgpuctl.vsphere.views import Outline
+
+Labels = Mapping[str, str]
+_NO_LABELS: Labels = {}
+
+
+class _Last(NamedTuple):
+    """The node that was inside a VM when a node was seen there last, and its labels as they were last seen."""
+
+    node: str
+    labels: Labels
+
+
+class Chosen(NamedTuple):
+    """The entries that choose a VM, one for each profile. `doubt`: why they may not be true any more."""
+
+    choices: tuple[Choice, ...] = ()
+    doubt: str = ""
+
+
+class Chooser:
+    """A VM that a node's label chose stays chosen when the node is deleted, as cloud providers do while the VM sleeps.
+
+    What counts then is how that node was labelled last. Folder, cluster and name always are those of now.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._last: dict[str, _Last] = {}
+        self._kept: Kept[tuple[Choice, ...]] = Kept()
+
+    def learn(self, nodes: Iterable[SeenNode]) -> None:
+        """Remember labels as they change, also between looks: a label may be taken off just before its node goes."""
+        if not self._last or not self._catalogue.asks_labels:
+            return
+        labels = {seen.identity.name: seen.node.labels for seen in nodes}
+        for vm, last in tuple(self._last.items()):
+            if labels.get(last.node, last.labels) != last.labels:
+                self._last[vm] = last._replace(labels=labels[last.node])
+
+    def takes(self, vm: Outline, nodes: Iterable[SeenNode]) -> bool:
+        """Could it be a worker, with any of these nodes inside?"""
+        return bool(self._some_of(vm, nodes))
+
+    def of(self, vm: Outline, nodes: tuple[SeenNode, ...]) -> Chosen:
+        """`nodes`: those that claim to be inside; where there are several, each may be the true one."""
+        if not self._catalogue.asks_labels:
+            return Chosen(self._by(vm, _NO_LABELS))
+        return self._with(vm, nodes[0]) if len(nodes) == 1 else Chosen(self._some_of(vm, nodes))
+
+    def _with(self, vm: Outline, seen: SeenNode) -> Chosen:
+        """Only the node whose label chose the VM, or another that is labelled so, may end or change that."""
+        name, labels, last = seen.identity.name, seen.node.labels, self._last.get(vm.moid)
+        found = self._by(vm, labels)
+        if last is not None and last.node != name and not found and (before := self._by(vm, last.labels)):
+            return Chosen(before, f"node {name} claims to be VM {vm.name}, in which node {last.node} was before")
+        if last is None or last.node != name or last.labels != labels:
+            self._last[vm.moid] = _Last(name, labels)
+        return Chosen(found)
+
+    def _some_of(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[Choice, ...]:
+        """By the labels of any of these nodes, or of the one that was inside last."""
+        last = self._last.get(vm.moid)
+        labels = [*(seen.node.labels for seen in nodes), last.labels if last else _NO_LABELS]
+        found = {choice.profile: choice for each in labels for choice in self._by(vm, each)}
+        return tuple(found.values())
+
+    def _by(self, vm: Outline, labels: Labels) -> tuple[Choice, ...]:
+        """Asked again only after one of the two has changed."""
+        return self._kept.of(vm.moid, (vm, labels), lambda: self._catalogue.chosen(_candidate(vm, labels)))
+
+
+def _candidate(vm: Outline, labels: Labels) -> Candidate:
+    return Candidate(vm.name, vm.folder, vm.cluster, labels)

@@ -1,0 +1,288 @@
+"""Two streams joined into one picture: VMs, hosts and tasks from vCenter, nodes and pods from Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.model.change import changed
+from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
+from vgpuctl.model.hosts import Card, Host, Told
+from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
+from vgpuctl.model.machine import Machine
+from vgpuctl.model.memo import Kept
+from vgpuctl.model.pods import Budget, Disk, Pod
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.record import FACTS
+from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.model.workloads import Workload
+from vgpuctl.observe.choosing import Chooser, Chosen
+from vgpuctl.observe.evidence import Alive, Machines, Owners, overdue_s
+from vgpuctl.observe.lost import Lost
+from vgpuctl.planning.cards.boards import type_of
+from vgpuctl.vsphere.views import Outline, Vm
+
+
+class VcenterSeen(Protocol):
+    """What is known of vCenter at this moment, by the ids of VMs and hosts."""
+
+    def vms(self) -> Mapping[str, Vm]: ...
+    def hosts(self) -> Mapping[str, Host]: ...
+    def tasks(self) -> Mapping[str, tuple[Task, ...]]: ...
+    def datastores(self) -> Mapping[str, int]: ...
+    def unreadable_by_id(self) -> Mapping[str, Unreadable]: ...
+
+
+class KubernetesSeen(Protocol):
+    """What is known of Kubernetes at this moment."""
+
+    def nodes(self) -> list[SeenNode]: ...
+    def renewals(self) -> list[Renewal]: ...
+    def pods(self) -> list[Pod]: ...
+    def budgets(self) -> list[Budget]: ...
+    def daemon_sets(self) -> frozenset[str] | None: ...
+    def counting_jobs(self) -> frozenset[str]: ...
+    def workloads(self) -> Mapping[str, Workload]: ...
+    def disks(self) -> Mapping[str, list[Disk]] | None: ...
+    def machines(self) -> list[Machine]: ...
+    def unseen(self) -> tuple[str, ...]: ...
+    def unreadable(self) -> tuple[Unreadable, ...]: ...
+
+
+class _Parts(NamedTuple):
+    """All that a worker is made of, as far as it is told. `late_s`: of each pod of its node that ends, for how long it
+    should have. `lost`: what of it could not be read."""
+
+    vm: Vm
+    host: str
+    seen: SeenNode | None
+    chosen: Chosen
+    machine: Machine | None
+    renewed: str | None
+    pods: tuple[Pod, ...]
+    disks: list[Disk] | None
+    tasks: tuple[Task, ...] | None
+    doubt: str
+    lost: tuple[str, ...]
+    twice: bool
+    daemon_sets: frozenset[str] | None
+    counting_jobs: frozenset[str]
+    late_s: tuple[int, ...]
+
+
+class Painter:
+    """Paints the fleet again and again; what did not change stays the same object.
+
+    `host_told`: what a host says of vGPU types, where somebody asked it. What the file says counts before that.
+    """
+
+    def __init__(self, catalogue: Catalogue, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.catalogue, self._now = catalogue, now
+        self.host_told: tuple[Told, ...] = ()
+        self._chooser = Chooser(catalogue)
+        self._inside: Kept[dict[str, Inside]] = Kept()
+        self._hosts: Kept[Host] = Kept()
+        self._workers: Kept[Worker | None] = Kept()
+        self._nodes: Kept[Node] = Kept()
+        self._alive = Alive()
+
+    def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
+        """Those of all VMs that are workers, as far as can be told from afar."""
+        if not self.catalogue.asks_labels:
+            return [vm for vm in vms if self._chooser.takes(vm, ())]
+        seen = {node.identity.name: node for node in nodes}
+        index = NodeIndex(node.identity for node in seen.values())
+
+        def inside(vm: Outline) -> Iterable[SeenNode]:
+            return (seen[name] for name in index.candidates(VmIdentity(vm.moid, vm.name, vm.uuid)))
+
+        return [vm for vm in vms if self._chooser.takes(vm, inside(vm))]
+
+    def learn(self, nodes: Iterable[SeenNode]) -> None:
+        """Told of nodes between two looks, too."""
+        self._chooser.learn(nodes)
+
+    def _match(self, vms: Mapping[str, Vm], nodes: Iterable[SeenNode]) -> dict[str, Inside]:
+        """Asked again only after a VM or a node came, went or became another."""
+        identities = [seen.identity for seen in nodes]
+        named = [(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()]
+        return self._inside.of(
+            "all", (named, identities), lambda: match((VmIdentity(*vm) for vm in named), NodeIndex(identities))
+        )
+
+    def untold(self, vms: Iterable[Vm]) -> set[str]:
+        """The vGPU types of files and VMs of which neither their names nor the file say the frame."""
+        types = {vgpu for profile in self.catalogue.profiles.values() for vgpu in profile.vgpus}
+        types |= {vgpu for vm in vms for vgpu in vm.vgpus}
+        return {vgpu for vgpu in types if type_of(vgpu, self.catalogue.told).gib is None}
+
+    def paint(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
+        vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
+        before = kubernetes.unreadable()
+        nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
+        renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
+        inside = self._match(vms, nodes.values())
+        self.learn(nodes.values())
+        disks = kubernetes.disks() or {}
+        daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
+        machines = Machines(kubernetes.machines())
+        on_host = {moid: host.name for moid, host in hosts.items()}
+        # Before and after: what was left out of the lists between is named by one of the two.
+        lost = Lost(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts)
+        workers: dict[str, Worker] = {}
+        names: dict[str, str] = {}
+        for moid, vm in vms.items():
+            here = inside[moid]
+            node = here.node or ""
+            seen, its_pods = nodes.get(node), on_node.get(node, ())
+            parts = _Parts(
+                vm,
+                on_host.get(vm.outline.host, ""),
+                seen,
+                self._chooser.of(vm.outline, tuple(nodes[name] for name in here.nodes)),
+                machines.of(vm, seen),
+                renewed.get(node),
+                its_pods,
+                disks.get(node),
+                tasks.get(moid),
+                here.doubt,
+                lost.about(vm, node),
+                vm.outline.name in workers,
+                daemon_sets,
+                counting_jobs,
+                tuple(overdue_s(pod, now) for pod in its_pods if pod.ends_by),
+            )
+            if worker := self._workers.of(moid, parts, partial(self._painted, parts, now)):
+                names[moid] = worker.name
+                workers[worker.name] = worker
+        told = self._told(vms.values())
+        strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
+        unreadable = lost.beside(names)
+        names |= {moid: stranger.name for moid, stranger in strangers.items()}
+        return Fleet(
+            hosts={host.name: self._completed(host, names, told) for host in hosts.values()},
+            workers=workers,
+            budgets=tuple(kubernetes.budgets()),
+            waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
+            strangers={stranger.name: stranger for stranger in strangers.values()},
+            strays={stray.name: stray for stray in _strays(nodes.values(), workers)},
+            elsewhere=tuple(self._elsewhere(nodes, on_node, workers)),
+            workloads=kubernetes.workloads(),
+            unseen=kubernetes.unseen(),
+            unreadable=unreadable,
+            datastores=vcenter.datastores(),
+            missing=tuple(name for name in self.catalogue.named if name not in workers),
+        )
+
+    def _painted(self, parts: _Parts, now: datetime) -> Worker | None:
+        """None for a VM that is no worker. All that time changes is in its parts."""
+        vm, choices = parts.vm, parts.chosen.choices
+        if not choices:
+            return None
+        alive_s = self._alive.seen(vm, parts.seen, parts.renewed, now)
+        owners = Owners(parts.daemon_sets, parts.counting_jobs, now)
+        return Worker(
+            name=vm.outline.name,
+            vm=vm.outline.moid,
+            host=parts.host,
+            power=vm.power,
+            shutting_down=vm.shutting_down,
+            profile=choices[0].profile,
+            chosen_at=tuple(choice.where for choice in choices),
+            vgpus=vm.vgpus,
+            memory_mib=vm.memory_mib,
+            memory_locked=vm.memory_locked,
+            datastore=vm.datastore,
+            mmio=vm.mmio,
+            fixed_devices=vm.fixed_devices,
+            managed_by=vm.managed_by,
+            question=vm.question,
+            tasks=parts.tasks or (),
+            node=_node(parts, alive_s, owners),
+            machine=parts.machine,
+            doubts=(*_doubts(parts), *parts.lost),
+        )
+
+    def _completed(self, host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
+        """Asked again only after it changed, or the name of a VM on its cards did."""
+        asked = host, told, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
+        return self._hosts.of(host.name, asked, lambda: _completed(host, names, told))
+
+    def _told(self, vms: Iterable[Vm]) -> tuple[Told, ...]:
+        if not self.host_told:
+            return self.catalogue.told
+        untold = self.untold(vms)
+        return (*self.catalogue.told, *(each for each in self.host_told if each.vgpu in untold))
+
+    def _elsewhere(
+        self, nodes: Mapping[str, SeenNode], pods: Mapping[str, tuple[Pod, ...]], workers: Mapping[str, Worker]
+    ) -> Iterable[Node]:
+        """The nodes that are no worker's, with their pods: they may be places for those that leave."""
+        inside = {worker.node.name for worker in workers.values() if worker.node}
+        for name in nodes.keys() - inside:
+            node, here = nodes[name].node, pods.get(name, ())
+            yield self._nodes.of(name, (node, here), partial(changed, node, pods=here))
+
+
+def _node(parts: _Parts, alive_s: float, owners: Owners) -> Node | None:
+    if parts.seen is None:
+        return None
+    pods, disks = tuple(owners.judged(pod) for pod in parts.pods), tuple(parts.disks or ())
+    return changed(parts.seen.node, lease_renewed=parts.renewed, alive_s=alive_s, pods=pods, disks=disks)
+
+
+def _doubts(parts: _Parts) -> Iterable[str]:
+    choices, doubt = parts.chosen
+    if parts.twice:
+        yield "several VMs of vCenter have this name"
+    if len(choices) > 1:
+        yield f"two entries choose it for different profiles: {' and '.join(choice.where for choice in choices)}"
+    yield from filter(None, (parts.doubt, doubt))
+
+
+def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if pod.node is not None:
+            found.setdefault(pod.node, []).append(pod)
+    return {node: tuple(pods) for node, pods in found.items()}
+
+
+def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:
+    """By their ids. One that shares its name with another VM is told apart by its id."""
+    found: dict[str, Stranger] = {}
+    taken = set(workers)
+    for vm in vms:
+        outline = vm.outline
+        name = f"{outline.name} ({outline.moid})" if outline.name in taken else outline.name
+        taken.add(name)
+        host = hosts[outline.host].name if outline.host in hosts else ""
+        on = vm.power is Power.ON
+        found[outline.moid] = Stranger(
+            name=name, vm=outline.moid, host=host, vgpus=vm.vgpus, on=on, reserved_mib=vm.reserved_mib
+        )
+    return found
+
+
+def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterable[Worker]:
+    """A node that bears our facts was ours, whoever wrote its other labels."""
+    inside = {worker.node.name for worker in workers.values() if worker.node}
+    for seen in nodes:
+        name = seen.node.name
+        if name not in inside and name not in workers and any(fact in seen.node.labels for fact in FACTS):
+            yield Worker(name=name, vm="", host="", power=Power.OFF, node=seen.node)
+
+
+def _completed(host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
+    """Its cards hold VMs by their names from here on, and know what is told of vGPU types."""
+    if not told and not any(card.holds for card in host.cards):
+        return host
+
+    def completed(card: Card) -> Card:
+        return replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds), told=told)
+
+    return replace(host, cards=tuple(map(completed, host.cards)), unshared=tuple(map(completed, host.unshared)))

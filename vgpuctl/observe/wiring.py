@@ -1,0 +1,306 @@
+"""Where vCenter and Kubernetes meet: their streams kept and looked at, requests sent to whom they concern."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from vgpuctl.engine.ports import BLIND_S, Answer, World
+from vgpuctl.kube import actions as kube_actions
+from vgpuctl.kube import notices
+from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
+from vgpuctl.kube.client import Client, NotAllowedError
+from vgpuctl.kube.departures import DepartureMap, Departures
+from vgpuctl.kube.journal import Journal
+from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.patience import patiently
+from vgpuctl.kube.shelf import Shelf
+from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.model.change import changed
+from vgpuctl.model.drs import Drs
+from vgpuctl.model.errors import VgpuctlError
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.hosts import Told
+from vgpuctl.model.journal import Entry
+from vgpuctl.model.notice import Notice
+from vgpuctl.model.pods import Quota, Rollout
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.requests import (
+    DeletePod,
+    Evict,
+    PatchMachine,
+    PatchNode,
+    PowerOffVm,
+    Request,
+    ScaleWorkload,
+    ShutDownGuest,
+    SuspendVm,
+)
+from vgpuctl.observe.fleet_builder import Painter
+from vgpuctl.vsphere import actions as vsphere_actions
+from vgpuctl.vsphere import clusters
+from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.graphics import told_by
+from vgpuctl.vsphere.session import Session, VcenterSettings
+from vgpuctl.vsphere.stream import VcenterStream
+from vgpuctl.vsphere.views import Outline
+from vgpuctl.wire.follower import Follower
+
+Made = TypeVar("Made")
+REFRESH_AGAIN_AFTER_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    vcenter: VcenterSettings
+    kubernetes: KubernetesSettings
+    lease_s: float = 15.0
+    connect_s: float = 10.0
+    blind_s: float = BLIND_S
+
+
+def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) -> Journal:
+    """For readers: it takes no vCenter. `unverified` is called with a server whose certificate is not verified."""
+    client = Client(settings)
+    if client.unverified:
+        unverified(client.called)
+    return Journal(client, settings.namespace)
+
+
+def beside(work: Callable[[], Made]) -> Future[Made]:
+    """Run it in a daemon thread: an interrupted command does not wait for a server that hangs."""
+    done: Future[Made] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="opening", daemon=True).start()
+    return done
+
+
+def _who(settings: KubernetesSettings) -> str:
+    """Who acts, for the journal: a person on a machine, or a pod."""
+    machine = socket.gethostname()
+    if settings.account:
+        return f"pod {machine}"
+    try:
+        return f"{getpass.getuser()}@{machine}"
+    except (OSError, KeyError):
+        return machine
+
+
+def ask(client: Client, session: Session, request: Request) -> Answer:
+    """Send a request to the server that it concerns. Before a VM stops, the pods of its node are listed once more."""
+    match request:
+        case PatchNode():
+            return kube_actions.patch_node(client, request)
+        case ScaleWorkload():
+            return kube_actions.scale(client, request)
+        case PatchMachine():
+            return kube_actions.patch_machine(client, request)
+        case Evict():
+            return kube_actions.evict(client, request)
+        case DeletePod():
+            return kube_actions.delete(client, request)
+        case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
+            kube_actions.confirm(client, first)
+    return vsphere_actions.send(session, request)
+
+
+class SystemClock:
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def utc(self) -> str:
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Connection:
+    """Both servers, looked at through their streams and asked through their actions."""
+
+    def __init__(self, settings: Settings, catalogue: Catalogue, depth: Depth | None = None) -> None:
+        """`depth`: what a command must know beyond what the catalogue asks for."""
+        self._settings = settings
+        self._painter = Painter(catalogue)
+        self._listeners: list[Callable[[], None]] = []
+        self._last: Fleet | None = None
+        self._session = Session(settings.vcenter)
+        self._client = Client(settings.kubernetes)
+        depth = depth or Depth()
+        told = self._kubernetes_changed
+        self._kubernetes = KubernetesStream(self._client, told, drains=depth.drains, scales=depth.scales)
+        self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
+        self._filling: Future[None] | None = None
+        self._on_their_way = Departures()
+        self._followed = Shelf(self._client, self._departures.kind, self._changed)
+        self._quotas = Aside(self._client, QUOTAS, self._changed)
+        self._rollouts = Aside(self._client, ROLLOUTS, self._changed)
+        depth = replace(
+            depth,
+            folders=catalogue.asks_folders,
+            clusters=catalogue.asks_clusters,
+            uuids=catalogue.asks_labels,
+        )
+        self._depth = depth
+        self._vcenter = VcenterStream(self._session, self._interesting, depth, self._changed)
+
+    def open(self) -> Connection:
+        """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
+        login, departures = beside(self._session.open), beside(self._departures.read_once)
+        if self._filling is None or self._filling.done():
+            # A second try does not start a list while the first is still being read.
+            self._filling = beside(self._kubernetes.fill)
+        login.result()
+        if self._painter.catalogue.asks_labels:
+            self._filling.result()
+        self._vcenter.fill()
+        self._painter.host_told = self._ask_a_host()
+        self._filling.result()
+        self._on_their_way = self._if_allowed(departures)
+        return self
+
+    def _if_allowed(self, departures: Future[Departures]) -> Departures:
+        """Without the right to read them, a look still works; before anything is written they are read again."""
+        try:
+            return departures.result()
+        except VgpuctlError as error:
+            if error.passing:
+                raise
+        return Departures()
+
+    def _ask_a_host(self) -> tuple[Told, ...]:
+        """One, and once: what no name and no file tells of a type is the same on all hosts that offer it."""
+        wanted = self._painter.untold(self._vcenter.vms().values())
+        if self._depth.types:
+            wanted |= {told.vgpu for told in self._painter.catalogue.told}
+        offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
+        best = max(offering, key=lambda moid: offering[moid], default="")
+        return told_by(self._session, best) if best and offering[best] else ()
+
+    def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
+        return self._painter.interesting(vms, self._kubernetes.nodes())
+
+    def follow(self, *, departures: bool = False) -> None:
+        """From now on the picture is kept true. `departures`: these too, for commands that run on; a switch reads
+        them afresh before it writes."""
+        self._vcenter.follow()
+        self._kubernetes.follow()
+        if departures:
+            self._followed.follow()
+
+    def refresh(self) -> None:
+        """Both servers are asked once more, side by side; one that cannot answer just now is given a little time."""
+        vcenter = beside(lambda: patiently(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
+        patiently(self._kubernetes.refresh, REFRESH_AGAIN_AFTER_S)
+        vcenter.result()
+
+    def close(self) -> None:
+        self._vcenter.close()
+        self._kubernetes.close()
+        self._followed.close()
+        self._quotas.close()
+        self._rollouts.close()
+        self._session.close()
+
+    def world(self) -> World:
+        settings = self._settings.kubernetes
+        lease = ActingLease(self._client, settings.namespace, self._settings.lease_s)
+        return World(
+            observer=self,
+            sender=self,
+            lease=lease,
+            clock=SystemClock(),
+            departures=self._departures,
+            journal=Journal(self._client, settings.namespace, lease.identity, _who(settings)),
+            blind_s=self._settings.blind_s,
+        )
+
+    def history(self) -> list[Entry]:
+        """Of earlier switches; none where it cannot be read, for no decision stands on it."""
+        try:
+            return Journal(self._client, self._settings.kubernetes.namespace).entries()
+        except VgpuctlError:
+            return []
+
+    def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
+        self._listeners.append(call)
+        return lambda: self._listeners.remove(call)
+
+    def _kubernetes_changed(self) -> None:
+        if self._painter.catalogue.asks_labels:
+            self._painter.learn(self._kubernetes.nodes())
+        self._changed()
+
+    def _changed(self) -> None:
+        for call in tuple(self._listeners):
+            call()
+
+    def send(self, request: Request) -> Answer:
+        """Where Machines may not be marked after all, they leave the picture, and their steps the plan."""
+        try:
+            return ask(self._client, self._session, request)
+        except NotAllowedError:
+            if not isinstance(request, PatchMachine):
+                raise
+            self._kubernetes.without_machines()
+            return Answer()
+
+    def announce(self, told: Sequence[Notice]) -> None:
+        notices.post(self._client, told)
+
+    def fleet(self) -> Fleet:
+        """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
+        if (silent := self.silent()) and self._last is not None:
+            return changed(self._last, stale=tuple(silent), silence=silent)
+        painted, left = self._painter.paint(self._vcenter, self._kubernetes), self._departed()
+        unreadable = (*painted.unreadable, *left.unreadable)
+        seen = changed(painted, departures=left.known, unreadable=unreadable)
+        silent = self.silent()
+        if not silent:
+            self._last = seen
+        return changed(self._last or seen, stale=tuple(silent), silence=silent)
+
+    def quotas(self, *, follow: bool) -> list[Quota] | None:
+        """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
+        return self._quotas.seen(follow=follow)
+
+    def rollouts(self, *, follow: bool) -> list[Rollout]:
+        """Of DaemonSets, as long as they are not done; none where they cannot be seen."""
+        return self._rollouts.seen(follow=follow) or []
+
+    def host_told(self) -> tuple[Told, ...]:
+        """What a host says of vGPU types, where it was asked."""
+        return self._painter.host_told
+
+    def drs(self) -> Drs:
+        """Asked for at once: it is no part of the picture."""
+        return clusters.drs(self._session)
+
+    def silent(self) -> dict[str, str]:
+        """The streams that are not heard, and why."""
+        streams: dict[str, Follower | KubernetesStream] = {"vCenter": self._vcenter, "Kubernetes": self._kubernetes}
+        return {name: stream.silence for name, stream in streams.items() if not stream.heard}
+
+    def _departed(self) -> Departures:
+        """As they were last heard."""
+        if self._followed.heard:
+            self._on_their_way = next(iter(self._followed.objects()), Departures())
+        return self._on_their_way
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """The servers whose certificates are not verified."""
+        vcenter = self._settings.vcenter
+        found = ((f"vCenter {vcenter.server}", vcenter.unverified), (self._client.called, self._client.unverified))
+        return tuple(name for name, unverified in found if unverified)

@@ -1,0 +1,1 @@
+"""Which vGPUs fit on which cards, and who must leave before whom."""

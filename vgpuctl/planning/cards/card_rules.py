@@ -1,0 +1,224 @@
+"""The rules of one card: which vGPU types it takes, and how many more of each, beside what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from vgpuctl.model.hosts import Card, CardMode, Told
+from vgpuctl.planning.cards.boards import BY_NAME, BY_STEM, MIXED_PLACES, Board, VgpuType, board_of_card, type_of
+
+#: No table of NVIDIA's goes beyond this count on one card (taken as a limit: inferred).
+MOST_OF_ALL = 32
+COMPUTE_SLICES = 7
+
+
+class Kind(NamedTuple):
+    """All that counts of a card; `board` is "" where no table knows it. `told`: of types, what their names may not."""
+
+    family: str
+    board: str
+    gib: int
+    mode: CardMode
+    told: tuple[Told, ...] = ()
+
+
+class Slice(NamedTuple):
+    """How a card takes one vGPU: `width` wide (GB, or memory slices in MIG), `most` of its like at a time.
+
+    `starts`: where it may begin; empty where the mode knows no places, or none are documented.
+    """
+
+    width: int
+    most: int
+    starts: tuple[int, ...] = ()
+
+
+class Load(NamedTuple):
+    """A card with what it holds: `held` stays, `leaving` is there now and goes before long."""
+
+    kind: Kind
+    held: tuple[Slice, ...] = ()
+    leaving: tuple[Slice, ...] = ()
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.held or self.leaving)
+
+    def room(self, vgpu: str) -> int:
+        """How many more of these it takes for sure, wherever on the card the others have their places."""
+        piece = slice_of(self.kind, vgpu)
+        return 0 if piece is None else _room(self.kind, self.held + self.leaving, piece)
+
+    def may_take(self, vgpu: str) -> bool:
+        """Can it be that one more fits? Only where the others' places count is that more than being sure."""
+        piece = slice_of(self.kind, vgpu)
+        if piece is None:
+            return False
+        there = self.held + self.leaving
+        return _room(self.kind, there, piece) > 0 or (bool(piece.starts) and _could_be(tuple(sorted((*there, piece)))))
+
+    def with_one(self, vgpu: str, *, leaves: bool = False) -> Load:
+        """What cannot be here by our tables, but is, is taken to leave no room."""
+        piece = slice_of(self.kind, vgpu) or Slice(self.kind.gib, 0)
+        if leaves:
+            return Load(self.kind, self.held, tuple(sorted((*self.leaving, piece))))
+        return Load(self.kind, tuple(sorted((*self.held, piece))), self.leaving)
+
+    def later(self) -> Load:
+        """Once those who leave are gone."""
+        return Load(self.kind, self.held) if self.leaving else self
+
+    def lawful(self) -> bool:
+        """Could they all have been started here, one after another?"""
+        there = self.held + self.leaving
+        if not all(piece.most for piece in there):
+            return False
+        if any(piece.starts for piece in there):
+            return _could_be(tuple(sorted(there)))
+        return all(_room(self.kind, there[:index], piece) > 0 for index, piece in enumerate(there))
+
+
+@lru_cache(maxsize=4096)
+def _kind(model: str, frame_mib: int, mode: CardMode, told: tuple[Told, ...]) -> Kind:
+    gib = round(frame_mib / 1024)
+    family, _, size = model.rpartition("-")
+    family = family if size.isdigit() and family else model
+    board = board_of_card(family.upper(), gib)
+    return Kind(family, board.name if board else "", board.gib if board else gib, mode, told)
+
+
+def kind_of(card: Card) -> Kind:
+    return _kind(card.model, card.frame_mib, card.mode, card.told)
+
+
+def frame_gib(cards: Iterable[Card], vgpu: str) -> int | None:
+    """The frame that a vGPU of this type takes on one of these cards, which are one host's; None where nobody says."""
+    return type_of(vgpu, next((card.told for card in cards), ())).gib
+
+
+def card_gib(card: Card) -> int:
+    return kind_of(card).gib
+
+
+def filling(kind: Kind) -> Slice:
+    """What leaves no room for anything else."""
+    return Slice(kind.gib, 1)
+
+
+@lru_cache(maxsize=65536)
+def slice_of(kind: Kind, vgpu: str) -> Slice | None:
+    """How a card of this kind takes this type; None where it takes none of them."""
+    named = type_of(vgpu, kind.told)
+    if not _of_this_board(kind, named):
+        return None
+    if named.gib is None:
+        return filling(kind) if kind.mode is not CardMode.MIG else None
+    if bool(named.instance) != (kind.mode is CardMode.MIG) or named.gib > kind.gib:
+        return None
+    board = BY_NAME.get(kind.board) or BY_STEM.get(named.stem)
+    if named.instance:
+        return _instance(kind, board, named)
+    return _piece(kind, board, named, named.gib)
+
+
+def _of_this_board(kind: Kind, named: VgpuType) -> bool:
+    """The stem tells. One that no table knows may be of a family whose name it begins with, or of an unknown card."""
+    board = BY_STEM.get(named.stem)
+    if kind.board:
+        return board.name == kind.board if board else named.stem.startswith(kind.family.lower())
+    return board is None or abs(board.gib - kind.gib) * 10 <= board.gib
+
+
+def _piece(kind: Kind, board: Board | None, named: VgpuType, gib: int) -> Slice | None:
+    """A time-sliced vGPU: by the table, or by whole division where no table knows it."""
+    if board is None:
+        return _divided(kind, gib)
+    compute = named.series.startswith("c")
+    if not compute and board.compute_only:
+        return None
+    most = _table(kind, board, named).get(gib)
+    if most is None:
+        return None if compute and gib in board.q_only else _divided(kind, gib)
+    return Slice(gib, most, MIXED_PLACES.get(board.gib, {}).get(gib, ()) if _mixes(kind) else ())
+
+
+def _table(kind: Kind, board: Board, named: VgpuType) -> dict[int, int]:
+    if _mixes(kind):
+        return dict(board.mixed)
+    return {**board.same, **board.q_only} if named.series == "q" else dict(board.same)
+
+
+def _mixes(kind: Kind) -> bool:
+    """Older boards know the same size only, whatever the host is set to."""
+    board = BY_NAME.get(kind.board)
+    return kind.mode is CardMode.MIXED_SIZE and (board is None or bool(board.mixed))
+
+
+def _divided(kind: Kind, gib: int) -> Slice:
+    return Slice(gib, min(kind.gib // gib, MOST_OF_ALL)) if gib else filling(kind)
+
+
+def _instance(kind: Kind, board: Board | None, named: VgpuType) -> Slice:
+    """A GPU instance. Of those with media extensions (`me` in the series) a card has one."""
+    place = board.instances.get(named.instance) if board else None
+    if place:
+        return Slice(place.width, 1 if "me" in named.series else len(place.starts), place.starts)
+    if board and board.instances:
+        return filling(kind)
+    gib = named.gib or kind.gib
+    return Slice(gib, min(kind.gib // gib, COMPUTE_SLICES // int(named.instance[0])))
+
+
+def assumption(card: Card, vgpu: str) -> str:
+    """What is assumed where no table of ours knows this type on this card; "" where one does, or it does not fit."""
+    kind, named = kind_of(card), type_of(vgpu, card.told)
+    piece = slice_of(kind, vgpu)
+    if piece is None or _known(kind, named):
+        return ""
+    if piece == filling(kind):
+        return f"{vgpu} on {card.model}: nobody says its frame, taken to fill the card"
+    return f"{vgpu} on {card.model}: in no table, taken as {kind.gib} GB ÷ {named.gib} GB, at most {piece.most} a card"
+
+
+def _known(kind: Kind, named: VgpuType) -> bool:
+    board = BY_NAME.get(kind.board)
+    if board is None or named.stem not in board.stems:
+        return False
+    return named.instance in board.instances if named.instance else named.gib in _table(kind, board, named)
+
+
+@lru_cache(maxsize=65536)
+def _room(kind: Kind, there: tuple[Slice, ...], piece: Slice) -> int:
+    if kind.mode is not CardMode.MIG and not _mixes(kind):
+        alike = all(other.width == piece.width for other in there)
+        return max(0, piece.most - len(there)) if alike else 0
+    if piece.starts:
+        free = len(piece.starts) - sum(_blocked(other, piece) for other in there)
+    else:
+        free = (kind.gib - sum(other.width for other in there)) // piece.width
+    return max(0, min(free, piece.most - sum(other.width == piece.width for other in there)))
+
+
+@lru_cache(maxsize=4096)
+def _blocked(other: Slice, piece: Slice) -> int:
+    """The most places of `piece` that one `other` can take away, wherever it is."""
+    if not other.starts:
+        return len(piece.starts)
+    return max(sum(s < o + other.width and o < s + piece.width for s in piece.starts) for o in other.starts)
+
+
+@lru_cache(maxsize=65536)
+def _could_be(pieces: tuple[Slice, ...], taken: int = 0) -> bool:
+    """Is there a place for each of these on one card? The widest, which are last, are put first."""
+    if not pieces:
+        return True
+    free = [bits for bits in _bits(pieces[-1]) if not bits & taken]
+    return any(_could_be(pieces[:-1], taken | bits) for bits in free)
+
+
+@lru_cache(maxsize=4096)
+def _bits(piece: Slice) -> tuple[int, ...]:
+    """The slots of each of its places; one without places takes them all."""
+    return tuple(((1 << piece.width) - 1) << start for start in piece.starts) or (-1,)

@@ -1,0 +1,46 @@
+"""The trap of vCenter's default policy: small vGPUs spread over all cards, and lock each to their size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import permutations
+
+from vgpuctl.model.hosts import Host, Policy
+from vgpuctl.planning.cards.card_rules import Load, kind_of
+from vgpuctl.planning.cards.placement import Vgpus, may_choose
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTrap:
+    """`small` may come to sit on each of the `cards` that could take `big`."""
+
+    host: str
+    small: str
+    big: str
+    cards: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.host} spreads VMs over its {self.cards} cards (policy performance): {self.small} may lock all of "
+            f"them to its size, and then {self.big} starts nowhere until a card is empty"
+        )
+
+
+def policy_trap(host: Host, workers: Iterable[Vgpus]) -> PolicyTrap | None:
+    """Can the host's workers, by what each carries, fall into it? Told of the first pair of types found."""
+    vgpus = [vgpu for carried in workers for vgpu in carried]
+    if host.policy is not Policy.PERFORMANCE:
+        return None
+    pairs = permutations(dict.fromkeys(vgpus), 2)
+    return next((trap for small, big in pairs if (trap := _locks(host, small, big, vgpus.count(small)))), None)
+
+
+def _locks(host: Host, small: str, big: str, count: int) -> PolicyTrap | None:
+    """One `small` on each card that takes `big`: were that enough to keep it out?"""
+    empty = tuple(Load(kind_of(card)) for card in host.cards)
+    cards = may_choose(empty, big)
+    locked = [index for index in cards if empty[index].room(small) > 1 and not empty[index].with_one(small).room(big)]
+    if len(cards) < 2 or locked != cards or count < len(cards):
+        return None
+    return PolicyTrap(host.name, small, big, len(cards))

@@ -1,0 +1,147 @@
+"""Who sits on which card of a host: power states count, the host's own books only say where."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.hosts import Host
+from vgpuctl.planning.cards.card_rules import Load, kind_of
+from vgpuctl.planning.cards.placement import Loads, Vgpus, alike, may_choose
+
+#: How many ways to sit are looked at where the books do not say where.
+WAYS = 256
+
+UNKNOWN = ("unknown-vgpu",)
+"""What a VM on a card carries of which nobody knows anything: it may take the whole card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sitter:
+    """A VM that runs. `cards`: where the books see it; none where they do not say yet."""
+
+    name: str
+    vgpus: Vgpus
+    cards: tuple[int, ...] = ()
+    leaves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """One way in which all may sit, cards in the host's order. `cards_of`: the cards of each VM."""
+
+    loads: Loads
+    cards_of: dict[str, tuple[int, ...]] = field(compare=False, default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All ways in which a host's VMs may sit. `exact`: the books know it; `complete`: no way was left out."""
+
+    ways: tuple[Loads, ...]
+    exact: bool
+    complete: bool
+
+
+def booked(host: Host) -> dict[str, tuple[int, ...]]:
+    """For each VM in the host's books the cards on which they see it."""
+    cards: dict[str, tuple[int, ...]] = {}
+    for index, card in enumerate(host.cards):
+        for name in card.holds:
+            cards[name] = (*cards.get(name, ()), index)
+    return cards
+
+
+def sitters(fleet: Fleet, host: Host, leaving: Collection[str] = (), *, gone: bool = False) -> list[Sitter]:
+    """Those who run; without `leaving` once these are `gone`."""
+    cards = booked(host)
+    running = [w for w in fleet.on_host(host.name) if w.vgpus and w.on and not (gone and w.name in leaving)]
+    ours = [Sitter(w.name, w.vgpus, cards.get(w.name, ()), w.name in leaving) for w in running]
+    return [*ours, *_strangers(fleet, host, cards)]
+
+
+def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> Iterator[Sitter]:
+    for name, seats in cards.items():
+        if name in fleet.workers:
+            continue
+        stranger = fleet.strangers.get(name)
+        if stranger is None or stranger.on:
+            yield Sitter(name, (stranger.vgpus if stranger else ()) or UNKNOWN, seats)
+    for stranger in fleet.strangers_on(host.name):
+        if stranger.on and stranger.vgpus and stranger.name not in cards:
+            yield Sitter(stranger.name, stranger.vgpus)
+
+
+def standing(host: Host, sitting: Iterable[Sitter], needs: Iterable[Vgpus] = ()) -> Standing:
+    """All ways in which these may sit. Where they and all who will start are alike, one way is as good as another."""
+    sitting = list(sitting)
+    unseated = [sitter for sitter in sitting if not sitter.cards]
+    ways, complete = _ways(host, sitting, any_way=alike([*(sitter.vgpus for sitter in unseated), *needs]))
+    return Standing(tuple(way.loads for way in ways), exact=not unseated, complete=complete)
+
+
+def likely(host: Host, sitting: Iterable[Sitter]) -> Seating:
+    """The likeliest way: who is in no books yet sits on the fullest card that takes it."""
+    return _ways(host, list(sitting), any_way=True)[0][0]
+
+
+def _ways(host: Host, sitting: list[Sitter], any_way: bool) -> tuple[list[Seating], bool]:
+    """`any_way`: for those whom the books do not name yet, the first that is found will do."""
+    ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
+    for sitter in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
+        found = _lawful(sitter, [after for way in ways for after in _seatings(way, sitter)])
+        if any_way and not sitter.cards:
+            found = found[:1]
+        complete = complete and len(found) <= WAYS
+        ways = found[:WAYS]
+    return ways, complete
+
+
+def _lawful(sitter: Sitter, ways: list[Seating]) -> list[Seating]:
+    """Those that can be, where any can: of a VM with several vGPUs the books do not tell which is on which card."""
+    if len(ways) == 1:
+        return ways
+    lawful = [way for way in ways if all(way.loads[card].lawful() for card in way.cards_of[sitter.name])]
+    return list(dict.fromkeys(lawful or ways))
+
+
+def _seatings(way: Seating, sitter: Sitter) -> Iterator[Seating]:
+    for loads, cards in _one_by_one(way.loads, sitter):
+        yield Seating(loads, {**way.cards_of, sitter.name: cards})
+
+
+def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int, ...]]]:
+    """Each of the cards on which the books see a VM holds at least one of its vGPUs; one card leaves no choice."""
+    if len(sitter.cards) == 1:
+        yield _all_on(loads, sitter, sitter.cards[0]), sitter.cards * len(sitter.vgpus)
+        return
+    begun: dict[tuple[Loads, frozenset[int]], tuple[int, ...]] = {(loads, frozenset()): ()}
+    for left in reversed(range(len(sitter.vgpus))):
+        vgpu = sitter.vgpus[len(sitter.vgpus) - 1 - left]
+        after: dict[tuple[Loads, frozenset[int]], tuple[int, ...]] = {}
+        for (now, seen), cards in begun.items():
+            for index in sitter.cards or _anywhere(now, vgpu):
+                if index not in seen or len(sitter.cards) - len(seen) <= left:
+                    key = (_with(now, index, vgpu, sitter.leaves), seen | {index})
+                    after.setdefault(key, (*cards, index))
+        begun = dict(islice(after.items(), WAYS))
+    for (now, _), cards in begun.items():
+        yield now, cards
+
+
+def _all_on(loads: Loads, sitter: Sitter, index: int) -> Loads:
+    for vgpu in sitter.vgpus:
+        loads = _with(loads, index, vgpu, sitter.leaves)
+    return loads
+
+
+def _anywhere(loads: Loads, vgpu: str) -> list[int]:
+    """Where this vGPU may sit beside those who are there; the fullest first."""
+    choices = may_choose(loads, vgpu) or range(len(loads))
+    return sorted(choices, key=lambda index: -len(loads[index].held) - len(loads[index].leaving))
+
+
+def _with(loads: Loads, index: int, vgpu: str, leaves: bool) -> Loads:
+    return (*loads[:index], loads[index].with_one(vgpu, leaves=leaves), *loads[index + 1 :])

@@ -1,0 +1,1 @@
+"""What refuses a wish before anything is touched."""

@@ -1,0 +1,152 @@
+"""Does HA admission control let those start who shall? Only what is certainly too much is refused; what may be is
+remarked on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
+
+from vgpuctl.model.admission import Slots, Spares
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.hosts import Host
+from vgpuctl.model.plan import Refusal, Remark
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.cards.releases import stops
+from vgpuctl.planning.checks.host_memory import in_gb
+from vgpuctl.planning.checks.reservations import Cluster, Turn
+
+#: How much of its memory a host may keep for itself and for what VMs take beyond their reservations: enough to doubt.
+KEPT = 0.05
+
+WAY_OUT = (
+    "Give it less memory, take a worker off the shift, bring another host into the cluster, or change its admission "
+    "control (in the vSphere client: Configure > vSphere Availability)."
+)
+
+
+def against_admission(fleet: Fleet, wish: Wish, hosts: Sequence[str]) -> Iterator[Refusal]:
+    """`hosts`: those against which nothing else speaks. They may share a cluster: who comes first is served first."""
+    for cluster in _clusters(fleet, hosts):
+        turns = [cluster.turn(wish, host) for host in _in_order(cluster, hosts)]
+        if isinstance(cluster.admission.policy, Spares):
+            yield from _spare(cluster, cluster.admission.policy, wish, turns)
+        elif (limit := cluster.limit()) is not None:
+            yield from _beyond(cluster, wish, turns, limit)
+
+
+def full_for_now(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
+    """Would this start be refused at this moment, but no longer once others of the plan have left?"""
+    host = fleet.hosts.get(worker.host)
+    if host is None or host.admission is None or isinstance(host.admission.policy, Spares):
+        return False
+    cluster = Cluster.of(fleet, host.admission)
+    limit = cluster.limit()
+    if limit is None or cluster.reserved() + cluster.needs(wish, worker) <= limit:
+        return False
+    leaving = (w for each in cluster.hosts for w in fleet.on_host(each.name) if w.name in wish.workers)
+    return any(stops(wish, other) for other in leaving if other.name != worker.name)
+
+
+def admission_in_doubt(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
+    """Of a wish that is not refused."""
+    ours = dict.fromkeys(fleet.host_of(name) for name in wish.workers)
+    for cluster in _clusters(fleet, list(ours), certain=False):
+        turns = [cluster.turn(wish, host) for host in _in_order(cluster, ours)]
+        turns = [turn for turn in turns if turn.starts]
+        if not turns:
+            continue
+        if isinstance(cluster.admission.policy, Spares):
+            for turn in turns:
+                if turn.host in cluster.admission.policy.hosts:
+                    yield Remark(turn.host, f"{_forbids(cluster, turn)}, but where DRS places it")
+            continue
+        if why := _scarce(cluster, wish):
+            names = " ".join(name for turn in turns for name in turn.starts)
+            where = turns[0].host if len(turns) == 1 else ""
+            yield Remark(where, f"HA admission control of {cluster.name} may forbid to start {names}: {why}")
+
+
+def _clusters(fleet: Fleet, hosts: Iterable[str], *, certain: bool = True) -> list[Cluster]:
+    """Those of these hosts."""
+    known = (fleet.hosts[name].admission for name in hosts if name in fleet.hosts)
+    found = {admission.cluster: admission for admission in known if admission is not None}
+    return [Cluster.of(fleet, admission, certain=certain) for admission in found.values()]
+
+
+def _in_order(cluster: Cluster, hosts: Iterable[str]) -> Iterator[Host]:
+    mine = {host.name: host for host in cluster.hosts}
+    return (mine[name] for name in hosts if name in mine)
+
+
+def _spare(cluster: Cluster, spares: Spares, wish: Wish, turns: Iterable[Turn]) -> Iterator[Refusal]:
+    """DRS may know another host for it: then it is not certain."""
+    for turn in turns:
+        if turn.starts and turn.host in spares.hosts and not cluster.admission.places:
+            yield Refusal(
+                turn.host,
+                f"{wish.name} cannot begin on {turn.host}: {_forbids(cluster, turn)}.",
+                hint=f"Move it to another host, or take {turn.host} off the failover hosts (in the vSphere client: "
+                "Configure > vSphere Availability).",
+            )
+
+
+def _forbids(cluster: Cluster, turn: Turn) -> str:
+    names = " ".join(turn.starts)
+    return f"HA keeps {turn.host} free as a failover host of {cluster.name}, and {names} will not start there"
+
+
+def _beyond(cluster: Cluster, wish: Wish, turns: list[Turn], limit: int) -> Iterator[Refusal]:
+    """Those that give more than they take only help. If even then too much is reserved, nothing starts at all."""
+    reserved = cluster.reserved() + sum(turn.more for turn in turns if turn.more <= 0)
+    for turn in turns if reserved > limit else ():
+        if turn.starts:
+            yield _too_much(cluster, wish, turn, limit, reserved + max(0, turn.more))
+    for turn in turns if reserved <= limit else ():
+        if turn.more > 0 and reserved + turn.more > limit:
+            yield _too_much(cluster, wish, turn, limit, reserved + turn.more)
+        elif turn.more > 0:
+            reserved += turn.more
+
+
+def _too_much(cluster: Cluster, wish: Wish, turn: Turn, limit: int, after: int) -> Refusal:
+    names = " ".join(turn.starts)
+    return Refusal(
+        turn.host,
+        f"{wish.name} cannot begin on {turn.host}: HA admission control of {cluster.name} forbids to start {names}. It "
+        f"keeps {cluster.keeps()} free: of {in_gb(cluster.memory_mib)}, {in_gb(limit)} may be reserved, and "
+        f"{in_gb(after)} would be.",
+        details=(
+            f"{names} {'need' if turn.starts[1:] else 'needs'} {in_gb(turn.takes)}; once all who sleep have given "
+            f"theirs back, the others in {cluster.name} keep {in_gb(after - turn.takes)}",
+        ),
+        hint=WAY_OUT,
+    )
+
+
+def _scarce(cluster: Cluster, wish: Wish) -> str:
+    """Why it may not be enough, if all is counted and hosts keep something for themselves."""
+    turns = [cluster.turn(wish, host) for host in cluster.hosts]
+    after = cluster.reserved() + sum(turn.more for turn in turns)
+    limit = cluster.limit()
+    if limit is None:
+        return ""
+    if after > limit * (1 - KEPT):
+        return (
+            f"it keeps {cluster.keeps()} free; of {in_gb(cluster.memory_mib)}, at most {in_gb(limit)} may be reserved, "
+            f"less what the hosts keep for themselves, and {in_gb(after)} would be"
+        )
+    return _few_slots(cluster, cluster.admission.policy, wish) if isinstance(cluster.admission.policy, Slots) else ""
+
+
+def _few_slots(cluster: Cluster, policy: Slots, wish: Wish) -> str:
+    """How large a slot is, vCenter decides; by its usual rule it is as large as the largest reservation."""
+    running = [mib for host in cluster.hosts for mib in cluster.running(wish, host)]
+    slot = policy.slot_mib or max(running, default=0)
+    if not slot:
+        return ""
+    slots = sorted(int(host.memory_mib * (1 - KEPT)) // slot for host in cluster.hosts)
+    kept = sum(slots[: max(0, len(slots) - policy.level)])
+    used = sum(max(1, ceil(mib / slot)) for mib in running)
+    if used <= kept:
+        return ""
+    return f"it keeps {cluster.keeps()} free, which leaves about {kept} slots of {in_gb(slot)}; {used} would be used"

@@ -1,0 +1,116 @@
+"""What is reserved in a cluster of vSphere under HA admission control, and how much may be.
+
+What ESXi and each VM take besides is not known: what may be reserved is at most what is reckoned here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from vgpuctl.model.admission import Admission, Share, Slots
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.hosts import Host
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.cards.releases import stops, vgpus_wished
+
+
+class Turn(NamedTuple):
+    """One host's part, in MiB: what those who leave give back, what those who start take, and their names."""
+
+    host: str
+    gives: int
+    takes: int
+    starts: tuple[str, ...]
+
+    @property
+    def more(self) -> int:
+        return self.takes - self.gives
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The hosts of one on which HA counts. `certain`: only VMs for which room is kept for certain are reckoned."""
+
+    fleet: Fleet
+    admission: Admission
+    hosts: tuple[Host, ...]
+    certain: bool
+
+    @classmethod
+    def of(cls, fleet: Fleet, admission: Admission, *, certain: bool = True) -> Cluster:
+        """Those in maintenance mode or not connected are none."""
+        good = (host for host in fleet.under(admission) if host.connected and not host.maintenance)
+        return cls(fleet, admission, tuple(good), certain)
+
+    @property
+    def name(self) -> str:
+        return self.hosts[0].cluster if self.hosts else ""
+
+    @property
+    def memory_mib(self) -> int:
+        return sum(host.memory_mib for host in self.hosts)
+
+    def limit(self) -> int | None:
+        """What may be reserved, at most; None where memory is not what counts, or not known."""
+        if not all(host.memory_mib for host in self.hosts):
+            return None
+        match self.admission.policy:
+            case Share() as share:
+                return self.memory_mib * (100 - self.percent(share)) // 100
+            case Slots(level=level):
+                sizes = sorted(host.memory_mib for host in self.hosts)
+                return sum(sizes[: max(0, len(sizes) - level)])
+        return None
+
+    def percent(self, share: Share) -> int:
+        """Of what vCenter reckons by itself, the least that it can be, or the most."""
+        if not share.level:
+            return share.percent
+        reckoned = 100 * share.level / max(1, len(self.hosts))
+        return min(share.percent, int(reckoned)) if self.certain else min(100, max(share.percent, ceil(reckoned)))
+
+    def keeps(self) -> str:
+        match self.admission.policy:
+            case Share() as share:
+                return f"{self.percent(share)} % of its memory"
+            case Slots(level=level):
+                return f"room for the failure of {level} host{'s' * (level != 1)}"
+        return "whole hosts"
+
+    def reserved(self) -> int:
+        return sum(sum(self.reservations(host)) for host in self.hosts)
+
+    def reservations(self, host: Host) -> Iterator[int]:
+        """Of each VM that runs there."""
+        for worker in self.fleet.on_host(host.name):
+            if worker.on:
+                yield worker.memory_mib if worker.memory_locked and self._counts(worker.vm) else 0
+        for stranger in self.fleet.strangers_on(host.name):
+            if stranger.on:
+                yield stranger.reserved_mib if self._counts(stranger.vm) else 0
+
+    def turn(self, wish: Wish, host: Host) -> Turn:
+        workers = [worker for worker in self.fleet.on_host(host.name) if worker.name in wish.workers]
+        leaving = [worker for worker in workers if stops(wish, worker)]
+        starting = [w for w in workers if wish.workers[w.name].awake and (not w.on or w in leaving)]
+        gives = sum(worker.memory_mib for worker in leaving if worker.memory_locked and self._counts(worker.vm))
+        return Turn(host.name, gives, sum(self.needs(wish, w) for w in starting), tuple(w.name for w in starting))
+
+    def needs(self, wish: Wish, worker: Worker) -> int:
+        """All memory of a VM with vGPUs is reserved."""
+        reserves = worker.memory_locked or (worker.name in wish.workers and vgpus_wished(wish, worker))
+        return worker.memory_mib if reserves and self._counts(worker.vm) else 0
+
+    def running(self, wish: Wish, host: Host) -> Iterator[int]:
+        """What each VM that runs there has reserved, once all is done."""
+        for worker in self.fleet.on_host(host.name):
+            mine = wish.workers.get(worker.name)
+            if worker.on if mine is None or mine.awake is None else mine.awake:
+                yield self.needs(wish, worker)
+        yield from (stranger.reserved_mib for stranger in self.fleet.strangers_on(host.name) if stranger.on)
+
+    def _counts(self, vm: str) -> bool:
+        return not self.certain or self.admission.counts(vm)

@@ -1,0 +1,1 @@
+"""Pods: which leave a node, which stay, and what their budgets allow."""

@@ -1,0 +1,179 @@
+"""Budgets that a drain can never satisfy, because those who leave have no other place to go.
+
+A budget lets the last pod go only when as many others as it wants are healthy, and all of these must be on nodes that
+stay. What is said to be certain is reckoned generously: whatever could make a place makes one (a cordon taken off, a
+node that becomes Ready, a pod that may end or be preempted); what could only take one away (spread, anti-affinity,
+volumes) is not looked at. Replicas are taken to stay as many as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.names import fold
+from vgpuctl.model.places import Needs
+from vgpuctl.model.pods import Budget, Pod
+from vgpuctl.model.step_id import StepId
+from vgpuctl.model.wish import Wish
+from vgpuctl.model.workloads import workload_of
+from vgpuctl.planning.cards.releases import stops, vgpus_wished
+from vgpuctl.planning.labels import labels_of
+from vgpuctl.planning.planner import plan
+from vgpuctl.planning.pods.drain import asks_budgets, must_leave
+from vgpuctl.planning.pods.node_capacity import STEADY, Place, tolerated
+from vgpuctl.planning.steps import PowerOn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadEnd:
+    """A budget over pods of these workers that none of their drains can satisfy. `certain`: nothing could help."""
+
+    budget: Budget
+    pods: tuple[Pod, ...]
+    workers: tuple[str, ...]
+    certain: bool
+
+    @property
+    def message(self) -> str:
+        never = "can never be drained" if self.certain else "may never be drained"
+        together = " together" if self.workers[1:] else ""
+        if _lets_none_go(self.budget):
+            why = f"budget {self.budget.name} lets none of its {self.budget.expected} pods go"
+        else:
+            place = "no node that stays awake has a place for them" if self.certain else "places may not be found"
+            why = f"budget {self.budget.name} keeps {self.budget.desired} of {self.budget.expected} pods, and {place}"
+        return f"{' '.join(fold(self.workers))} {never}{together}: {why}."
+
+
+def dead_ends(fleet: Fleet, wish: Wish) -> Iterator[DeadEnd]:
+    """All that go at once are looked at together; where only so many may be out, each of them alone."""
+    leaving = [w for name in wish.workers if (w := fleet.workers.get(name)) and w.node and stops(wish, w)]
+    ground = _Ground(fleet, wish)
+    for together in [[worker] for worker in leaving] if wish.max_unavailable else [leaving]:
+        held = (pod for worker in together for pod in ground.held(worker))
+        concerned = {(b.namespace, b.name): b for pod in held for b in fleet.budgets_over(pod)}
+        for budget in concerned.values():
+            if found := _Look(ground, tuple(together), budget).found():
+                yield found
+
+
+class _Ground:
+    """What all looks share: who is where, and how much room there is."""
+
+    def __init__(self, fleet: Fleet, wish: Wish) -> None:
+        self.fleet, self.wish = fleet, wish
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """Every node but those of workers that do not run."""
+        workers = {w.node.name: Place(w.node, len(w.vgpus)) for w in self.fleet.workers.values() if w.node and w.on}
+        return workers | {node.name: Place(node) for node in self.fleet.elsewhere}
+
+    @cached_property
+    def pods(self) -> dict[str, list[tuple[str, Pod]]]:
+        """All there are, by namespace, each with the name of its node."""
+        found: dict[str, list[tuple[str, Pod]]] = {}
+        nodes = [*(w.node for w in self.fleet.workers.values() if w.node), *self.fleet.elsewhere]
+        for name, pod in (
+            *((node.name, pod) for node in nodes for pod in node.pods),
+            *(("", p) for p in self.fleet.waiting),
+        ):
+            found.setdefault(pod.namespace, []).append((name, pod))
+        return found
+
+    def held(self, worker: Worker) -> list[Pod]:
+        """Its pods that must leave and that a budget may hold back: many hold back none that is not ready, and none
+        those of workloads that are scaled to zero."""
+        drain = self.wish.drain
+        pods = (pod for pod in (worker.node.pods if worker.node else ()) if asks_budgets(pod) and pod.ready)
+        return [pod for pod in pods if must_leave(pod, drain) and not workload_of(pod, drain.scaled)]
+
+
+class _Look:
+    """At one budget, and those who leave together."""
+
+    def __init__(self, ground: _Ground, leaving: tuple[Worker, ...], budget: Budget) -> None:
+        self._ground, self._fleet, self._wish, self._budget = ground, ground.fleet, ground.wish, budget
+        held = {w.name: [pod for pod in ground.held(w) if _over(budget, pod)] for w in leaving}
+        self._held = {name: pods for name, pods in held.items() if pods}
+        self._gone = {worker.node.name for worker in leaving if worker.node}
+        there = ground.pods.get(budget.namespace, ())
+        self._covered = [(name, pod) for name, pod in there if budget.covers.matches(pod.labels) and not pod.finished]
+
+    def found(self) -> DeadEnd | None:
+        """None where it can be satisfied, or where too little is known."""
+        pods = tuple(pod for several in self._held.values() for pod in several)
+        wanted = self._budget.desired
+        if not pods or not self._budget.seen or any(pod.needs is None for pod in pods):
+            return None
+        sure = self._outside(sure=True)
+        if sure + self._room(Place.sure_room, wanted - sure) >= wanted:
+            return None
+        perhaps = self._outside(sure=False)
+        short = wanted - perhaps - self._room(Place.any_room, wanted - perhaps)
+        certain = short > 0 and not self._doubt(pods) and not self._woken(len(pods) - short)
+        return DeadEnd(budget=self._budget, pods=pods, workers=tuple(self._held), certain=certain)
+
+    def _stays(self, node: str) -> bool:
+        return node in self._ground.places and node not in self._gone
+
+    def _outside(self, *, sure: bool) -> int:
+        """How many of its pods are healthy where they may stay, or could become so."""
+        there = (pod for name, pod in self._covered if self._stays(name) and not pod.terminating)
+        return sum(pod.ready or not sure for pod in there)
+
+    def _room(self, room: Callable[[Place, Needs], int], wanted: int) -> int:
+        """For how many more of such pods, while the last one still waits to go: never more than the budget expects."""
+        kinds = {pod.needs for _, pod in self._covered if pod.needs}
+        most, found = self._budget.expected - 1 - self._outside(sure=False), 0
+        for name, place in self._ground.places.items():
+            if found >= wanted:
+                break
+            found += 0 if name in self._gone else sum(room(place, needs) for needs in kinds)
+        return max(0, min(found, most))
+
+    def _doubt(self, pods: Iterable[Pod]) -> bool:
+        """Nodes may be added; pods may end by themselves, come back otherwise than they went, or be on their way; of
+        workloads that are scaled to zero the budget will expect fewer."""
+        if any(workload_of(pod, self._wish.drain.scaled) for _, pod in self._covered):
+            return True
+        steady = all((pod.owner or "").startswith(STEADY) for pod in pods)
+        missing = sum(not pod.terminating for _, pod in self._covered) < self._budget.expected
+        added = not _lets_none_go(self._budget) and any(p.node.autoscaled for p in self._ground.places.values())
+        return missing or not steady or added
+
+    def _woken(self, may_go: int) -> bool:
+        """Will a place be woken by the same wish, although only `may_go` of these pods go before?"""
+        if _lets_none_go(self._budget):
+            return False
+        asleep = [w for w in self._fleet.workers.values() if not w.on and self._wakes(w)]
+        kinds = {pod.needs for pods in self._held.values() for pod in pods if pod.needs}
+        places = [w for w in asleep if any(self._would_do(w, needs) for needs in kinds)]
+        if not places:
+            return False
+        needs = plan(self._fleet, self._wish).needs
+        first = (needs.get(PowerOn.of(worker.name), frozenset[StepId]()) for worker in places)
+        return any(sum(len(self._held.get(step.subject, ())) for step in steps) <= may_go for steps in first)
+
+    def _wakes(self, worker: Worker) -> bool:
+        mine = self._wish.workers.get(worker.name)
+        return mine is not None and mine.awake is True
+
+    def _would_do(self, worker: Worker, needs: Needs) -> bool:
+        """With the labels that it will bear; of a worker that never had a node, nothing more is known."""
+        told = labels_of(self._fleet, self._wish.catalogue, worker, vgpus_wished(self._wish, worker))
+        labels = {**(worker.node.labels if worker.node else {}), **{key: value for key, value in told.items() if value}}
+        if worker.node is None:
+            return True
+        return needs.choose(worker.node.name, labels) and tolerated(worker.node.keeps_off, needs, passing=True)
+
+
+def _lets_none_go(budget: Budget) -> bool:
+    return budget.desired >= budget.expected
+
+
+def _over(budget: Budget, pod: Pod) -> bool:
+    return budget.namespace == pod.namespace and budget.covers.matches(pod.labels)

@@ -1,0 +1,168 @@
+"""What is out of step: where a worker or host is not as files and timetables want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from vgpuctl.model.bounded import cut
+from vgpuctl.model.departure import Departure
+from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.hosts import Host
+from vgpuctl.model.pods import Rollout
+from vgpuctl.model.profiles import Catalogue, Profile
+from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.model.workloads import SIZE_ANNOTATION, Workload
+from vgpuctl.planning.labels import Labels, labels_of
+from vgpuctl.planning.steps import equipped, missing_signs
+from vgpuctl.planning.wishes import PROVISION
+from vgpuctl.reporting.timetable_state import Standing
+
+_RELABEL = "vgpuctl label-nodes"
+POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
+
+
+class Finding(NamedTuple):
+    """`what`: "NAME: WHAT" reads well, and is the same for all of whom it is true. `since`: as servers write times."""
+
+    kind: str
+    name: str
+    what: str
+    remedy: str = ""
+    since: str = ""
+
+
+def of_missing(names: Iterable[str]) -> Iterator[Finding]:
+    for name in names:
+        yield Finding("worker", name, "in profiles.yaml, but no VM of vCenter has this name")
+
+
+def of_unreadable(found: Iterable[Unreadable]) -> Iterator[Finding]:
+    for each in found:
+        what = f"this {each.kind} cannot be read and is left out: {cut(each.why)}"
+        yield Finding(each.kind, cut(each.name), what)
+
+
+def of_host(host: Host) -> Iterator[Finding]:
+    if not host.connected:
+        yield Finding("host", host.name, "not connected to vCenter; what is shown of it may be old")
+    if host.maintenance:
+        yield Finding("host", host.name, "in maintenance mode; no VM can be started on it")
+
+
+def of_worker(fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
+    """`standings`: of the timetables that keep this worker: one, unless they contradict each other."""
+    for what in worker.doubts:
+        yield _of(worker, what)
+    if worker.question:
+        yield _of(worker, f"its VM waits for an answer: {worker.question}")
+    if len(standings) > 1:
+        names = " and ".join(each.timetable.name for each in standings)
+        yield _of(worker, f"in several timetables: {names}")
+    yield from _of_devices(worker, catalogue, standings)
+    if len(standings) == 1:
+        yield from _of_power(worker, standings[0])
+    if worker.node is not None:
+        if worker.node.record is not None and worker.node.record.wish == PROVISION:
+            yield _of(worker, "on its way through provision", "vgpuctl provision", worker.node.record.since)
+        elif worker.on and worker.node.unschedulable:
+            yield _of(worker, f"cordoned {cordoned_by(worker.node)}", since=cordoned_since(worker.node))
+        yield from _of_labels(worker, worker.node.labels, labels_of(fleet, catalogue, worker, worker.vgpus), catalogue)
+
+
+def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Finding:
+    return Finding("worker", worker.name, what, remedy, since)
+
+
+def _of_devices(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
+    """Of one that carries something else in every shift, only what it carries while it is awake can be wrong."""
+    exchanged = len(standings) == 1 and bool(standings[0].timetable.profiles_of(worker.name))
+    given = standings[0].wanted(worker) if exchanged else catalogue.profile(worker.profile)
+    if given is None or equipped(worker, given.vgpus):
+        return
+    shift = standings[0].current or standings[0].due if exchanged else ""
+    yield _of(worker, _carried(worker, catalogue, given), f"vgpuctl switch {shift}" if shift else "vgpuctl provision")
+
+
+def _carried(worker: Worker, catalogue: Catalogue, given: Profile) -> str:
+    if sorted(worker.vgpus) == sorted(given.vgpus):
+        return "not all of its VM's memory is reserved, as vGPUs need it"
+    carried = catalogue.carried(worker.vgpus) or " ".join(worker.vgpus) or "no vGPU"
+    return f"carries {carried}, should carry {given.name}"
+
+
+def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Finding]:
+    """A sleeper's pod counts as missing: with as many as may be, the awake nodes are not updated either."""
+    owner = f"DaemonSet/{rollout.name}"
+    sleepers = [
+        worker.name
+        for worker in fleet.workers.values()
+        if not worker.on
+        and worker.node is not None
+        and any(pod.owner == owner and pod.namespace == rollout.namespace for pod in worker.node.pods)
+    ]
+    if len(sleepers) >= rollout.most_out:
+        names = ", ".join(sleepers[:3]) + (f" and {len(sleepers) - 3} more" if sleepers[3:] else "")
+        what = f"its rollout stands at {rollout.updated} of {rollout.wanted} nodes, because {names} sleep"
+        verb = what.removesuffix("sleep") + "sleeps" if len(sleepers) == 1 else what
+        yield Finding("daemonset", str(rollout), verb)
+
+
+def of_departure(left: Departure) -> Finding:
+    """A switch that was cut short, or is at it now."""
+    way = f"from {left.origin} to {left.to}" if left.origin else f"to {left.to}"
+    back = f", or back: vgpuctl switch {left.origin}" if left.origin and left.origin != left.to else ""
+    return Finding("host", left.host, f"on its way {way}", f"vgpuctl switch {left.to}{back}", left.since)
+
+
+def of_workload(workload: Workload, standing: Standing) -> Iterator[Finding]:
+    """One that its shift does not want at zero any more."""
+    shift = standing.current or standing.due
+    if workload.scaled is not None and shift and not standing.timetable.shifts[shift].scales(workload):
+        what = f"scaled to zero for {workload.scaled.shift}, and not back"
+        yield Finding("workload", workload.key, what, f"vgpuctl switch {shift}", workload.scaled.since)
+
+
+def of_mark(workload: Workload) -> Iterator[Finding]:
+    """A mark that cannot be read: nobody knows to which size the workload is to go back."""
+    if workload.scaled is not None and workload.scaled.unreadable:
+        what = f"bears a mark that cannot be read: {workload.scaled.unreadable}"
+        taking_off = f"kubectl annotate -n {workload.namespace} {workload.kind}/{workload.name} {SIZE_ANNOTATION}-"
+        yield Finding("workload", workload.key, what, f"scale it yourself, then {taking_off}")
+
+
+def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:
+    """While vCenter is at work on it, its power is about to change."""
+    if worker.busy_with is not None:
+        return
+    shift = standing.current or standing.due
+    awake = standing.should_be_awake(worker)
+    if worker.on and not awake:
+        yield _of(worker, "on, but should be asleep", f"vgpuctl switch {shift}" if shift else "")
+    if awake and not worker.on:
+        yield _of(worker, f"{POWER_WORDS[worker.power]}, but should be awake", f"vgpuctl switch {shift}")
+    elif awake and (missing := missing_signs(worker)):
+        yield _of(worker, f"not back: {missing}")
+
+
+def _of_labels(worker: Worker, have: Labels, true: Labels, catalogue: Catalogue) -> Iterator[Finding]:
+    """The profile's must be there; facts that were never told may be left out, but not be wrong."""
+    label, carried = have.get(catalogue.label), true[catalogue.label]
+    if label != carried:
+        what = f"is labelled {label}" if label else f"has no label {catalogue.label}"
+        yield _of(worker, f"{what}, but carries {carried or 'no profile'}", _RELABEL)
+    wrong = [key for key, value in true.items() if key != catalogue.label and key in have and have[key] != value]
+    if wrong:
+        yield _of(worker, f"labels that are not true: {', '.join(sorted(wrong))}", _RELABEL)
+
+
+def cordoned_by(node: Node) -> str:
+    """`by kubectl, not us`; a cordon that we recorded is ours, whoever wrote the node since."""
+    if node.record is not None and node.record.cordoned:
+        return f"by vgpuctl for {node.record.wish}"
+    return f"by {node.cordoned_by}, not us" if node.cordoned_by else "not by vgpuctl"
+
+
+def cordoned_since(node: Node) -> str:
+    ours = node.record is not None and node.record.cordoned
+    return node.record.since if ours and node.record else node.cordoned_since

@@ -1,0 +1,57 @@
+"""Who is told that pods will leave, or sleep along: one notice for each owner, however many pods it has there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.notice import Notice, Subject
+from vgpuctl.model.plan import Plan
+from vgpuctl.model.pods import Pod
+from vgpuctl.model.wish import Wish
+from vgpuctl.model.workloads import workload_of
+from vgpuctl.planning.pods.drain import pods_to_move
+from vgpuctl.planning.pods.freezing import frozen_on
+from vgpuctl.planning.steps import ShutDown, Suspend
+
+#: More owners than these are not told: the number of calls does not grow with the estate.
+MOST = 50
+NAMES_SHOWN = 3
+
+Concerned = dict[Subject, list[tuple[Pod, str]]]
+
+
+def notices(fleet: Fleet, wish: Wish, plan: Plan) -> list[Notice]:
+    leaving: Concerned = {}
+    scaled: Concerned = {}
+    frozen: Concerned = {}
+    for step in plan:
+        if isinstance(step, Suspend | ShutDown):
+            worker = fleet.worker(step.worker)
+            for pod in pods_to_move(worker, wish.drain):
+                _gather(scaled if workload_of(pod, wish.drain.scaled) else leaving, [pod], worker.name)
+            _gather(frozen, frozen_on(worker.node, wish.drain) if isinstance(step, Suspend) else (), worker.name)
+    ends = "end, for their workload is scaled to zero"
+    return [*_told(leaving, wish, "be evicted"), *_told(scaled, wish, ends), *_told(frozen, wish, "sleep along")][:MOST]
+
+
+def _gather(into: Concerned, pods: Iterable[Pod], worker: str) -> None:
+    for pod in pods:
+        if not (pod.terminating or pod.finished):
+            into.setdefault(_subject(pod), []).append((pod, worker))
+
+
+def _subject(pod: Pod) -> Subject:
+    if pod.owner is None:
+        return Subject("v1", "Pod", pod.namespace, pod.name, pod.uid)
+    kind, _, name = pod.owner.partition("/")
+    return Subject(pod.owner_version, kind, pod.namespace, name, pod.owner_uid)
+
+
+def _told(concerned: Concerned, wish: Wish, what: str) -> Iterator[Notice]:
+    for subject, pods in concerned.items():
+        names = [pod.name for pod, _ in pods]
+        some = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
+        workers = list(dict.fromkeys(worker for _, worker in pods))
+        where = workers[0] if len(workers) == 1 else f"{len(workers)} workers"
+        yield Notice(subject, f"{wish.name} begins on {where}: {some} will {what}.")

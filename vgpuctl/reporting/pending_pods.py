@@ -1,0 +1,104 @@
+"""Pods that wait for one of our profiles, and when it comes: people ask why they are Pending."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.pods import Pod
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.selectors import Selector
+from vgpuctl.reporting.timetable_state import Standing, Waking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What can be said of a profile: is it awake, and if not, when does a timetable wake it?
+
+    `lacking`: one is awake that should carry it, and does not.
+    """
+
+    awake: bool = False
+    lacking: bool = False
+    workers: int = 0
+    waking: Waking | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A pod, the profiles that would do for it, and the best outlook of these."""
+
+    pod: Pod
+    profiles: tuple[str, ...]
+    outlook: Outlook
+
+
+def waiting(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Waiting]:
+    outlooks = outlooks_of(fleet, catalogue, standings)
+    for pod in fleet.waiting:
+        if profiles := wanted_profiles(pod, catalogue):
+            yield Waiting(pod=pod, profiles=profiles, outlook=_best([outlooks[name] for name in profiles]))
+
+
+def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, ...]) -> dict[str, Outlook]:
+    """Of every profile; one walk over the workers."""
+    wakings: dict[str, list[Waking]] = {name: [] for name in catalogue.profiles}
+    for standing in standings:
+        for worker in standing.workers:
+            for profile in may_carry(worker, standings):
+                if profile in wakings and (found := standing.waking(worker, profile)):
+                    wakings[profile].append(found)
+    running = [worker for worker in fleet.workers.values() if worker.on]
+    awake = {catalogue.carried(worker.vgpus) for worker in running}
+    lacking = {carries(worker, catalogue, standings) for worker in running} - awake
+    workers = Counter(profile for worker in fleet.workers.values() for profile in may_carry(worker, standings))
+    return {
+        name: Outlook(
+            awake=name in awake,
+            lacking=name in lacking,
+            workers=workers[name],
+            waking=min(found, key=lambda waking: waking.start, default=None),
+        )
+        for name, found in wakings.items()
+    }
+
+
+def may_carry(worker: Worker, standings: tuple[Standing, ...]) -> tuple[str, ...]:
+    """What profiles.yaml says, or what its shifts give it by turns."""
+    given = (profile.name for each in standings for profile in each.timetable.profiles_of(worker.name))
+    return tuple(dict.fromkeys(given)) or (worker.profile,)
+
+
+def carries(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> str:
+    """Of one that carries this and that by turns, what it has now."""
+    by_turns = may_carry(worker, standings) != (worker.profile,)
+    return (catalogue.carried(worker.vgpus) if by_turns else worker.profile) or ""
+
+
+def _best(outlooks: list[Outlook]) -> Outlook:
+    """One that is awake before one that comes, the earliest first; those that never come last."""
+
+    def rank(outlook: Outlook) -> tuple[bool, bool, float]:
+        start = outlook.waking.start.timestamp() if outlook.waking else 0.0
+        return not outlook.awake, outlook.waking is None, start
+
+    return min(outlooks, key=rank)
+
+
+def wanted_profiles(pod: Pod, catalogue: Catalogue) -> tuple[str, ...]:
+    """Those of our profiles that would do, where its nodeSelector or required affinity asks for any."""
+    chosen = pod.selector.get(catalogue.label)
+    if chosen is not None:
+        return (chosen,) if chosen in catalogue.profiles else ()
+    terms = pod.demand.affinity if pod.demand else ()
+    asking = [asked for term in terms if (asked := _about(term, catalogue.label)).expressions]
+    if len(asking) < len(terms) or not asking:
+        return ()
+    return tuple(name for name in catalogue.profiles if any(t.matches({catalogue.label: name}) for t in asking))
+
+
+def _about(term: Selector, label: str) -> Selector:
+    """As much of it as asks for this label to be there."""
+    return Selector(expressions=tuple(e for e in term.expressions if e[0] == label and e[1] in {"In", "Exists"}))

@@ -1,0 +1,114 @@
+"""What a switch may run into, said before it begins: pods that ask to be left alone, long goodbyes, budgets and HA
+admission control in doubt, and sleeps that cost more than a boot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vgpuctl.model.conduct import OnStuck
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.names import fold
+from vgpuctl.model.plan import Plan, Remark
+from vgpuctl.model.pods import GRACE_S, Pod
+from vgpuctl.model.wish import Wish
+from vgpuctl.planning.cards.releases import stops
+from vgpuctl.planning.checks.admission import admission_in_doubt
+from vgpuctl.planning.pods.budgets import dead_ends
+from vgpuctl.planning.pods.drain import grace_s, pods_to_move, within_s
+from vgpuctl.planning.pods.freezing import frozen_on, said_of
+from vgpuctl.planning.scaling import missing_workloads
+from vgpuctl.planning.steps import Suspend
+from vgpuctl.reporting.forecast import asleep_s, off_s
+from vgpuctl.reporting.step_history import Earlier
+
+PODS_SHOWN = NAMES_SHOWN = 3
+
+
+def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
+    leaving = [w for name in wish.workers if (w := fleet.workers.get(name)) and stops(wish, w)]
+    found = [Remark(worker.host, f"{worker.name}: {text}") for worker in leaving for text in _of(worker, wish)]
+    for end in dead_ends(fleet, wish):
+        hosts = dict.fromkeys(fleet.host_of(worker) for worker in end.workers)
+        forced = wish.conduct.on_stuck is OnStuck.FORCE
+        text = f"{end.message} Its pods are deleted at the deadline." if forced else end.message
+        found += [Remark(host, text) for host in hosts if forced or not end.certain]
+    found += admission_in_doubt(fleet, wish)
+    if leaving:
+        found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
+    return (*found, *missing_workloads(fleet, wish), *_unshielded(leaving), *_left_out(fleet))
+
+
+def _left_out(fleet: Fleet) -> Iterator[Remark]:
+    """An object that cannot be read may matter to this plan."""
+    kinds: dict[str, list[str]] = {}
+    for each in fleet.unreadable:
+        kinds.setdefault(each.kind, []).append(each.name)
+    for kind, names in kinds.items():
+        some = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
+        yield Remark("", f"{some} ({kind}) cannot be read, and {'are' if names[1:] else 'is'} left out.")
+
+
+def _unshielded(leaving: list[Worker]) -> Iterator[Remark]:
+    names = [worker.name for worker in leaving if worker.node and worker.node.machine and worker.machine is None]
+    if names:
+        told = f"The Machine{'s' * (len(names) > 1)} of {' '.join(fold(names))} cannot be marked from here"
+        yield Remark("", f"{told}: a MachineHealthCheck may replace who sleeps, and delete the VM.")
+
+
+_WITHOUT = {
+    "daemonsets": "a pod whose DaemonSet is gone stays like any other",
+    "jobs": "Jobs that count evictions as failures are not named",
+    "deployments": "none of them is scaled to zero",
+    "statefulsets": "none of them is scaled to zero",
+    "horizontalpodautoscalers": "workloads that an autoscaler has a say in are not told apart",
+    "volumeattachments": "nothing waits until the volumes of gone pods are detached",
+    "persistentvolumeclaims": "nothing waits until the volumes of gone pods are detached",
+}
+
+
+def _of(worker: Worker, wish: Wish) -> Iterator[str]:
+    yield from said_of(worker, wish.drain)
+    pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
+    for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
+        yield f"{_some([pod for pod in pods if pod.not_now == annotation])} asked not to be disturbed ({annotation})"
+    if counted := [pod for pod in pods if pod.counted]:
+        yield f"{_some(counted)}: an eviction counts against the Job's backoffLimit (no podFailurePolicy ignores it)"
+    within = within_s(worker, wish.drain)
+    for grace in sorted({grace for pod in pods if (grace := grace_s(pod, wish.drain)) > GRACE_S}):
+        names = _some([pod for pod in pods if grace_s(pod, wish.drain) == grace])
+        late = f", and the drain is given {_lasting(within)}" if grace >= within else ""
+        yield f"{names} may take up to {_lasting(grace)} to end{late}"
+
+
+def dear_sleep(plan: Plan, fleet: Fleet, earlier: Earlier) -> tuple[Remark, ...]:
+    """Of the workers that will be suspended, what the slowest costs, where all of them would be quicker off: they go at
+    once, so the slowest decides. A frozen pod would not outlive that."""
+    steps = [step for step in plan if isinstance(step, Suspend)]
+    if any(frozen_on(fleet.worker(step.worker).node, step.drain) for step in steps):
+        return ()
+    names = [step.worker for step in steps]
+    asleep = {name: asleep_s(name, fleet, earlier) for name in names}
+    slowest = max(asleep, key=asleep.__getitem__, default="")
+    off = max((off_s(name, fleet, earlier) for name in names), default=0.0)
+    if not slowest or asleep[slowest] <= off:
+        return ()
+    worker = fleet.worker(slowest)
+    size = f", {worker.memory_mib / 1024:.0f} GB of memory each way" if worker.memory_mib else ""
+    told = f"to suspend and resume {slowest} takes about {_about(asleep[slowest])}{size}"
+    return (Remark(worker.host, f"{told}; shut down and booted (asleep: off) it would be about {_about(off)}"),)
+
+
+def _about(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _some(pods: list[Pod]) -> str:
+    names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN])
+    return f"{names} and {len(pods) - PODS_SHOWN} more" if pods[PODS_SHOWN:] else names
+
+
+def _lasting(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,180 @@
+"""All that `status` tells of one moment: the fleet judged by files and timetables, and what was selected of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.hosts import Card, Host
+from vgpuctl.model.names import natural
+from vgpuctl.model.pods import Quota, Rollout
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.timetable import Timetable
+from vgpuctl.model.workloads import Workload
+from vgpuctl.planning.cards.card_rules import frame_gib
+from vgpuctl.planning.departures import on_their_way
+from vgpuctl.planning.selection import Selection
+from vgpuctl.reporting.findings import (
+    Finding,
+    of_departure,
+    of_host,
+    of_mark,
+    of_missing,
+    of_rollout,
+    of_unreadable,
+    of_worker,
+    of_workload,
+)
+from vgpuctl.reporting.pending_pods import Waiting, waiting
+from vgpuctl.reporting.timetable_state import Standing, Waking, standing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A worker, and how it stands to its timetable. `awake`: should it be? None where no timetable says."""
+
+    worker: Worker
+    timetable: str | None
+    awake: bool | None
+    waking: Waking | None
+
+
+class Resting(NamedTuple):
+    """A workload that we scaled to zero, and when it gets its size back."""
+
+    workload: Workload
+    waking: Waking | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Hosts, workers, pods and findings are those selected, in the order in which people count.
+
+    `quotas`: None where they cannot be seen. `stale`: the servers that are not heard, and since when.
+    """
+
+    now: datetime
+    fleet: Fleet
+    catalogue: Catalogue
+    standings: tuple[Standing, ...]
+    hosts: tuple[Host, ...]
+    workers: tuple[Judged, ...]
+    missing: tuple[str, ...]
+    waiting: tuple[Waiting, ...]
+    resting: tuple[Resting, ...]
+    findings: tuple[Finding, ...]
+    quotas: tuple[Quota, ...] | None = ()
+    stale: Mapping[str, datetime] = field(default_factory=dict)
+
+    def used_mib(self, card: Card) -> int:
+        """What runs on the card takes; its host may still name VMs there that have stopped. Of what nobody says the
+        frame of, all of it."""
+        vgpus = (vgpu for name in card.holds if self._runs(name) for vgpu in self.fleet.vgpus_of(name))
+        frames = [frame_gib((card,), vgpu) for vgpu in vgpus]
+        return 1024 * sum(frame for frame in frames if frame) if all(frames) else card.frame_mib
+
+    def _runs(self, name: str) -> bool:
+        found = self.fleet.workers.get(name) or self.fleet.strangers.get(name)
+        return found is None or found.on
+
+    def held_by_waiting(self, quota: Quota) -> int:
+        """How much of it the pods ask for that wait for our profiles."""
+        waiting = (each.pod.demand for each in self.waiting if each.pod.namespace == quota.namespace)
+        return sum(demand.gpus for demand in waiting if demand)
+
+    def with_rollouts(self, rollouts: Iterable[Rollout]) -> Situation:
+        """Those that sleepers hold up."""
+        held = (finding for rollout in rollouts for finding in of_rollout(rollout, self.fleet))
+        return replace(self, findings=(*self.findings, *held))
+
+    def with_quotas(self, quotas: Iterable[Quota] | None) -> Situation:
+        """Those of the namespaces in which pods wait."""
+        concerned = {each.pod.namespace for each in self.waiting}
+        kept = None if quotas is None else tuple(quota for quota in quotas if quota.namespace in concerned)
+        return replace(self, quotas=kept)
+
+
+def situate(
+    fleet: Fleet, catalogue: Catalogue, timetables: Iterable[Timetable], selection: Selection, now: datetime
+) -> Situation:
+    """The whole fleet is judged, for only the whole tells which shift it is in; then the selected part is kept."""
+    timetables = tuple(timetables)
+    standings = tuple(standing(fleet, timetable, now) for timetable in timetables)
+    meant = selection.of(fleet)
+    keeping = _keeping(standings)
+    chosen = [fleet.workers[name] for name in sorted(meant & fleet.workers.keys(), key=natural)]
+    missing = tuple(name for name in fleet.missing if name in meant)
+    hosts = tuple(_hosts(fleet, chosen, everything=selection.everything))
+    ours = {worker.host for worker in chosen}
+    findings = [
+        *of_missing(missing),
+        *(of_unreadable(fleet.unreadable) if selection.everything else ()),
+        *(finding for host in hosts if host.name in ours for finding in of_host(host)),
+        *(of_departure(left) for left in on_their_way(fleet, timetables) if left.host in ours),
+        *(
+            finding
+            for worker in chosen
+            for finding in of_worker(fleet, worker, catalogue, keeping.get(worker.name, ()))
+        ),
+    ]
+    resting = list(_resting(fleet, standings)) if selection.everything else []
+    for workload in fleet.workloads.values() if selection.everything else ():
+        findings += of_mark(workload)
+    for workload, keeper in resting:
+        findings += of_workload(workload, keeper)
+    profiles = {worker.profile for worker in chosen}
+    return Situation(
+        now=now,
+        fleet=fleet,
+        catalogue=catalogue,
+        standings=standings,
+        hosts=hosts,
+        workers=tuple(_judged(worker, keeping.get(worker.name, ())) for worker in chosen),
+        missing=missing,
+        waiting=tuple(
+            each
+            for each in waiting(fleet, catalogue, standings)
+            if selection.everything or not profiles.isdisjoint(each.profiles)
+        ),
+        resting=tuple(Resting(workload, keeper.waking_of(workload)) for workload, keeper in resting),
+        findings=tuple(findings),
+    )
+
+
+def _resting(fleet: Fleet, standings: Iterable[Standing]) -> Iterator[tuple[Workload, Standing]]:
+    by_name = {each.timetable.name: each for each in standings}
+    for workload in fleet.workloads.values():
+        if workload.scaled is not None and workload.sleeps and workload.scaled.timetable in by_name:
+            yield workload, by_name[workload.scaled.timetable]
+
+
+def _keeping(standings: Iterable[Standing]) -> dict[str, tuple[Standing, ...]]:
+    """Of each worker, the timetables that decide about it."""
+    found: dict[str, tuple[Standing, ...]] = {}
+    for each in standings:
+        for worker in each.workers:
+            found[worker.name] = (*found.get(worker.name, ()), each)
+    return found
+
+
+def _hosts(fleet: Fleet, chosen: Iterable[Worker], *, everything: bool) -> list[Host]:
+    """Those of the workers; where nothing was selected, all that have cards besides."""
+    names = {worker.host for worker in chosen}
+    if everything:
+        names |= {host.name for host in fleet.hosts.values() if host.cards or host.unshared}
+    return [fleet.hosts[name] for name in sorted(names & fleet.hosts.keys(), key=natural)]
+
+
+def _judged(worker: Worker, standings: tuple[Standing, ...]) -> Judged:
+    if len(standings) != 1:
+        return Judged(worker=worker, timetable=None, awake=None, waking=None)
+    mine = standings[0]
+    return Judged(
+        worker=worker,
+        timetable=mine.timetable.name,
+        awake=mine.should_be_awake(worker),
+        waking=mine.waking(worker),
+    )

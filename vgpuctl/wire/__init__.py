@@ -1,0 +1,1 @@
+"""What the clients of both servers share: bounds on replies, and threads that follow a stream."""
