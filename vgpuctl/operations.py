@@ -19,7 +19,7 @@ from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.planner import plan
 from vgpuctl.reporting.notices import notices
-from vgpuctl.reporting.remarks import dear_sleep, remarks
+from vgpuctl.reporting.remarks import remarks, suspend_slower_than_boot
 from vgpuctl.reporting.step_history import Earlier, earlier
 
 #: The ends after which a host is in one shift, and in no other.
@@ -30,7 +30,7 @@ MakeFormer = Callable[[Wish], Wish]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prospect:
+class Preview:
     """What would be done, and what cannot be: the content of a dry run. `earlier`: how long its steps took before."""
 
     fleet: Fleet
@@ -51,7 +51,7 @@ class Prospect:
         return any(step.lasts for step in self.plan)
 
 
-def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
+def look_ahead(fleet: Fleet, wish: Wish) -> Preview:
     """Hosts that are refused are taken out of the wish; the others proceed."""
     found = refusals(fleet, wish)
     against = {refusal.host for refusal in found}
@@ -60,13 +60,13 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Prospect:
     refused = tuple(refusal for refusal in found if _work_on(fleet, wish, refusal.host))
     if refused and wish.conduct.all_or_nothing:
         kept, todo = wish.only(()), Plan()
-    return Prospect(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
+    return Preview(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
 
 
-def informed(prospect: Prospect, entries: Iterable[Entry]) -> Prospect:
+def informed(prospect: Preview, entries: Iterable[Entry]) -> Preview:
     """The same, with what earlier switches tell of it."""
     known = earlier(entries)
-    dear = dear_sleep(prospect.plan, prospect.fleet, known)
+    dear = suspend_slower_than_boot(prospect.plan, prospect.fleet, known)
     return replace(prospect, earlier=known, remarks=prospect.remarks + dear)
 
 
@@ -133,13 +133,13 @@ class Operation:
             raise PassingError(f"{unheard}. Nothing was changed.")
         return fleet
 
-    def _depart(self, prospect: Prospect) -> None:
+    def _depart(self, prospect: Preview) -> None:
         """Before the first cordon: from where each host goes, in one write for all of them."""
         leaving = to_record(prospect.fleet, prospect.wish, prospect.plan, self.world.clock.utc())
         if leaving:
             self.world.departures.write(leaving)
 
-    def _arrive(self, report: Report, prospect: Prospect) -> None:
+    def _arrive(self, report: Report, prospect: Preview) -> None:
         """What stays written down of a host that is whole does no harm: the next departure writes over it."""
         there = {host.host for host in report.hosts if host.end in WHOLE}
         arrived = [left.key for host, left in prospect.wish.departures.items() if host in there]
@@ -148,7 +148,7 @@ class Operation:
                 self.world.departures.write(dict.fromkeys(arrived))
 
 
-def refused(prospect: Prospect) -> RefusedError:
+def refused(prospect: Preview) -> RefusedError:
     """All refusals as the one error that ends an operation before anything was touched."""
     lines = []
     for refusal in prospect.refusals:

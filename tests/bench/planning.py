@@ -18,7 +18,7 @@ from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, tim
 from vgpuctl.cli import look_for_garbage_seldom
 from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.fleet import Fleet, Power, Stranger
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.wish import Wish
@@ -63,7 +63,7 @@ def after_the_stops(some: Fleet, wish: Wish) -> Fleet:
 
 
 def a_look(some: Fleet, wish: Wish) -> Any:
-    return decide(Goal(wish=wish), some, Memory(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
+    return decide(Goal(wish=wish), some, RunState(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
 
 
 class AnotherLook:
@@ -76,7 +76,7 @@ class AnotherLook:
 
     def __call__(self, some: Fleet, _: Wish) -> Any:
         some = with_worker(some, "esx-0-day-0", power=next(self._ways))
-        return decide(self._goal, some, Memory(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
+        return decide(self._goal, some, RunState(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
 
 
 def laws(some: Fleet, wish: Wish) -> Any:

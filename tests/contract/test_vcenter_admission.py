@@ -12,14 +12,14 @@ from pyVmomi import vim
 
 from tests.support.peers.vcenters import Client, Vcenter, session_at, vcsim
 from tests.support.peers.vcenters import ours as our_vcenter
-from vgpuctl.model.admission import Admission, Share, Slots, Spares
+from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
 from vgpuctl.sim.inventory import Ha, story
 from vgpuctl.vsphere.admission import admission
-from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.asking import ObservationScope
 from vgpuctl.vsphere.stream import VcenterStream
 
 POLICIES: dict[str, tuple[Ha | None, Any]] = {
-    "share": (Ha(memory_percent=25), Share(25)),
+    "share": (Ha(memory_percent=25), ReservedShare(25)),
     "slots": (Ha(level=1, slot_mib=4096), Slots(1, 4096)),
     "spares": (Ha(hosts=("esx-1",)), Spares(frozenset({"esx-1"}))),
     "none": (None, None),
@@ -65,7 +65,10 @@ def looked_at(vcenter: Vcenter) -> tuple[set[str], Admission | None]:
     """The hosts of all VMs that a switch of one worker looks at; and what its host's cluster keeps free."""
     with session_at(vcenter) as session:
         stream = VcenterStream(
-            session, lambda vms: [vm for vm in vms if vm.name == "worker-1"], Depth(neighbours=True), lambda: None
+            session,
+            lambda vms: [vm for vm in vms if vm.name == "worker-1"],
+            ObservationScope(neighbours=True),
+            lambda: None,
         )
         stream.fill()
         vms, hosts = stream.vms().values(), stream.hosts()
@@ -89,6 +92,6 @@ def test_vcsim_knows_switches_and_overrides_but_keeps_no_policy(theirs: Vcenter)
     config.dasConfig.admissionControlPolicy = share()
     told = admission("domain-c1", config, {})
     assert told is not None
-    assert (told.policy, told.counts(client.vm("worker-1")._moId)) == (Share(25), False)
+    assert (told.policy, told.counts(client.vm("worker-1")._moId)) == (ReservedShare(25), False)
     assert told.counts(client.vm("worker-2")._moId)
     client.close()

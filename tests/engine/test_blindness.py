@@ -11,7 +11,7 @@ from vgpuctl.engine.blindness import bounded, counted
 from vgpuctl.engine.ends import ends
 from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.engine.reactor import Goal
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.journal import INTERRUPTED
 from vgpuctl.planning.steps import Drain
 from vgpuctl.planning.wishes import former_wish
@@ -77,7 +77,7 @@ def test_silences_are_added_up() -> None:
 
 
 def test_only_the_time_after_a_blind_look_is_left_out() -> None:
-    memory = counted(Memory(due_since={Drain.of("a"): 0.0}), (), 10.0)
+    memory = counted(RunState(due_since={Drain.of("a"): 0.0}), (), 10.0)
     memory = counted(memory, ("vCenter",), 15.0)
     assert (memory.due_since, memory.blind_s) == ({Drain.of("a"): 0.0}, 0.0), "until then it was seen"
     memory = counted(memory, ("vCenter",), 40.0)
@@ -87,6 +87,6 @@ def test_only_the_time_after_a_blind_look_is_left_out() -> None:
 
 
 def test_whoever_sees_again_in_time_goes_on() -> None:
-    late = Memory(blind_s=BLIND_S)
+    late = RunState(blind_s=BLIND_S)
     assert not bounded(late, (), BLIND_S).stopping
     assert bounded(late, ("vCenter",), BLIND_S).unheard == ("vCenter",)

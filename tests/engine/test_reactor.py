@@ -26,7 +26,7 @@ from tests.support.unlike_hosts import chain_s, night_of, took_s
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.reactor import Decision, Goal, decide
-from vgpuctl.engine.run_state import Attempt, Memory
+from vgpuctl.engine.run_state import Attempt, RunState
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.requests import Evict, PatchNode
@@ -120,7 +120,7 @@ def test_a_refusal_that_passes_is_tried_again() -> None:
 def test_a_server_that_asks_to_wait_is_not_asked_the_same_before() -> None:
     world = night()
     refused = Attempt(sent_s=0.0, answered_s=0.0, error="too many requests", passing=True, after_s=20.0)
-    memory = Memory(attempts={Cordon.of("worker-1"): {"": refused}})
+    memory = RunState(attempts={Cordon.of("worker-1"): {"": refused}})
 
     def at(now_s: float) -> Decision:
         return decide(world.goal, world.fleet, memory, Moment(now_s=now_s, utc="now"))
@@ -164,7 +164,7 @@ def test_other_hosts_go_on_while_one_goes_back() -> None:
 
 def test_nothing_is_sent_while_a_server_cannot_be_heard() -> None:
     by_day, wish = day_and_night(stale=("vCenter",))
-    decision = decide(Goal(wish=wish), by_day, Memory(), Moment(now_s=0, utc="now"))
+    decision = decide(Goal(wish=wish), by_day, RunState(), Moment(now_s=0, utc="now"))
     assert decision.sends == ()
     assert {sentence(wait) for wait in decision.waits.values()} == {"vCenter cannot be heard"}
 
@@ -183,7 +183,7 @@ def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
     """One allowance, four pods; before the answer, and before the budget shows it, no second eviction."""
     by_day = under_one_budget(1)
     goal = Goal(wish=night_wish(by_day))
-    first = decide(goal, by_day, Memory(), Moment(now_s=0, utc="now"))
+    first = decide(goal, by_day, RunState(), Moment(now_s=0, utc="now"))
     assert sum(send.key.step.kind == "Drain" for send in first.sends) == 1
     assert decide(goal, by_day, first.memory, Moment(now_s=1, utc="now")).sends == ()
     touched = replace(by_day, budgets=(replace(by_day.budgets[0], version="2"),))
@@ -195,7 +195,7 @@ def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
 
 
 def test_an_eviction_without_effect_is_sent_again_once_another_has_left_it_its_budget() -> None:
-    by_day, memory = under_one_budget(1), Memory()
+    by_day, memory = under_one_budget(1), RunState()
     goal = Goal(wish=night_wish(by_day))
     evicted = []
     for now_s in (0.0, 18.0, 20.5, 24.0):
@@ -210,8 +210,8 @@ def test_an_eviction_without_effect_is_sent_again_once_another_has_left_it_its_b
 def test_a_picture_that_cannot_be_trusted_never_means_done() -> None:
     _, wish = day_and_night()
     empty = Fleet(stale=("vCenter",))
-    assert not decide(Goal(wish=wish), empty, Memory(), Moment(now_s=0, utc="now")).finished
-    assert decide(Goal(wish=wish), replace(empty, stale=()), Memory(), Moment(now_s=0, utc="now")).finished
+    assert not decide(Goal(wish=wish), empty, RunState(), Moment(now_s=0, utc="now")).finished
+    assert decide(Goal(wish=wish), replace(empty, stale=()), RunState(), Moment(now_s=0, utc="now")).finished
 
 
 def test_a_person_who_stops_does_not_wait_for_a_server_that_is_gone() -> None:
@@ -242,7 +242,7 @@ def test_after_a_crash_it_still_knows_the_way_back() -> None:
     world.run(until_s=10.0)
     assert world.awake() == {"worker-3"}
     again = night_wish(world.fleet, DrainOptions(timeout_s=60))
-    world.goal, world.memory = Goal(wish=again, former=former_wish(again)), Memory()
+    world.goal, world.memory = Goal(wish=again, former=former_wish(again)), RunState()
     assert world.run().finished
     assert world.awake() == DAY
 
@@ -254,7 +254,7 @@ def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
     before = len(world.sent)
     assert world.run().finished
     assert len(world.sent) == before
-    world.memory = Memory()
+    world.memory = RunState()
     assert world.run().finished
     assert world.awake() == NIGHT
 
@@ -262,7 +262,7 @@ def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
 def test_who_interrupts_it_waits_for_a_guest_that_shuts_down() -> None:
     world = night()
     world.fleet = with_worker(world.fleet, "worker-1", shutting_down=True)
-    world.memory = Memory(stopping=True)
+    world.memory = RunState(stopping=True)
     assert not world.run(until_s=30.0).finished
     world._off("worker-1")
     assert world.run(until_s=31.0).finished
@@ -273,7 +273,7 @@ def test_wherever_it_is_cut_off_another_instance_goes_on() -> None:
     for cut in range(0, 22):
         world = night()
         world.run(until_s=cut / 2)
-        world.memory = Memory()
+        world.memory = RunState()
         assert world.run().finished, cut
         assert world.awake() == NIGHT
         assert world.broken == []
@@ -306,7 +306,7 @@ def test_a_foreign_cordon_is_recorded_but_not_claimed() -> None:
 
 def test_a_cordon_is_decided_on_the_version_that_was_seen() -> None:
     by_day, wish = day_and_night()
-    decision = decide(Goal(wish=wish), by_day, Memory(), Moment(now_s=0, utc="now"))
+    decision = decide(Goal(wish=wish), by_day, RunState(), Moment(now_s=0, utc="now"))
     patches = [send.request for send in decision.sends if isinstance(send.request, PatchNode)]
     assert patches
     assert all(patch.version == "1" for patch in patches)

@@ -8,7 +8,7 @@ from tests.support import runs
 from tests.support.adventures import adventure
 from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Decision, Goal, decide
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.fleet import Fleet
 
 A_CHUNK = 6
@@ -19,7 +19,7 @@ CHUNKS = [1, 2, *(pytest.param(number, marks=pytest.mark.long) for number in ran
 def test_each_look_decides_as_if_it_were_the_first(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
 
-    def twice(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision:
+    def twice(goal: Goal, fleet: Fleet, memory: RunState, moment: Moment) -> Decision:
         nonlocal looks
         looks += 1
         spared = decide(goal, fleet, memory, moment)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fleets import CATALOGUE, WHOLE, fleet, timetable, with_worker, worker
-from vgpuctl.model.admission import Admission, Share, Slots, Spares
+from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Worker
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
@@ -15,7 +15,7 @@ from vgpuctl.planning.checks.admission import full_for_now
 from vgpuctl.planning.wishes import switch_wish
 
 GIB = 1024
-THIRD = Share(34)
+THIRD = ReservedShare(34)
 
 
 def by_day(name: str, host: str, gib: int) -> Worker:
@@ -26,7 +26,9 @@ def by_night(name: str, host: str, gib: int) -> Worker:
     return worker(name, WHOLE, host=host, on=False, power=Power.SUSPENDED, memory_mib=gib * GIB)
 
 
-def cluster(*workers: Worker, policy: Share | Slots | Spares = THIRD, size_gib: int = 100, **more: object) -> Fleet:
+def cluster(
+    *workers: Worker, policy: ReservedShare | Slots | Spares = THIRD, size_gib: int = 100, **more: object
+) -> Fleet:
     """Hosts of one size, all under one admission control. With a third kept of 200 GB, 132 GB may be reserved."""
     some = fleet(*workers)
     kept = Admission(cluster="domain-c1", policy=policy, **more)  # type: ignore[arg-type]
@@ -71,7 +73,7 @@ def test_what_would_be_taken_of_the_kept_share_is_refused_and_the_others_proceed
 
 def test_what_a_refused_host_takes_is_there_for_the_next() -> None:
     """The second is refused; its day worker stays and keeps what it has."""
-    refused, _ = told(cluster(*pair(10, 20), *pair(10, 100, 2), *pair(10, 90, 3), policy=Share(60)))
+    refused, _ = told(cluster(*pair(10, 20), *pair(10, 100, 2), *pair(10, 90, 3), policy=ReservedShare(60)))
     assert set(refused) == {"esx-2"}
 
 
@@ -109,7 +111,7 @@ def test_a_host_of_unknown_memory_leaves_all_open() -> None:
 
 def test_another_cluster_of_the_same_name_is_another() -> None:
     some = cluster(*pair(40, 60), *pair(40, 80, 2))
-    other = Admission(cluster="domain-c2", policy=Share(10))
+    other = Admission(cluster="domain-c2", policy=ReservedShare(10))
     elsewhere = {**some.hosts, "esx-2": replace(some.hosts["esx-2"], admission=other)}
     assert set(told(replace(some, hosts=elsewhere))[0]) == set()
 
@@ -127,10 +129,10 @@ def test_where_it_is_close_a_remark_tells_it() -> None:
 def test_a_share_that_vcenter_reckons_itself_refuses_at_its_least_and_is_remarked_on_at_its_most() -> None:
     """For one of two hosts it is a half; what the settings say may be older."""
     two = (*pair(40, 50), *pair(40, 60, 2))
-    assert set(told(cluster(*two, policy=Share(50, level=1)))[0]) == {"esx-2"}
-    refused, remarks = told(cluster(*two, policy=Share(25, level=1)))
+    assert set(told(cluster(*two, policy=ReservedShare(50, level=1)))[0]) == {"esx-2"}
+    refused, remarks = told(cluster(*two, policy=ReservedShare(25, level=1)))
     assert (refused, "50 %" in remarks[0]) == ({}, True)
-    assert told(cluster(*two, policy=Share(25)))[1] == []
+    assert told(cluster(*two, policy=ReservedShare(25)))[1] == []
 
 
 def test_slots_must_leave_room_for_all_that_runs_when_the_largest_hosts_have_failed() -> None:

@@ -12,14 +12,14 @@ from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet, Mmio, Stranger
 from vgpuctl.model.hosts import CardMode
 from vgpuctl.model.names import Names
-from vgpuctl.model.profiles import Catalogue, Choice, Profile
+from vgpuctl.model.profiles import Catalogue, Profile, WorkerRule
 from vgpuctl.reporting.profiles_check import Compared, Finding, Severity, check
 
 DAY = ("worker-1", "worker-2")
 SHIFTS = timetable(day=DAY, night=("worker-5",))
 CHOICES = (
-    Choice(profile="v100-4q-4GB", names=Names(DAY), where="p.yaml:7"),
-    Choice(profile="v100-16q-16GB", names=Names(("worker-5",)), where="p.yaml:8"),
+    WorkerRule(profile="v100-4q-4GB", names=Names(DAY), where="p.yaml:7"),
+    WorkerRule(profile="v100-16q-16GB", names=Names(("worker-5",)), where="p.yaml:8"),
 )
 CATALOGUE = Catalogue({name: PROFILES[name] for name in ("v100-4q-4GB", "v100-16q-16GB")}, CHOICES)
 
@@ -130,7 +130,10 @@ def test_different_sizes_on_one_card_need_mixed_size() -> None:
         worker("worker-2", small, on=False, profile="small"),
         cards={"esx-1": [a100]},
     )
-    some, choices = host(some, offers=()), tuple(Choice(profile=name, names=Names(("worker-*",))) for name in profiles)
+    some, choices = (
+        host(some, offers=()),
+        tuple(WorkerRule(profile=name, names=Names(("worker-*",))) for name in profiles),
+    )
     more: dict[str, Any] = {"catalogue": Catalogue(profiles, choices), "timetables": (timetable(all=DAY),)}
     assert "mixed-size-needed" in {each.kind for each in found(some, **more)}
     mixed = host(some, cards=(replace(a100, mode=CardMode.MIXED_SIZE),))
@@ -171,7 +174,7 @@ def test_drs_is_told_unless_it_is_overridden_or_has_no_choice() -> None:
 
 
 def test_entries_that_mean_nobody_or_somebody_twice_are_told() -> None:
-    nobody = Choice(profile="v100-4q-4GB", folder="/dc-1/vm/none", where="p.yaml:9")
+    nobody = WorkerRule(profile="v100-4q-4GB", folder="/dc-1/vm/none", where="p.yaml:9")
     unused = Profile("v100-8q-8GB", (HALF,), "p.yaml:5")
     catalogue = Catalogue({**CATALOGUE.profiles, unused.name: unused}, (*CHOICES, nobody))
     there = [each for each in good().workers.values() if each.name != "worker-2"]

@@ -13,7 +13,7 @@ from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod, timetable
 from tests.support.fleets import node as ready
 from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.kube.views import pod as pod_view
@@ -23,12 +23,12 @@ from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
-from vgpuctl.model.profiles import Candidate, Catalogue, Choice
+from vgpuctl.model.profiles import Candidate, Catalogue, WorkerRule
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
-from vgpuctl.observe.fleet_builder import Painter
-from vgpuctl.operations import Prospect, look_ahead
+from vgpuctl.observe.fleet_builder import FleetBuilder
+from vgpuctl.operations import Preview, look_ahead
 from vgpuctl.planning.steps.step import node_of
 from vgpuctl.planning.wishes import Provisioning, label_wish, provision_wish, switch_wish
 from vgpuctl.reporting.waits import sentence
@@ -109,17 +109,17 @@ def node(name: str, of: str = "", **labels: str) -> SeenNode:
     return SeenNode(NodeIdentity(name, f"uuid-{of}", ""), Node(name=name, labels=labels))
 
 
-def catalogue(*choices: Choice) -> Catalogue:
+def catalogue(*choices: WorkerRule) -> Catalogue:
     return Catalogue(PROFILES, choices)
 
 
-def named(*patterns: str, profile: str = "v100-4q-4GB") -> Choice:
-    return Choice(profile=profile, names=Names(patterns), where=f"profiles.yaml:{len(patterns)}")
+def named(*patterns: str, profile: str = "v100-4q-4GB") -> WorkerRule:
+    return WorkerRule(profile=profile, names=Names(patterns), where=f"profiles.yaml:{len(patterns)}")
 
 
 def test_what_no_file_names_is_a_stranger_and_what_vcenter_has_not_is_missing() -> None:
     seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "other")], holds=("vm-1", "vm-2"))
-    fleet = Painter(catalogue(named("worker-[1-2]"))).paint(seen, seen)
+    fleet = FleetBuilder(catalogue(named("worker-[1-2]"))).paint(seen, seen)
     assert set(fleet.workers) == {"worker-1"}
     assert set(fleet.strangers) == {"other"}
     assert fleet.missing == ("worker-2",)
@@ -128,16 +128,16 @@ def test_what_no_file_names_is_a_stranger_and_what_vcenter_has_not_is_missing() 
 
 def test_two_vms_of_one_name_are_in_doubt() -> None:
     seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "worker-1")])
-    (worker,) = Painter(catalogue(named("worker-1"))).paint(seen, seen).workers.values()
+    (worker,) = FleetBuilder(catalogue(named("worker-1"))).paint(seen, seen).workers.values()
     assert worker.doubts == ("several VMs of vCenter have this name",)
 
 
 def test_a_stranger_of_a_workers_name_is_told_apart() -> None:
     elsewhere = replace(vm("vm-2", "worker-1"), outline=Outline(moid="vm-2", name="worker-1", folder="/dc/vm/old"))
     here = replace(vm("vm-1", "worker-1"), outline=Outline(moid="vm-1", name="worker-1", folder="/dc/vm/gpu"))
-    chosen = Choice(profile="v100-4q-4GB", folder="/dc/vm/gpu")
+    chosen = WorkerRule(profile="v100-4q-4GB", folder="/dc/vm/gpu")
     seen = Seen([elsewhere, here], holds=("vm-2", "vm-1"))
-    fleet = Painter(catalogue(chosen)).paint(seen, seen)
+    fleet = FleetBuilder(catalogue(chosen)).paint(seen, seen)
     assert fleet.worker("worker-1").vm == "vm-1"
     assert fleet.hosts["esx-1"].cards[0].holds == ("worker-1 (vm-2)", "worker-1")
 
@@ -145,13 +145,13 @@ def test_a_stranger_of_a_workers_name_is_told_apart() -> None:
 def test_entries_that_contradict_each_other_are_a_doubt_that_names_their_lines() -> None:
     both = catalogue(named("gpu-*"), named("*-1", "x", profile="v100-16q-16GB"))
     seen = Seen([vm("vm-1", "gpu-1")])
-    (worker,) = Painter(both).paint(seen, seen).workers.values()
+    (worker,) = FleetBuilder(both).paint(seen, seen).workers.values()
     (doubt,) = worker.doubts
     assert "profiles.yaml:1 and profiles.yaml:2" in doubt
 
 
 FOLDER = "/dc/vm/gpu"
-LABELLED_IN_FOLDER = Choice(profile="v100-4q-4GB", folder=FOLDER, labels={"pool": "slices"})
+LABELLED_IN_FOLDER = WorkerRule(profile="v100-4q-4GB", folder=FOLDER, labels={"pool": "slices"})
 
 
 def vm_in(folder: str, moid: str, name: str = "") -> Vm:
@@ -159,13 +159,13 @@ def vm_in(folder: str, moid: str, name: str = "") -> Vm:
     return replace(found, outline=replace(found.outline, folder=folder, uuid=found.uuid))
 
 
-def workers(painter: Painter, seen: Seen) -> set[str]:
+def workers(painter: FleetBuilder, seen: Seen) -> set[str]:
     return set(painter.paint(seen, seen).workers)
 
 
 def test_a_worker_that_its_nodes_label_chose_stays_one_without_its_node() -> None:
     """A cloud provider may delete the node of a VM that sleeps; whoever chose it must still be able to wake it."""
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1"), vm_in(FOLDER, "vm-2")], [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")])
     assert workers(painter, seen) == {"capv-vm-1"}
     gone = replace(seen, some_nodes=seen.some_nodes[1:])
@@ -178,7 +178,7 @@ def test_a_worker_that_its_nodes_label_chose_stays_one_without_its_node() -> Non
 
 
 def test_a_worker_whose_label_was_taken_off_before_its_node_went_is_none() -> None:
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
     assert workers(painter, seen) == {"capv-vm-1"}
     assert workers(painter, replace(seen, some_nodes=[node("n1", "vm-1")])) == set()
@@ -189,7 +189,7 @@ def test_a_worker_whose_label_was_taken_off_before_its_node_went_is_none() -> No
 
 def test_a_label_that_is_taken_off_between_two_looks_counts() -> None:
     """As where somebody takes the label off and deletes the node in one breath, and the daemon looks once a minute."""
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
     assert workers(painter, seen) == {"capv-vm-1"}
     painter.learn([node("n1", "vm-1")])
@@ -199,7 +199,7 @@ def test_a_label_that_is_taken_off_between_two_looks_counts() -> None:
 
 def test_a_node_makes_no_vm_a_worker_that_is_not_where_the_files_say() -> None:
     """Labels and uuid are its kubelet's own word: it may claim to be any VM."""
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     foreign, ours = vm_in("/dc/vm/infra", "vm-9", "database"), vm_in(FOLDER, "vm-1")
     rogue = node("rogue", "vm-9", pool="slices")
     seen = Seen([foreign, ours], [node("n1", "vm-1", pool="slices"), rogue], holds=("vm-1", "vm-9"))
@@ -211,21 +211,21 @@ def test_a_node_makes_no_vm_a_worker_that_is_not_where_the_files_say() -> None:
     assert not painter.catalogue.chosen(Candidate("database", labels={"pool": "slices"}))
 
 
-def night_without(name: str, fleet: Fleet) -> Prospect:
+def night_without(name: str, fleet: Fleet) -> Preview:
     """A shift in which this worker would sleep."""
     table = timetable(day=(name,), night=())
     return look_ahead(fleet, switch_wish(fleet, catalogue(LABELLED_IN_FOLDER), table, "night"))
 
 
 def test_no_suspend_is_planned_for_a_foreign_vm_that_a_node_claims_to_be() -> None:
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in("/dc/vm/infra", "vm-9", "database")], [node("rogue", "vm-9", pool="slices")], holds=("vm-9",))
     prospect = night_without("database", painter.paint(seen, seen))
     assert (list(prospect.plan), prospect.refusals) == ([], ())
 
 
 def test_a_worker_that_two_nodes_claim_is_refused_before_it_sleeps_and_held_where_it_was_about_to() -> None:
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     true, rogue = node("n1", "vm-1", pool="slices"), node("rogue", "vm-1", pool="slices")
     seen = Seen([vm_in(FOLDER, "vm-1")], [true], holds=("vm-1",))
     agreed = night_without("capv-vm-1", painter.paint(seen, seen))
@@ -236,21 +236,21 @@ def test_a_worker_that_two_nodes_claim_is_refused_before_it_sleeps_and_held_wher
     refused = night_without("capv-vm-1", after)
     (refusal,) = refused.refusals
     assert (list(refused.plan), told in refusal.message) == ([], True)
-    decision = decide(Goal(wish=agreed.wish), after, Memory(), Moment(now_s=0.0, utc=""))
+    decision = decide(Goal(wish=agreed.wish), after, RunState(), Moment(now_s=0.0, utc=""))
     assert (decision.sends, {sentence(wait) for wait in decision.waits.values()}) == ((), {told})
 
 
 def test_labels_alone_choose_nobody_however_the_choice_came_about() -> None:
     for choice in (
-        Choice(profile="none", labels={"pool": "slices"}),
-        Choice(profile="none", labels={"pool": "slices"}, names=Names(("*",)), folder="/*", cluster="?*"),
+        WorkerRule(profile="none", labels={"pool": "slices"}),
+        WorkerRule(profile="none", labels={"pool": "slices"}, names=Names(("*",)), folder="/*", cluster="?*"),
     ):
         assert not choice.takes(Candidate("any", "/dc/vm", "gpu", {"pool": "slices"}))
 
 
 def test_a_vm_that_two_nodes_claim_is_a_worker_in_doubt_if_either_is_labelled() -> None:
     """Else nobody would hear of it, and the true node's worker would quietly be none."""
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     true, rogue = node("n1", "vm-1", pool="slices"), node("rogue", "vm-1")
     seen = Seen([vm_in(FOLDER, "vm-1")], [true, rogue])
     fleet = painter.paint(seen, seen)
@@ -261,7 +261,7 @@ def test_a_vm_that_two_nodes_claim_is_a_worker_in_doubt_if_either_is_labelled() 
 
 def test_another_node_without_the_label_makes_a_worker_doubtful_and_not_none() -> None:
     """As where the node of a VM that sleeps was deleted, and a foreign one claims to be that VM."""
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
     assert workers(painter, seen) == {"capv-vm-1"}
     claimed = replace(seen, some_nodes=[node("rogue", "vm-1")])
@@ -274,14 +274,14 @@ def test_another_node_without_the_label_makes_a_worker_doubtful_and_not_none() -
 
 
 def test_vms_from_afar_are_interesting_by_their_nodes_labels() -> None:
-    painter = Painter(catalogue(LABELLED_IN_FOLDER))
+    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     vms = [Outline(moid=f"vm-{n}", name=f"any-{n}", uuid=f"uuid-vm-{n}", folder=FOLDER) for n in range(3)]
     nodes = [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")]
     assert [vm.moid for vm in painter.interesting(vms, nodes)] == ["vm-1"]
 
 
 def test_what_did_not_change_is_the_same_object() -> None:
-    painter = Painter(catalogue(named("worker-[1-2]")))
+    painter = FleetBuilder(catalogue(named("worker-[1-2]")))
     seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "worker-2")], [node("a", "vm-1"), node("b", "vm-2")])
     before = painter.paint(seen, seen)
     after = painter.paint(replace(seen, some_pods=[pod("p", "a")]), seen := replace(seen, some_pods=[pod("p", "a")]))
@@ -292,12 +292,12 @@ def test_what_did_not_change_is_the_same_object() -> None:
 
 def test_a_wish_for_no_vgpu_makes_a_worker_too() -> None:
     seen = Seen([vm("vm-1", "worker-1", vgpus=(WHOLE,))])
-    fleet = Painter(catalogue(named("worker-1", profile="none"))).paint(seen, seen)
+    fleet = FleetBuilder(catalogue(named("worker-1", profile="none"))).paint(seen, seen)
     assert fleet.worker("worker-1").profile == "none"
 
 
 def test_pods_whose_daemon_set_is_gone_are_orphans_where_that_can_be_seen() -> None:
-    painter = Painter(catalogue(named("worker-1")))
+    painter = FleetBuilder(catalogue(named("worker-1")))
     agents = [pod(name, "n", owner=f"DaemonSet/{name}") for name in ("here", "gone")]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], agents)
     assert not any(each.orphaned for each in node_of(painter.paint(seen, seen), "worker-1").pods)
@@ -306,7 +306,7 @@ def test_pods_whose_daemon_set_is_gone_are_orphans_where_that_can_be_seen() -> N
 
 
 def test_pods_of_jobs_that_count_evictions_are_counted() -> None:
-    painter = Painter(catalogue(named("worker-1")))
+    painter = FleetBuilder(catalogue(named("worker-1")))
     pods = [pod(name, "n", owner=f"Job/{name}") for name in ("strict", "patient")]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], pods, some_jobs=frozenset({"default/strict"}))
     assert [each.counted for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [True, False]
@@ -314,7 +314,7 @@ def test_pods_of_jobs_that_count_evictions_are_counted() -> None:
 
 def test_a_pod_that_should_have_ended_is_overdue() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    painter = Painter(catalogue(named("worker-1")), lambda: now)
+    painter = FleetBuilder(catalogue(named("worker-1")), lambda: now)
     ends = [pod(f"p{n}", "n", terminating=True, ends_by=f"2026-01-01T00:0{n}:00Z") for n in range(2)]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], [pod("runs", "n"), *ends])
     assert [each.overdue_s for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [0, 0, 0]
@@ -324,7 +324,7 @@ def test_a_pod_that_should_have_ended_is_overdue() -> None:
 
 def test_a_worker_stays_the_same_while_its_pods_end_in_time() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    painter = Painter(catalogue(named("worker-1")), lambda: now)
+    painter = FleetBuilder(catalogue(named("worker-1")), lambda: now)
     ends = pod("p", "n", terminating=True, ends_by="2026-01-01T00:00:30Z")
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], [ends])
     before = painter.paint(seen, seen).worker("worker-1")
@@ -335,7 +335,7 @@ def test_a_worker_stays_the_same_while_its_pods_end_in_time() -> None:
 
 
 def test_volumes_hang_on_nodes_with_the_claims_that_they_are_bound_to() -> None:
-    painter = Painter(catalogue(named("worker-1")))
+    painter = FleetBuilder(catalogue(named("worker-1")))
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")])
     assert node_of(painter.paint(seen, seen), "worker-1").disks == ()
     found = disks_of(
@@ -358,7 +358,7 @@ def a_machine(name: str, of: str = "") -> Machine:
 
 def test_a_machine_is_found_by_what_the_node_says_else_by_the_vms_uuid() -> None:
     """The node may be gone while its VM sleeps, or may have registered anew without its annotations."""
-    painter = Painter(catalogue(named("worker-1")))
+    painter = FleetBuilder(catalogue(named("worker-1")))
     told = node("n", "vm-1")
     told = replace(told, node=replace(told.node, machine="gpu/said"))
     both = [a_machine("other"), a_machine("by-uuid", "vm-1"), a_machine("said")]
@@ -379,7 +379,9 @@ def test_how_long_a_kubelet_is_alive_again_is_told_by_its_renewals_and_our_own_c
     identity = NodeIdentity("worker-1", "uuid-vm-1", "")
     seen = Seen([vm("vm-1", "worker-1")], [SeenNode(identity, Node(name="worker-1", record=slept))])
     now_s = 0.0
-    painter = Painter(catalogue(named("worker-1")), lambda: datetime(2026, 1, 5, tzinfo=UTC) + timedelta(seconds=now_s))
+    painter = FleetBuilder(
+        catalogue(named("worker-1")), lambda: datetime(2026, 1, 5, tzinfo=UTC) + timedelta(seconds=now_s)
+    )
 
     def alive_s(at_s: float, renewed: str) -> float:
         nonlocal now_s
@@ -416,17 +418,19 @@ NAMES = ("worker-1", "worker-2", "big")
 OURS = catalogue(named("worker-1", "worker-2"), named("big", profile="v100-16q-16GB"))
 
 
-def at_night(seen: Seen) -> Prospect:
-    fleet = Painter(OURS).paint(seen, seen)
+def at_night(seen: Seen) -> Preview:
+    fleet = FleetBuilder(OURS).paint(seen, seen)
     shifts = timetable(day=("worker-1", "worker-2"), night=("big",))
     return look_ahead(fleet, switch_wish(fleet, OURS, shifts, "night"))
 
 
 def doubts(seen: Seen) -> dict[str, tuple[str, ...]]:
-    return {name: worker.doubts for name, worker in Painter(OURS).paint(seen, seen).workers.items() if worker.doubts}
+    return {
+        name: worker.doubts for name, worker in FleetBuilder(OURS).paint(seen, seen).workers.items() if worker.doubts
+    }
 
 
-def refused(prospect: Prospect) -> str:
+def refused(prospect: Preview) -> str:
     assert not prospect.plan
     return " ".join(refusal.message for refusal in prospect.refusals)
 
@@ -446,7 +450,7 @@ def test_a_worker_with_a_pod_that_cannot_be_read_is_refused_before_the_first_cor
 
 def test_a_pod_that_cannot_be_read_any_more_makes_the_worker_another() -> None:
     """What did not change is kept: this is a change."""
-    painter, seen = Painter(OURS), by_day()
+    painter, seen = FleetBuilder(OURS), by_day()
     assert painter.paint(seen, seen).worker("worker-1").doubts == ()
     seen = by_day(lost=(lost_pod("lab/a", "worker-1"),))
     assert painter.paint(seen, seen).worker("worker-1").doubts
@@ -460,7 +464,7 @@ def test_a_worker_whose_node_cannot_be_read_is_left_alone(name: str) -> None:
     seen = by_day(some_nodes=nodes, lost=(Unreadable(kind="node", name=name, why="x"),))
     assert list(doubts(seen)) == ["worker-1"]
     assert f"node {name}" in refused(at_night(seen))
-    fleet = Painter(OURS).paint(seen, seen)
+    fleet = FleetBuilder(OURS).paint(seen, seen)
     for wish in (label_wish(fleet, OURS, prune=True), provision_wish(fleet, OURS, Provisioning())):
         assert not [step for step in look_ahead(fleet, wish).plan if step.subject == "worker-1"]
     halves = Provisioning(profile="v100-8q-8GB")
@@ -477,7 +481,7 @@ def lost_vm(moid: str, name: str, **more: Any) -> dict[str, Any]:
 
 def test_a_worker_whose_vm_cannot_be_read_is_not_missing_but_says_so() -> None:
     seen = by_day(**lost_vm("vm-2", "worker-2"))
-    fleet = Painter(OURS).paint(seen, seen)
+    fleet = FleetBuilder(OURS).paint(seen, seen)
     assert (fleet.missing, fleet.unreadable) == ((), ())
     assert fleet.worker("worker-2").doubts == ("its VM cannot be read: 'crashed' is no power state",)
     assert "its VM cannot be read" in refused(at_night(seen))
@@ -486,7 +490,7 @@ def test_a_worker_whose_vm_cannot_be_read_is_not_missing_but_says_so() -> None:
 def test_nobody_starts_beside_a_vm_that_cannot_be_read() -> None:
     """What it takes of the card is not known, whosever it is."""
     seen = by_day(**lost_vm("vm-9", "other"), holds=("vm-1", "vm-2", "vm-9"))
-    (named_,) = Painter(OURS).paint(seen, seen).unreadable
+    (named_,) = FleetBuilder(OURS).paint(seen, seen).unreadable
     assert (named_.kind, named_.name) == ("vm", "other")
     assert set(doubts(seen)) == set(NAMES)
     assert "other, on a card of its host, cannot be read" in refused(at_night(seen))

@@ -10,7 +10,7 @@ from tests.support.fleets import CATALOGUE, budget, node, pod, scaled, timetable
 from tests.support.fleets import fleet as fleet_of
 from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
-from vgpuctl.engine.run_state import EVERYWHERE, Attempt, Memory
+from vgpuctl.engine.run_state import EVERYWHERE, Attempt, RunState
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import RefusedError
 from vgpuctl.model.fleet import Fleet, Power
@@ -21,7 +21,7 @@ from vgpuctl.model.requests import Evict, ScaleWorkload
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish, WorkerWish, WorkloadWish
-from vgpuctl.model.workloads import Choice, Workload
+from vgpuctl.model.workloads import Workload, WorkloadSelector
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
@@ -34,9 +34,9 @@ GATEWAY = "default/deployment/gateway"
 WHOLE = "grid_v100-16q"
 
 
-def table(*scale: Choice) -> Timetable:
+def table(*scale: WorkloadSelector) -> Timetable:
     by_day = timetable(day=("worker-1", "worker-2"), night=("worker-5",))
-    night = replace(by_day.shifts["night"], scale=scale or (Choice(kind="deployment", name="gateway"),))
+    night = replace(by_day.shifts["night"], scale=scale or (WorkloadSelector(kind="deployment", name="gateway"),))
     return replace(by_day, shifts={**by_day.shifts, "night": night})
 
 
@@ -64,7 +64,7 @@ def by_day(gateway: Workload | None = None, **more: object) -> Fleet:
     return fleet_of(*day, sleeper, workloads={found.key: found}, **more)  # type: ignore[arg-type]
 
 
-def night(fleet: Fleet, *scale: Choice) -> Wish:
+def night(fleet: Fleet, *scale: WorkloadSelector) -> Wish:
     return switch_wish(fleet, CATALOGUE, table(*scale), "night")
 
 
@@ -173,7 +173,7 @@ def test_a_budget_that_could_never_be_met_is_no_end_for_a_workload_that_sleeps()
     """Both pods fit only where they leave, and the budget keeps one of them."""
     keeps_one = replace(budget("pace", 0, app="gateway"), desired=1, expected=2)
     fleet = by_day(budgets=(keeps_one,))
-    (refusal,) = look_ahead(fleet, night(fleet, Choice(name="nobody"))).refusals
+    (refusal,) = look_ahead(fleet, night(fleet, WorkloadSelector(name="nobody"))).refusals
     assert "can never be drained" in refusal.message
     assert not look_ahead(fleet, night(fleet)).refusals
 
@@ -190,7 +190,7 @@ def test_whose_size_others_decide_is_refused_with_what_to_change(who: str) -> No
 
 def test_a_name_that_is_not_there_is_told_with_the_nearest() -> None:
     fleet = by_day()
-    wish = night(fleet, Choice(namespace="default", kind="deployment", name="gatewy"))
+    wish = night(fleet, WorkloadSelector(namespace="default", kind="deployment", name="gatewy"))
     told = [remark.message for remark in look_ahead(fleet, wish).remarks]
     assert told == [f"default/deployment/gatewy is to be scaled to zero, but is not there; did you mean {GATEWAY}?"]
 
@@ -235,8 +235,8 @@ def moment(now_s: float = 0.0) -> Moment:
     return Moment(now_s=now_s, utc="2026-11-18T20:00:00Z")
 
 
-def refused(step: StepId) -> Memory:
-    return Memory(attempts={step: {"": Attempt(sent_s=0.0, answered_s=0.0, error="forbidden")}})
+def refused(step: StepId) -> RunState:
+    return RunState(attempts={step: {"": Attempt(sent_s=0.0, answered_s=0.0, error="forbidden")}})
 
 
 def test_where_it_cannot_be_scaled_down_every_host_goes_back() -> None:

@@ -12,7 +12,7 @@ from tests.support.kubernetes_cluster import BEGAN, MERGE, Cluster
 from tests.support.kubernetes_served import kubectl
 from vgpuctl.kube.client import MERGE_PATCH, NotAllowedError, NotFoundError, Object
 from vgpuctl.kube.machines import Machines
-from vgpuctl.kube.shelf import Kind
+from vgpuctl.kube.reflector import Kind
 from vgpuctl.kube.views import node as node_view
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.machine import SHIELD_ANNOTATION

@@ -10,7 +10,7 @@ from pyVmomi import vim
 
 from tests.support.physics import GIB, kind, off, on, suspend, worker, world_with
 from tests.support.vcenter import LOGINS, content_of, vm_named, wait_for
-from vgpuctl.model.admission import Admission, Share, Slots, Spares
+from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
 from vgpuctl.sim.inventory import Ha, HostSpec, Inventory, VmSpec, v100
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
@@ -98,7 +98,7 @@ def standing_estate(policy: str, tmp_path_factory: pytest.TempPathFactory) -> It
 def test_a_client_reads_the_policy_in_vcenters_own_shapes(policy: str, client: Any) -> None:
     cluster = content_of(client).searchIndex.FindByInventoryPath("dc/host/gpu")
     read = admission(cluster._moId, cluster.configurationEx, HOSTS)
-    expected = {"share": Share(30), "slots": Slots(1, 1024), "spares": Spares(frozenset({"esx-2"}))}
+    expected = {"share": ReservedShare(30), "slots": Slots(1, 1024), "spares": Spares(frozenset({"esx-2"}))}
     assert (read and read.policy) == expected.get(policy)
     assert cluster.configurationEx.dasConfig.enabled is (policy != "none")
     free = cluster.summary.admissionControlInfo
@@ -135,10 +135,10 @@ def read(config: Any) -> Admission | None:
 
 def test_a_share_that_vcenter_reckons_itself_is_told_apart() -> None:
     assert read(config(percent(failoverLevel=2, autoComputePercentages=True))) == Admission(
-        cluster="domain-c7", policy=Share(25, level=2)
+        cluster="domain-c7", policy=ReservedShare(25, level=2)
     )
     (by_hand, older) = (read(config(percent(failoverLevel=2, autoComputePercentages=False))), read(config(percent())))
-    assert by_hand == older == Admission(cluster="domain-c7", policy=Share(25))
+    assert by_hand == older == Admission(cluster="domain-c7", policy=ReservedShare(25))
 
 
 def test_an_old_vcenter_without_a_policy_has_a_level() -> None:

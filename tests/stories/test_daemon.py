@@ -16,7 +16,7 @@ from tests.support.lab import Lab
 from tests.support.ports import Ports
 from vgpuctl.cli.acting.progress import Lines
 from vgpuctl.cli.paper import Paper
-from vgpuctl.daemon.schedule_loop import Keeper
+from vgpuctl.daemon.schedule_loop import ScheduleLoop
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
@@ -75,14 +75,16 @@ class Broken:
         raise self.fault
 
 
-def keeper_at(now: list[datetime], connection: Any, listener: Telling | Callable[[], Listener], **more: Any) -> Keeper:
+def keeper_at(
+    now: list[datetime], connection: Any, listener: Telling | Callable[[], Listener], **more: Any
+) -> ScheduleLoop:
     shifts = {
         "day": Shift("day", ("0 8 * * *",), workers=Names(("worker-1",))),
         "night": Shift("night", ("0 20 * * *",)),
     }
     timetable = Timetable(name="t", timezone="UTC", shifts=shifts)
     listening = listener if callable(listener) else lambda: listener
-    return Keeper(Files(CATALOGUE, {**more, "t": timetable}), connection, listening, lambda: now[0])
+    return ScheduleLoop(Files(CATALOGUE, {**more, "t": timetable}), connection, listening, lambda: now[0])
 
 
 def test_a_shift_that_stands_is_left_alone() -> None:

@@ -20,7 +20,7 @@ from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import DeletePod, Evict, Request
-from vgpuctl.observe.fleet_builder import Painter
+from vgpuctl.observe.fleet_builder import FleetBuilder
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.sim.clock import Timer
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
@@ -56,7 +56,7 @@ class Adventure(Rehearsal):
         self._unheard_until_s = 0.0
         self.dreamers: dict[str, str] = {}
         self.sizes = {each.name: each.replicas for each in self.world.inventory.workloads}
-        self._eyes = Painter(self.files.catalogue, self.world.clock.utc)
+        self._eyes = FleetBuilder(self.files.catalogue, self.world.clock.utc)
         self._lags_s = NEVER
         self._timers: list[Timer] = []
 

@@ -16,7 +16,7 @@ from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import ON_SWITCH
 from vgpuctl.model.share import Share
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
-from vgpuctl.model.workloads import Choice
+from vgpuctl.model.workloads import WorkloadSelector
 from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, Workload, usual_shifts, v100
 
 MOST_WORKERS = 12
@@ -65,7 +65,7 @@ def with_scale(some: Circumstances, chance: random.Random) -> Circumstances:
     scale = chance.choice([(), (), ("notebooks",), ("web", "gateway"), ("[!s]*",)])
     table = next(iter(some.files.timetables.values()))
     *_, late = table.shifts
-    shift = replace(table.shifts[late], scale=tuple(Choice(kind="deployment", name=name) for name in scale))
+    shift = replace(table.shifts[late], scale=tuple(WorkloadSelector(kind="deployment", name=name) for name in scale))
     table = replace(table, shifts={**table.shifts, late: shift})
     return replace(some, files=replace(some.files, timetables={**some.files.timetables, table.name: table}))
 

@@ -19,7 +19,7 @@ from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, LEAVING, VGPU, Recor
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish
-from vgpuctl.model.workloads import Choice, Scaled, Workload
+from vgpuctl.model.workloads import Scaled, Workload, WorkloadSelector
 from vgpuctl.planning.wishes import switch_wish
 
 QUARTER, HALF, WHOLE = "grid_v100-4q", "grid_v100-8q", "grid_v100-16q"
@@ -118,12 +118,14 @@ def fleets_and_wishes(draw: st.DrawFn, max_hosts: int = 2, max_cards: int = 2) -
     others = tuple(w.name for w in workers)
     some = replace(some, workloads=_some_workloads(draw))
     table = timetable(shift=awake, all=others)
-    shift = replace(table.shifts["shift"], scale=draw(st.sampled_from([(), (ANY_WORKLOAD,), (Choice(name="w0"),)])))
+    shift = replace(
+        table.shifts["shift"], scale=draw(st.sampled_from([(), (ANY_WORKLOAD,), (WorkloadSelector(name="w0"),)]))
+    )
     wish = switch_wish(some, CATALOGUE, replace(table, shifts={**table.shifts, "shift": shift}), "shift")
     return some, wish
 
 
-ANY_WORKLOAD = Choice(namespace="default")
+ANY_WORKLOAD = WorkloadSelector(namespace="default")
 
 
 def workload(name: str, replicas: int = 3, **more: Any) -> Workload:

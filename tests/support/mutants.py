@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vgpuctl.engine import reactor
-from vgpuctl.engine.dispatcher import Look
+from vgpuctl.engine.dispatcher import Dispatcher
 from vgpuctl.engine.ports import Answer
 from vgpuctl.kube import actions
 from vgpuctl.kube.client import NotFoundError
@@ -79,7 +79,7 @@ def a_suspend_without_the_last_list(patch: Patch) -> None:
 
 
 def a_way_back_that_forgets_a_suspend(patch: Patch) -> None:
-    patch.setattr(Look, "_goes_down", lambda _look, _worker: False)
+    patch.setattr(Dispatcher, "_goes_down", lambda _look, _worker: False)
 
 
 def a_drain_that_spares_nobody(patch: Patch) -> None:
@@ -95,8 +95,8 @@ def a_stop_that_waits_for_no_volume(patch: Patch) -> None:
 
 
 def a_drain_that_asks_again_and_again(patch: Patch) -> None:
-    patch.setattr(Look, "_may_send_again", lambda *_: True)
-    patch.setattr(Look, "_let_rest", lambda *_: None)
+    patch.setattr(Dispatcher, "_may_send_again", lambda *_: True)
+    patch.setattr(Dispatcher, "_let_rest", lambda *_: None)
     patch.setattr(
         Drain, "requests", lambda step, fleet, _: tuple(step._eviction(fleet, pod) for pod in step._pods(fleet))
     )

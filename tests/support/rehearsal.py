@@ -16,17 +16,17 @@ from tests.support.runs import NIGHT_S, Ends, Errand, Run
 from tests.support.sight import Sight
 from vgpuctl.engine.ports import Answer
 from vgpuctl.engine.reactor import Decision, Goal
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
 from vgpuctl.model import plan
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.names import Names
-from vgpuctl.model.profiles import Catalogue, Choice, Profile
+from vgpuctl.model.profiles import Catalogue, Profile, WorkerRule
 from vgpuctl.model.requests import Request
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.observe.fleet_builder import Painter
+from vgpuctl.observe.fleet_builder import FleetBuilder
 from vgpuctl.observe.wiring import ask
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.departures import to_record
@@ -65,7 +65,7 @@ class Rehearsal:
 
     def __post_init__(self) -> None:
         self._seen = Sight(self.world)
-        self._painter = Painter(self.files.catalogue, self.world.clock.utc)
+        self._painter = FleetBuilder(self.files.catalogue, self.world.clock.utc)
         self._kubernetes = Kubernetes(self.world, self._counted, self.at_kubernetes)
         self._vcenter = Vcenter(self.world, self._counted, self.at_vcenter)
 
@@ -78,7 +78,7 @@ class Rehearsal:
         ahead = look_ahead(fleet, switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc()))
         self.refusals, wish = ahead.refusals, ahead.wish
         if ahead.refusals and not ahead.plan:
-            return Decision(memory=Memory(), plan=ahead.plan, waits={}, finished=True)
+            return Decision(memory=RunState(), plan=ahead.plan, waits={}, finished=True)
         self.departures |= to_record(fleet, wish, ahead.plan, "then")
         decision = self.run(Goal(wish=wish, former=former_wish(wish)), Ends(until_s, die_after, stop_after_s))
         if decision.finished:
@@ -98,10 +98,10 @@ class Rehearsal:
 
     def want(self, profiles: Mapping[str, tuple[str, ...]], wanted: Mapping[str, str]) -> None:
         """Write other profiles into the files, and who shall carry which."""
-        choices = tuple(Choice(profile=profile, names=Names((name,))) for name, profile in wanted.items())
+        choices = tuple(WorkerRule(profile=profile, names=Names((name,))) for name, profile in wanted.items())
         known = {name: Profile(name, vgpus) for name, vgpus in profiles.items()}
         self.files = replace(self.files, catalogue=Catalogue(known, choices))
-        self._painter = Painter(self.files.catalogue, self.world.clock.utc)
+        self._painter = FleetBuilder(self.files.catalogue, self.world.clock.utc)
 
     def drain(self, options: DrainOptions) -> None:
         """Write these options into the timetables."""

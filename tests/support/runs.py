@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.support.clients import Later
 from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.reactor import Decision, Goal, decide
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.requests import Request
 from vgpuctl.planning.laws import overfull
@@ -45,7 +45,7 @@ class Run:
     def __init__(self, rehearsal: Rehearsal, goal: Goal, number: int) -> None:
         self._rehearsal, self._goal, self._number = rehearsal, goal, number
         self._clock = rehearsal.world.clock
-        self._memory = Memory()
+        self._memory = RunState()
 
     def to_its_end(self, ends: Ends) -> Decision:
         began_s, writes = self._clock.now_s, 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from tests.support.fleets import with_node, with_worker
 from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.reactor import Decision, Goal, decide
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import read_record
@@ -49,7 +49,7 @@ class VirtualWorld:
     deaf: frozenset[str] = frozenset()
     slow: Callable[[str], float] = lambda worker: 1.0
     now_s: float = 0.0
-    memory: Memory = field(default_factory=Memory)
+    memory: RunState = field(default_factory=RunState)
     sent: list[tuple[float, str]] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vgpuctl.files import Files
     from vgpuctl.observe.wiring import Connection
     from vgpuctl.settings import Flags
-    from vgpuctl.vsphere.asking import Depth
+    from vgpuctl.vsphere.asking import ObservationScope
 
 #: What asks this process to end.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -72,7 +72,9 @@ def read(flags: Flags) -> Files:
 
 
 @contextmanager
-def connected(flags: Flags, files: Files, depth: Depth | None = None, *, lasting: bool = False) -> Iterator[Connection]:
+def connected(
+    flags: Flags, files: Files, scope: ObservationScope | None = None, *, lasting: bool = False
+) -> Iterator[Connection]:
     """Both servers, first looked at. A server that does not answer is given a little time, visibly. `lasting`: try a
     refused login again, at the pace that keeps the account unlocked. A restart by kubelet would know no such pace."""
     from vgpuctl.observe.wiring import Connection  # noqa: PLC0415
@@ -80,7 +82,7 @@ def connected(flags: Flags, files: Files, depth: Depth | None = None, *, lasting
 
     terminate_politely()
     found = settings(flags)
-    connection = Connection(found, files.catalogue, depth)
+    connection = Connection(found, files.catalogue, scope)
     for server in connection.unverified:
         say_unverified(server)
     try:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
-from vgpuctl.cli.sanitize import harmless
+from vgpuctl.cli.sanitize import sanitize
 
 with suppress(ImportError):
     from typer import _completion_classes
@@ -25,7 +25,7 @@ with suppress(ImportError):
 def _say_harmlessly(module: Any) -> None:
     """Typer quotes what was typed, and a shell's `*` types names of files."""
     echo = module.echo
-    module.echo = lambda message=None, *args, **more: echo(message and harmless(str(message)), *args, **more)
+    module.echo = lambda message=None, *args, **more: echo(message and sanitize(str(message)), *args, **more)
 
 
 # Newer typers bring their own click.

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
 
-from vgpuctl.cli.sanitize import harmless, one_line
+from vgpuctl.cli.sanitize import one_line, sanitize
 
 
 class Paper(Console):
@@ -23,16 +23,16 @@ class Paper(Console):
     def render(self, *args: Any, **options: Any) -> Iterable[Segment]:
         """All that rich prints comes by here, tables redrawn in place too. Its own commands to the terminal pass."""
         for segment in super().render(*args, **options):
-            yield segment if segment.control else Segment(harmless(segment.text), segment.style)
+            yield segment if segment.control else Segment(sanitize(segment.text), segment.style)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Before rich measures it, and takes out of it what it does not print."""
-        return super().render_str(harmless(text), **options)
+        return super().render_str(sanitize(text), **options)
 
     def say(self, label: str, text: str, style: str = "bold") -> None:
         """`Error: …`, the label in its style. Lines after the first are set in: none passes for another label."""
         label = one_line(label)
-        said = Text(self._folded(_set_in(f"{label} {harmless(text)}")))
+        said = Text(self._folded(_set_in(f"{label} {sanitize(text)}")))
         said.stylize(style, 0, len(label))
         self.print(said)
 

@@ -27,7 +27,7 @@ def whole(text: str) -> str:
     return text.translate(_MENDED)
 
 
-def harmless(text: str) -> str:
+def sanitize(text: str) -> str:
     """For a text whose line feeds are our own."""
     return text.translate(_SHOWN)
 

@@ -36,7 +36,7 @@ class BackOff:
     pause: timedelta
 
 
-class Keeper:
+class ScheduleLoop:
     """Level-triggered: it compares the world with the shift of now, and remembers nothing but its back-off.
 
     `listening`: makes a listener for each operation, so that each reports its own steps. Nothing raises here: a fault

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 
 
-def counted(memory: Memory, stale: tuple[str, ...], now_s: float) -> Memory:
+def counted(memory: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
     """The memory at this look. The time since a look that was blind is added to the times since when steps are due."""
     passed_s = now_s - memory.looked_s if memory.blind else 0.0
     due_since = memory.due_since
@@ -17,7 +17,7 @@ def counted(memory: Memory, stale: tuple[str, ...], now_s: float) -> Memory:
     return replace(memory, looked_s=now_s, blind=bool(stale), blind_s=blind_s, due_since=due_since)
 
 
-def bounded(memory: Memory, stale: tuple[str, ...], longest_s: float) -> Memory:
+def bounded(memory: RunState, stale: tuple[str, ...], longest_s: float) -> RunState:
     """Once an operation was blind for so long in all, it ends in order and remembers what it could not hear."""
     if not stale or memory.stopping or memory.blind_s < longest_s:
         return memory

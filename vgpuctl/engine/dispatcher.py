@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from vgpuctl.engine.rests import Asked, Rest, Rests
-from vgpuctl.engine.run_state import NONE, Attempt, Attempts, Memory, RequestKey
+from vgpuctl.engine.run_state import NONE, Attempt, Attempts, RequestKey, RunState
 from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.model.pods import Budget
@@ -43,30 +43,30 @@ class Moment:
     utc: str
 
 
-class Look:
+class Dispatcher:
     """Collects what one look sends; budgets are spent as it goes, so that two pods never share one allowance."""
 
-    def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, memory: Memory, moment: Moment, rests: Rests) -> None:
+    def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, state: RunState, moment: Moment, rests: Rests) -> None:
         self.wishes, self.fleet, self.moment = wishes, fleet, moment
-        self._memory, self._attempts, self._rests = memory, dict(memory.attempts), rests
+        self._state, self._attempts, self._rests = state, dict(state.attempts), rests
         self.sends: list[Send] = []
         self.waits: dict[StepId, Wait] = {}
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> RunState:
         """The former memory, and what was sent since."""
-        return replace(self._memory, attempts=self._attempts)
+        return replace(self._state, attempts=self._attempts)
 
     @cached_property
     def _out(self) -> dict[str, set[StepId]]:
-        return self._memory.out()
+        return self._state.out()
 
     @cached_property
     def _left(self) -> dict[tuple[str, str], int]:
         """What each budget allows, less the evictions that it cannot show yet."""
         left = {_budget_key(budget): budget.allowed for budget in self.fleet.budgets}
         versions = {_budget_key(budget): budget.version for budget in self.fleet.budgets}
-        for attempt in self._memory.all_attempts():
+        for attempt in self._state.all_attempts():
             for key, version in attempt.spends.items() if not attempt.error else ():
                 if key in left and self._unseen(attempt, as_then=version == versions[key]):
                     left[key] -= 1
@@ -103,7 +103,7 @@ class Look:
         return self._attempts.get(step, NONE)
 
     def _due_since(self, step: Step) -> float:
-        return self._memory.due_since.get(step.id, self.moment.now_s)
+        return self._state.due_since.get(step.id, self.moment.now_s)
 
     def _requests(self, step: Step) -> tuple[Request, ...]:
         """None while the one that most steps have is out: it need not be made again to be left unsent."""

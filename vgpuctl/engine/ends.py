@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from vgpuctl.engine.run_state import EVERYWHERE, Memory
+from vgpuctl.engine.run_state import EVERYWHERE, RunState
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BACK, HostReport
 from vgpuctl.model.names import fold
@@ -14,7 +14,7 @@ from vgpuctl.model.wish import Wish
 from vgpuctl.planning.wishes import BACK_FROM
 
 
-def ends(wish: Wish, fleet: Fleet, memory: Memory, left: Plan) -> tuple[HostReport, ...]:
+def ends(wish: Wish, fleet: Fleet, memory: RunState, left: Plan) -> tuple[HostReport, ...]:
     """Of every host that the wish is about, and of workloads that gave up. `left`: what was not done when it ended."""
     by_host: dict[str, list[Worker]] = {}
     for worker in fleet.workers.values():
@@ -26,7 +26,7 @@ def ends(wish: Wish, fleet: Fleet, memory: Memory, left: Plan) -> tuple[HostRepo
     return tuple(found)
 
 
-def _end(wish: Wish, workers: list[Worker], memory: Memory, left: Plan) -> HostReport:
+def _end(wish: Wish, workers: list[Worker], memory: RunState, left: Plan) -> HostReport:
     host = workers[0].host
     if host in memory.gave_up:
         tried = memory.going_back.get(host)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from vgpuctl.engine.blindness import bounded, counted
-from vgpuctl.engine.dispatcher import Look, Moment, Send, task_of
+from vgpuctl.engine.dispatcher import Dispatcher, Moment, Send, task_of
 from vgpuctl.engine.ends import has_begun
 from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.engine.rests import Asked, Rests
-from vgpuctl.engine.run_state import EVERYWHERE, Attempt, Attempts, Memory
+from vgpuctl.engine.run_state import EVERYWHERE, Attempt, Attempts, RunState
 from vgpuctl.engine.throttle import queued
 from vgpuctl.model.conduct import OnResumeFailed
 from vgpuctl.model.fleet import Fleet, Worker
@@ -18,7 +18,7 @@ from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Wait
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.planner import Memo, plan
+from vgpuctl.planning.planner import LadderMemo, plan
 from vgpuctl.planning.steps import PowerOn, ScaleDown
 from vgpuctl.planning.wishes import with_devices_back
 from vgpuctl.reporting.waits import sentence
@@ -39,7 +39,9 @@ class Goal:
     wish: Wish
     former: Wish | None = None
     blind_s: float = BLIND_S
-    memos: tuple[Memo, Memo] = field(default_factory=lambda: (Memo(), Memo()), compare=False, repr=False)
+    memos: tuple[LadderMemo, LadderMemo] = field(
+        default_factory=lambda: (LadderMemo(), LadderMemo()), compare=False, repr=False
+    )
     rests: Rests = field(default_factory=Rests, compare=False, repr=False)
 
 
@@ -47,7 +49,7 @@ class Goal:
 class Decision:
     """What one look came to. `waits`: for each due step what it waits for."""
 
-    memory: Memory
+    memory: RunState
     plan: Plan
     waits: Mapping[StepId, Wait]
     sends: tuple[Send, ...] = ()
@@ -64,7 +66,7 @@ class Failure:
     boots: bool = False
 
 
-def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision:
+def decide(goal: Goal, fleet: Fleet, memory: RunState, moment: Moment) -> Decision:
     """One look: what is still missing, what may be sent now, and what each due step waits for."""
     memory = bounded(counted(memory, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
     if memory.going_back and goal.former is not None:
@@ -87,7 +89,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     ]
     if failures:
         return decide(goal, fleet, _after(failures, goal, fleet, memory, todo), moment)
-    look = Look(wishes, fleet, memory, moment, goal.rests)
+    look = Dispatcher(wishes, fleet, memory, moment, goal.rests)
     if not memory.stopping:
         for step in due:
             look.consider(step)
@@ -100,7 +102,7 @@ def decide(goal: Goal, fleet: Fleet, memory: Memory, moment: Moment) -> Decision
     )
 
 
-def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: Memory, now_s: float) -> dict[StepId, Wait]:
+def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: RunState, now_s: float) -> dict[StepId, Wait]:
     """What each due step waits for of which nothing is to be decided at this look."""
     if memory.stopping:
         return {}
@@ -109,7 +111,7 @@ def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: Memory, no
     return {each.step.id: waits for each in asked if (waits := rests.waits(each, now_s)) is not None}
 
 
-def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: Memory) -> bool:
+def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: RunState) -> bool:
     """Nothing is left to do, or nothing more can be done. A picture that cannot be trusted tells neither, but a person
     who wants to stop does not wait for it, and hosts that gave up do not either."""
     if memory.stopping:
@@ -118,7 +120,7 @@ def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: Memory) 
     return seen_done or (not any(name in fleet.workers for name in wishes) and bool(memory.gave_up))
 
 
-def _wishes(goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, Wish]:
+def _wishes(goal: Goal, fleet: Fleet, memory: RunState) -> dict[str, Wish]:
     """For each worker the wish that is in force: the new one, or the former where its host goes back."""
     wishes: dict[str, Wish] = {}
     for name in goal.wish.workers:
@@ -128,7 +130,7 @@ def _wishes(goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, Wish]:
     return wishes
 
 
-def _plan(goal: Goal, fleet: Fleet, memory: Memory, wishes: Mapping[str, Wish]) -> Plan:
+def _plan(goal: Goal, fleet: Fleet, memory: RunState, wishes: Mapping[str, Wish]) -> Plan:
     """Workloads are as the new wish says for as long as one host is, and as the former says when all go back."""
     there = {name: wish for name, wish in wishes.items() if name in fleet.workers}
     forward = goal.wish.only(name for name, wish in there.items() if wish is goal.wish)
@@ -147,7 +149,7 @@ def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
     return any(worker.busy_with or (worker.on and worker.shutting_down) for worker in ours)
 
 
-def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: Memory, todo: Plan) -> Memory:
+def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: RunState, todo: Plan) -> RunState:
     """A host that failed goes back, or, where nothing can be given back or that failed too, gives up."""
     failures = list(failures)
     memory = memory.leave(failure.step.id for failure in failures if failure.step.optional)
@@ -178,7 +180,7 @@ def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
     return [replace(failure, host=host) for host in hosts] or [failure]
 
 
-def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: Memory) -> dict[str, str]:
+def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: RunState) -> dict[str, str]:
     """The hosts that do not go on, and why: those that failed, or, where it is all or nothing, all of them."""
     found = {failure.host: failure.why for failure in failures}
     if found.keys() - {EVERYWHERE} and goal.wish.conduct.all_or_nothing:
@@ -189,7 +191,7 @@ def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: Memory
     return found
 
 
-def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: Memory) -> set[str]:
+def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: RunState) -> set[str]:
     """A rollout that went wrong on one host is not carried on to the next."""
     names = dict.fromkeys(step.subject for step in todo)
     asked, left = memory.begun(), [worker for name in names if (worker := fleet.find(name))]

@@ -49,7 +49,7 @@ NONE: Attempts = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class RunState:
     """Frozen as everything that decisions are made on: a new one after every look.
 
     `attempts`: by the names of their steps. Those of a step stay the same object until one of them changes.
@@ -71,7 +71,7 @@ class Memory:
     blind_s: float = 0.0
     unheard: tuple[str, ...] = ()
 
-    def answered(self, key: RequestKey, now: float, **outcome: object) -> Memory:
+    def answered(self, key: RequestKey, now: float, **outcome: object) -> RunState:
         step, part = key
         known = self.attempts.get(step, NONE)
         if part not in known:
@@ -79,7 +79,7 @@ class Memory:
         attempt: Attempt = replace(known[part], answered_s=now, **outcome)  # type: ignore[arg-type]
         return replace(self, attempts={**self.attempts, step: {**known, part: attempt}})
 
-    def withdrawn(self, key: RequestKey, now: float) -> Memory:
+    def withdrawn(self, key: RequestKey, now: float) -> RunState:
         """It was not sent after all: what was never sent before is forgotten, as if it had not been decided."""
         step, part = key
         known = dict(self.attempts.get(step, NONE))
@@ -89,27 +89,27 @@ class Memory:
         others = {name: attempts for name, attempts in self.attempts.items() if name != step}
         return replace(self, attempts={**others, step: known} if known else others)
 
-    def due(self, steps: Iterable[StepId], now: float) -> Memory:
+    def due(self, steps: Iterable[StepId], now: float) -> RunState:
         """The steps that are due now, and since when each has been."""
         return replace(self, due_since={step: self.due_since.get(step, now) for step in steps})
 
-    def turn_back(self, host: str, why: str, workers: Iterable[str]) -> Memory:
+    def turn_back(self, host: str, why: str, workers: Iterable[str]) -> RunState:
         """From here on this host's wish is the former one; what was tried for the old wish is forgotten."""
         return replace(self._forget(workers), going_back={**self.going_back, host: why})
 
-    def boot(self, workers: Iterable[str]) -> Memory:
+    def boot(self, workers: Iterable[str]) -> RunState:
         """These could not be resumed; what was tried for that is forgotten."""
         names = frozenset(workers)
         return replace(self._forget(names), booting=self.booting | names)
 
-    def leave(self, steps: Iterable[StepId]) -> Memory:
+    def leave(self, steps: Iterable[StepId]) -> RunState:
         """These are not waited for any more."""
         return replace(self, left=self.left.union(steps))
 
-    def give_up(self, host: str, why: str) -> Memory:
+    def give_up(self, host: str, why: str) -> RunState:
         return replace(self, gave_up={**self.gave_up, host: why})
 
-    def hold_back(self, hosts: Iterable[str], why: str) -> Memory:
+    def hold_back(self, hosts: Iterable[str], why: str) -> RunState:
         """These are not begun any more."""
         return replace(self, held_back={**dict.fromkeys(hosts, why), **self.held_back})
 
@@ -117,7 +117,7 @@ class Memory:
         """The workers that something was asked for."""
         return {step.subject for step in self.attempts}
 
-    def _forget(self, workers: Iterable[str]) -> Memory:
+    def _forget(self, workers: Iterable[str]) -> RunState:
         """All but what is out, and what may still take a worker down: guests and vCenter cannot be asked not to."""
         names = set(workers)
         kept = {

@@ -12,7 +12,7 @@ from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.ends import ends
 from vgpuctl.engine.ports import Report, StepReport, World
 from vgpuctl.engine.reactor import Decision, Goal, decide
-from vgpuctl.engine.run_state import Memory, RequestKey
+from vgpuctl.engine.run_state import RequestKey, RunState
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
@@ -48,8 +48,8 @@ class Runner:
 
     def __init__(self, world: World, goal: Goal, listener: Listener) -> None:
         self._world, self._goal, self._listener = world, goal, listener
-        self._events: queue.SimpleQueue[Callable[[Memory, float], Memory] | None] = queue.SimpleQueue()
-        self._memory = Memory()
+        self._events: queue.SimpleQueue[Callable[[RunState, float], RunState] | None] = queue.SimpleQueue()
+        self._memory = RunState()
         self._began_s = world.clock.monotonic()
         self._first = Plan()
         self._done: dict[StepId, float] = {}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from vgpuctl.files.reading import Reading
-from vgpuctl.model.hosts import Told
-from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Choice, Profile
+from vgpuctl.model.hosts import TypeFacts
+from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Profile, WorkerRule
 
 #: There are some hundred vGPU types for all cards together.
 MOST_PROFILES = 1000
@@ -66,7 +66,7 @@ def _profile(reading: Reading, name: str, value: Any) -> Profile:
     return Profile(name, vgpus, reading.where(key), _told(reading, entry, key, vgpus))
 
 
-def _told(reading: Reading, entry: Mapping[str, Any], key: str, vgpus: tuple[str, ...]) -> Told | None:
+def _told(reading: Reading, entry: Mapping[str, Any], key: str, vgpus: tuple[str, ...]) -> TypeFacts | None:
     """What the file says of the type, which a worker may carry several of."""
     if "frame" not in entry and "class" not in entry:
         return None
@@ -78,7 +78,7 @@ def _told(reading: Reading, entry: Mapping[str, Any], key: str, vgpus: tuple[str
     series = str(entry.get("class", ""))
     if "class" in entry and series not in _CLASSES:
         reading.wrong(f"{key}.class", f"{series!r} is none of {', '.join(_CLASSES)}")
-    return Told(vgpus[0] if vgpus else "", int(frame[1]) if frame else None, series.lower())
+    return TypeFacts(vgpus[0] if vgpus else "", int(frame[1]) if frame else None, series.lower())
 
 
 def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
@@ -100,13 +100,13 @@ def _told_alike(reading: Reading, profiles: Mapping[str, Profile]) -> None:
                 reading.wrong(f"profiles.{profile.name}", f"says another frame or class of its type than {other.name}")
 
 
-def _choices(reading: Reading, value: Any, catalogue: Catalogue) -> Iterator[Choice]:
+def _choices(reading: Reading, value: Any, catalogue: Catalogue) -> Iterator[WorkerRule]:
     """Names and their profiles; or a list of entries, each with a profile and what it chooses by."""
     if not isinstance(value, list):
         for pattern, wanted in reading.mapping(value, "workers").items():
             key = f"workers.{pattern}"
             names = reading.names((pattern,), key)
-            yield Choice(profile=_known(reading, wanted, key, catalogue), names=names, where=reading.where(key))
+            yield WorkerRule(profile=_known(reading, wanted, key, catalogue), names=names, where=reading.where(key))
         return
     for number, each in enumerate(value):
         key = f"workers[{number}]"
@@ -122,13 +122,13 @@ def _choices(reading: Reading, value: Any, catalogue: Catalogue) -> Iterator[Cho
         yield _choice(reading, entry, key, profile)
 
 
-def _choice(reading: Reading, entry: dict[str, Any], key: str, profile: str) -> Choice:
+def _choice(reading: Reading, entry: dict[str, Any], key: str, profile: str) -> WorkerRule:
     names = reading.names(reading.texts(entry["names"], f"{key}.names"), f"{key}.names") if "names" in entry else None
     labels = reading.mapping(entry.get("nodes"), f"{key}.nodes")
     for label, value in labels.items():
         if not is_label_key(label) or not isinstance(value, str):
             reading.wrong(f"{key}.nodes.{label}", 'must be a node label and its value, a text: pool: "gpu"')
-    choice = Choice(
+    choice = WorkerRule(
         profile=profile,
         names=names,
         folder=_text(reading, entry, key, "folder"),
@@ -159,9 +159,9 @@ def _known(reading: Reading, wanted: Any, key: str, catalogue: Catalogue) -> str
     return known or ""
 
 
-def _named_once(reading: Reading, choices: tuple[Choice, ...]) -> None:
+def _named_once(reading: Reading, choices: tuple[WorkerRule, ...]) -> None:
     """A name that is written out decides, so it may be written out for one profile only."""
-    seen: dict[str, Choice] = {}
+    seen: dict[str, WorkerRule] = {}
     for choice in choices:
         for name in choice.names.plain if choice.names and choice.by_name_alone else ():
             if seen.setdefault(name, choice) is not choice:

@@ -9,7 +9,7 @@ from typing import Any
 from vgpuctl.files.reading import Reading
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.selectors import parse_selector
-from vgpuctl.model.workloads import OWNS_PODS, Choice
+from vgpuctl.model.workloads import OWNS_PODS, WorkloadSelector
 
 #: How people write the kinds, besides their names.
 _KINDS = {"deploy": "deployment", "deployments": "deployment", "sts": "statefulset", "statefulsets": "statefulset"}
@@ -18,12 +18,12 @@ MOST_ENTRIES = 1000
 _NAME = re.compile(r"[a-z0-9*?]([-.a-z0-9*?]*[a-z0-9*?])?")
 
 
-def scale_of(reading: Reading, value: Any, key: str) -> tuple[Choice, ...]:
+def scale_of(reading: Reading, value: Any, key: str) -> tuple[WorkloadSelector, ...]:
     entries = value if isinstance(value, list) else [value] if value is not None else []
     return tuple(_choices(reading, reading.few(entries, MOST_ENTRIES, key), key))
 
 
-def _choices(reading: Reading, entries: list[Any], key: str) -> Iterator[Choice]:
+def _choices(reading: Reading, entries: list[Any], key: str) -> Iterator[WorkloadSelector]:
     for entry in entries:
         if isinstance(entry, dict):
             found = _by_labels(reading, entry, key)
@@ -36,7 +36,7 @@ def _choices(reading: Reading, entries: list[Any], key: str) -> Iterator[Choice]
             yield found
 
 
-def _by_name(reading: Reading, text: str, key: str) -> Choice | None:
+def _by_name(reading: Reading, text: str, key: str) -> WorkloadSelector | None:
     namespace, _, rest = text.partition("/")
     kind, _, name = rest.partition("/")
     if not (_NAME.fullmatch(namespace) and kind and _NAME.fullmatch(name)):
@@ -46,10 +46,10 @@ def _by_name(reading: Reading, text: str, key: str) -> Choice | None:
     if known not in OWNS_PODS:
         reading.wrong(key, f"{text}: of kind {kind} nothing is scaled{reading.near(kind, OWNS_PODS)}")
         return None
-    return Choice(namespace=namespace, kind=known, name=name)
+    return WorkloadSelector(namespace=namespace, kind=known, name=name)
 
 
-def _by_labels(reading: Reading, entry: dict[str, Any], key: str) -> Choice | None:
+def _by_labels(reading: Reading, entry: dict[str, Any], key: str) -> WorkloadSelector | None:
     """One with no label at all would mean every workload there is."""
     reading.known(entry, ("selector", "namespace"), f"{key}.")
     selector, namespace = entry.get("selector"), entry.get("namespace", "*")
@@ -60,7 +60,7 @@ def _by_labels(reading: Reading, entry: dict[str, Any], key: str) -> Choice | No
         reading.wrong(f"{key}.namespace", "is no name of a namespace, or glob such as team-*")
         return None
     try:
-        return Choice(namespace=namespace, selector=parse_selector(selector))
+        return WorkloadSelector(namespace=namespace, selector=parse_selector(selector))
     except UsageError as error:
         reading.wrong(f"{key}.selector", error.message)
         return None

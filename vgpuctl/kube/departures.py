@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.kube.patience import patiently
-from vgpuctl.kube.shelf import Kind
+from vgpuctl.kube.reflector import Kind
 from vgpuctl.model import bounded
 from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.departure import Departure, Key

@@ -9,13 +9,13 @@ from typing import Any
 
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
-from vgpuctl.kube.shelf import WATCH_S, Kind, Shelf
+from vgpuctl.kube.reflector import WATCH_S, Kind, Reflector
 
 _GROUP = "cluster.x-k8s.io"
 _MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-class Machines(Shelf):
+class Machines(Reflector):
     """Empty until a node names a Machine, and where there are none that we may see and mark: they may be in another
     cluster, or our account may lack the right. That is asked again from time to time."""
 

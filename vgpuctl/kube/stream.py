@@ -9,7 +9,7 @@ from typing import Any
 from vgpuctl.kube import views, workloads
 from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
 from vgpuctl.kube.machines import Machines
-from vgpuctl.kube.shelf import Kind, Shelf
+from vgpuctl.kube.reflector import Kind, Reflector
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.machine import Machine
@@ -54,7 +54,7 @@ class KubernetesStream:
         self._machines = Machines(client, on_change)
         if drains:
             kinds = {**kinds, "nodes": self._machines.named_by(kinds["nodes"])}
-        self.shelves: dict[str, Shelf] = {name: Shelf(client, kind, on_change) for name, kind in kinds.items()}
+        self.shelves: dict[str, Reflector] = {name: Reflector(client, kind, on_change) for name, kind in kinds.items()}
         self.shelves["machines"] = self._machines
         self._denied: tuple[str, ...] = ()
 

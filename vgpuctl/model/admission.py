@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ReservedShare:
     """A share of the cluster's memory. `level`: for how many hosts that fail vCenter reckons it by itself, and then
     `percent` may be an older one; 0 where a person set it."""
 
@@ -38,7 +38,7 @@ class Admission:
     """
 
     cluster: str
-    policy: Share | Slots | Spares
+    policy: ReservedShare | Slots | Spares
     places: bool = False
     restarts: bool = True
     otherwise: frozenset[str] = frozenset()

@@ -24,7 +24,7 @@ class Policy(StrEnum):
     CONSOLIDATION = "consolidation"
 
 
-class Told(NamedTuple):
+class TypeFacts(NamedTuple):
     """What a vGPU type's name may not say, as the files or a host say it: its frame, and its series (c, q, a, b)."""
 
     vgpu: str
@@ -45,7 +45,7 @@ class Card:
     holds: tuple[str, ...] = ()
     shared: bool = True
     mode: CardMode = CardMode.SAME_SIZE
-    told: tuple[Told, ...] = ()
+    told: tuple[TypeFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

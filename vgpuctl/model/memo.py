@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 Made = TypeVar("Made")
 
 
-class Kept(Generic[Made]):
+class Memo(Generic[Made]):
     """By a key, with what it was made of. For pure makers only: nobody can tell whether it was made anew."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from vgpuctl.model.hosts import Told
+from vgpuctl.model.hosts import TypeFacts
 from vgpuctl.model.names import Names, is_glob
 
 DEFAULT_LABEL = "vgpu.type"
@@ -21,7 +21,7 @@ class Profile:
     name: str
     vgpus: tuple[str, ...]
     where: str = field(default="", compare=False)
-    told: Told | None = None
+    told: TypeFacts | None = None
 
 
 #: The profile of a worker of ours that shall carry no vGPU.
@@ -39,7 +39,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class WorkerRule:
     """One entry of `workers`: VMs that meet all its conditions carry this profile. `where`: its place in the file.
 
     Labels only narrow what vCenter decides. A kubelet writes its node's labels and its VM's id itself, so labels alone
@@ -89,7 +89,7 @@ class Catalogue:
     """All profiles, and who carries which. A VM that no choice takes is never touched."""
 
     profiles: Mapping[str, Profile]
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[WorkerRule, ...] = ()
     label: str = DEFAULT_LABEL
 
     @cached_property
@@ -97,7 +97,7 @@ class Catalogue:
         return {tuple(sorted(profile.vgpus)): profile.name for profile in self.profiles.values()}
 
     @cached_property
-    def told(self) -> tuple[Told, ...]:
+    def told(self) -> tuple[TypeFacts, ...]:
         """What the file says of vGPU types."""
         return tuple(dict.fromkeys(profile.told for profile in self.profiles.values() if profile.told))
 
@@ -132,14 +132,14 @@ class Catalogue:
             return None
         return Names(tuple(pattern for choice in self.choices if choice.names for pattern in choice.names.patterns))
 
-    def chosen(self, vm: Candidate) -> tuple[Choice, ...]:
+    def chosen(self, vm: Candidate) -> tuple[WorkerRule, ...]:
         """The choices that take it, one for each profile: several contradict each other. A name written out decides."""
         if vm.name in self._plainly:
             return (self._plainly[vm.name],)
         return tuple({choice.profile: choice for choice in self._searched if choice.takes(vm)}.values())
 
     @cached_property
-    def _searched(self) -> tuple[Choice, ...]:
+    def _searched(self) -> tuple[WorkerRule, ...]:
         """Those that may take a VM that is not written out by name alone."""
         return tuple(
             choice
@@ -148,7 +148,7 @@ class Catalogue:
         )
 
     @cached_property
-    def _plainly(self) -> Mapping[str, Choice]:
+    def _plainly(self) -> Mapping[str, WorkerRule]:
         return {
             name: choice
             for choice in self.choices

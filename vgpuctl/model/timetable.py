@@ -16,7 +16,7 @@ from vgpuctl.model.names import Names, is_glob
 from vgpuctl.model.profiles import Profile
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.share import Share
-from vgpuctl.model.workloads import Choice, Workload
+from vgpuctl.model.workloads import Workload, WorkloadSelector
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Shift:
     profiles: frozenset[str] = frozenset()
     workers: Names = field(default_factory=Names)
     carrying: tuple[tuple[Names, Profile], ...] = ()
-    scale: tuple[Choice, ...] = ()
+    scale: tuple[WorkloadSelector, ...] = ()
     where: str = field(default="", compare=False)
 
     def profile_of(self, worker: str) -> Profile | None:

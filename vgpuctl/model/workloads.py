@@ -69,7 +69,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class WorkloadSelector:
     """Which workloads an entry of a file means: one by its name or glob, or all with these labels."""
 
     namespace: str = "*"

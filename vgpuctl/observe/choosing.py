@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from vgpuctl.kube.views import SeenNode
-from vgpuctl.model.memo import Kept
-from vgpuctl.model.profiles import Candidate, Catalogue, Choice
+from vgpuctl.model.memo import Memo
+from vgpuctl.model.profiles import Candidate, Catalogue, WorkerRule
 from vgpuctl.vsphere.views import Outline
 
 Labels = Mapping[str, str]
@@ -24,7 +24,7 @@ class _Last(NamedTuple):
 class Chosen(NamedTuple):
     """The entries that choose a VM, one for each profile. `doubt`: why they may not be true any more."""
 
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[WorkerRule, ...] = ()
     doubt: str = ""
 
 
@@ -37,7 +37,7 @@ class Chooser:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._last: dict[str, _Last] = {}
-        self._kept: Kept[tuple[Choice, ...]] = Kept()
+        self._kept: Memo[tuple[WorkerRule, ...]] = Memo()
 
     def learn(self, nodes: Iterable[SeenNode]) -> None:
         """Remember labels as they change, also between looks: a label may be taken off just before its node goes."""
@@ -68,14 +68,14 @@ class Chooser:
             self._last[vm.moid] = _Last(name, labels)
         return Chosen(found)
 
-    def _some_of(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[Choice, ...]:
+    def _some_of(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[WorkerRule, ...]:
         """By the labels of any of these nodes, or of the one that was inside last."""
         last = self._last.get(vm.moid)
         labels = [*(seen.node.labels for seen in nodes), last.labels if last else _NO_LABELS]
         found = {choice.profile: choice for each in labels for choice in self._by(vm, each)}
         return tuple(found.values())
 
-    def _by(self, vm: Outline, labels: Labels) -> tuple[Choice, ...]:
+    def _by(self, vm: Outline, labels: Labels) -> tuple[WorkerRule, ...]:
         """Asked again only after one of the two has changed."""
         return self._kept.of(vm.moid, (vm, labels), lambda: self._catalogue.chosen(_candidate(vm, labels)))
 

@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
-from vgpuctl.model.hosts import Card, Host, Told
+from vgpuctl.model.hosts import Card, Host, TypeFacts
 from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
 from vgpuctl.model.machine import Machine
-from vgpuctl.model.memo import Kept
+from vgpuctl.model.memo import Memo
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import FACTS
@@ -74,7 +74,7 @@ class _Parts(NamedTuple):
     late_s: tuple[int, ...]
 
 
-class Painter:
+class FleetBuilder:
     """Paints the fleet again and again; what did not change stays the same object.
 
     `host_told`: what a host says of vGPU types, where somebody asked it. What the file says counts before that.
@@ -82,12 +82,12 @@ class Painter:
 
     def __init__(self, catalogue: Catalogue, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.catalogue, self._now = catalogue, now
-        self.host_told: tuple[Told, ...] = ()
+        self.host_told: tuple[TypeFacts, ...] = ()
         self._chooser = Chooser(catalogue)
-        self._inside: Kept[dict[str, Inside]] = Kept()
-        self._hosts: Kept[Host] = Kept()
-        self._workers: Kept[Worker | None] = Kept()
-        self._nodes: Kept[Node] = Kept()
+        self._inside: Memo[dict[str, Inside]] = Memo()
+        self._hosts: Memo[Host] = Memo()
+        self._workers: Memo[Worker | None] = Memo()
+        self._nodes: Memo[Node] = Memo()
         self._alive = Alive()
 
     def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
@@ -207,12 +207,12 @@ class Painter:
             doubts=(*_doubts(parts), *parts.lost),
         )
 
-    def _completed(self, host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
+    def _completed(self, host: Host, names: Mapping[str, str], told: tuple[TypeFacts, ...]) -> Host:
         """Asked again only after it changed, or the name of a VM on its cards did."""
         asked = host, told, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
         return self._hosts.of(host.name, asked, lambda: _completed(host, names, told))
 
-    def _told(self, vms: Iterable[Vm]) -> tuple[Told, ...]:
+    def _told(self, vms: Iterable[Vm]) -> tuple[TypeFacts, ...]:
         if not self.host_told:
             return self.catalogue.told
         untold = self.untold(vms)
@@ -277,7 +277,7 @@ def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterabl
             yield Worker(name=name, vm="", host="", power=Power.OFF, node=seen.node)
 
 
-def _completed(host: Host, names: Mapping[str, str], told: tuple[Told, ...]) -> Host:
+def _completed(host: Host, names: Mapping[str, str], told: tuple[TypeFacts, ...]) -> Host:
     """Its cards hold VMs by their names from here on, and know what is told of vGPU types."""
     if not told and not any(card.holds for card in host.cards):
         return host

@@ -16,19 +16,19 @@ from vgpuctl.engine.ports import BLIND_S, Answer, World
 from vgpuctl.kube import actions as kube_actions
 from vgpuctl.kube import notices
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.aside import QUOTAS, ROLLOUTS, Aside
 from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
+from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS, LazyReflector
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.patience import patiently
-from vgpuctl.kube.shelf import Shelf
+from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.change import changed
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.hosts import Told
+from vgpuctl.model.hosts import TypeFacts
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.pods import Quota, Rollout
@@ -44,10 +44,10 @@ from vgpuctl.model.requests import (
     ShutDownGuest,
     SuspendVm,
 )
-from vgpuctl.observe.fleet_builder import Painter
+from vgpuctl.observe.fleet_builder import FleetBuilder
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere import clusters
-from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.asking import ObservationScope
 from vgpuctl.vsphere.graphics import told_by
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
@@ -129,31 +129,31 @@ class SystemClock:
 class Connection:
     """Both servers, looked at through their streams and asked through their actions."""
 
-    def __init__(self, settings: Settings, catalogue: Catalogue, depth: Depth | None = None) -> None:
-        """`depth`: what a command must know beyond what the catalogue asks for."""
+    def __init__(self, settings: Settings, catalogue: Catalogue, scope: ObservationScope | None = None) -> None:
+        """`scope`: what a command must know beyond what the catalogue asks for."""
         self._settings = settings
-        self._painter = Painter(catalogue)
+        self._painter = FleetBuilder(catalogue)
         self._listeners: list[Callable[[], None]] = []
         self._last: Fleet | None = None
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
-        depth = depth or Depth()
+        scope = scope or ObservationScope()
         told = self._kubernetes_changed
-        self._kubernetes = KubernetesStream(self._client, told, drains=depth.drains, scales=depth.scales)
+        self._kubernetes = KubernetesStream(self._client, told, drains=scope.drains, scales=scope.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
         self._filling: Future[None] | None = None
         self._on_their_way = Departures()
-        self._followed = Shelf(self._client, self._departures.kind, self._changed)
-        self._quotas = Aside(self._client, QUOTAS, self._changed)
-        self._rollouts = Aside(self._client, ROLLOUTS, self._changed)
-        depth = replace(
-            depth,
+        self._followed = Reflector(self._client, self._departures.kind, self._changed)
+        self._quotas = LazyReflector(self._client, QUOTAS, self._changed)
+        self._rollouts = LazyReflector(self._client, ROLLOUTS, self._changed)
+        scope = replace(
+            scope,
             folders=catalogue.asks_folders,
             clusters=catalogue.asks_clusters,
             uuids=catalogue.asks_labels,
         )
-        self._depth = depth
-        self._vcenter = VcenterStream(self._session, self._interesting, depth, self._changed)
+        self._scope = scope
+        self._vcenter = VcenterStream(self._session, self._interesting, scope, self._changed)
 
     def open(self) -> Connection:
         """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
@@ -179,10 +179,10 @@ class Connection:
                 raise
         return Departures()
 
-    def _ask_a_host(self) -> tuple[Told, ...]:
+    def _ask_a_host(self) -> tuple[TypeFacts, ...]:
         """One, and once: what no name and no file tells of a type is the same on all hosts that offer it."""
         wanted = self._painter.untold(self._vcenter.vms().values())
-        if self._depth.types:
+        if self._scope.types:
             wanted |= {told.vgpu for told in self._painter.catalogue.told}
         offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
         best = max(offering, key=lambda moid: offering[moid], default="")
@@ -279,7 +279,7 @@ class Connection:
         """Of DaemonSets, as long as they are not done; none where they cannot be seen."""
         return self._rollouts.seen(follow=follow) or []
 
-    def host_told(self) -> tuple[Told, ...]:
+    def host_told(self) -> tuple[TypeFacts, ...]:
         """What a host says of vGPU types, where it was asked."""
         return self._painter.host_told
 

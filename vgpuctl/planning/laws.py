@@ -20,7 +20,7 @@ from vgpuctl.model.requests import (
     SuspendVm,
 )
 from vgpuctl.planning.cards.placement import fits, needs_of
-from vgpuctl.planning.cards.seating import Sitter, booked, sitters, standing
+from vgpuctl.planning.cards.seating import Occupant, booked, occupants, standing
 from vgpuctl.planning.pods.drain import budgets_to_pay
 
 
@@ -57,7 +57,7 @@ def _law_2(fleet: Fleet, name: str) -> str:
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
         return ""
-    ways = standing(host, sitters(fleet, host), [worker.vgpus]).ways
+    ways = standing(host, occupants(fleet, host), [worker.vgpus]).ways
     if any(fits(loads, needs_of([worker.vgpus])) for loads in ways):
         return ""
     return f"law 2: no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}"
@@ -109,7 +109,7 @@ def overfull(fleet: Fleet) -> list[str]:
 
 def _overfull_cards(fleet: Fleet, host: Host) -> Iterator[str]:
     """By the books alone, whatever the power states: who is in them holds its place."""
-    seated = [Sitter(name, vgpus, cards) for name, cards in booked(host).items() if (vgpus := fleet.vgpus_of(name))]
+    seated = [Occupant(name, vgpus, cards) for name, cards in booked(host).items() if (vgpus := fleet.vgpus_of(name))]
     for card, load in zip(host.cards, standing(host, seated).ways[0], strict=True):
         if not load.lawful():
             yield f"{card.pci_id} holds more than it can: {' '.join(card.holds)}"

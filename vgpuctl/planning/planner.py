@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
-from vgpuctl.model.memo import Kept
+from vgpuctl.model.memo import Memo
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish, WorkerWish
@@ -36,7 +36,7 @@ from vgpuctl.planning.steps.step import WorkerStep
 from vgpuctl.planning.waves import Ladders, in_order, in_waves, units
 
 #: What a node's labels should say.
-Said = tuple[tuple[str, str | None], ...]
+LabelChanges = tuple[tuple[str, str | None], ...]
 
 
 class Part(NamedTuple):
@@ -46,15 +46,15 @@ class Part(NamedTuple):
     needs: Mapping[StepId, frozenset[StepId]]
 
 
-class Memo:
+class LadderMemo:
     """Each host's part of the last plan for a wish, with its workers' ladders and who must be gone before whom: good
     for as long as nothing that they were made of has changed."""
 
     def __init__(self) -> None:
         self._wish: Wish | None = None
-        self._parts: Kept[Part] = Kept()
-        self._ladders: Kept[list[Step]] = Kept()
-        self._releases: Kept[dict[str, frozenset[StepId]]] = Kept()
+        self._parts: Memo[Part] = Memo()
+        self._ladders: Memo[list[Step]] = Memo()
+        self._releases: Memo[dict[str, frozenset[StepId]]] = Memo()
 
     def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
         made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
@@ -81,11 +81,11 @@ class Memo:
         return self._releases.of(host, made_of, lambda: releases(fleet, host, ladders))
 
 
-def plan(fleet: Fleet, wish: Wish, memo: Memo | None = None) -> Plan:
+def plan(fleet: Fleet, wish: Wish, memo: LadderMemo | None = None) -> Plan:
     """The steps that are still missing between the fleet and the wish."""
     ladders: dict[str, list[Step]] = {}
     needs: dict[StepId, frozenset[StepId]] = {}
-    memo = memo or Memo()
+    memo = memo or LadderMemo()
     memo.begin(wish)
     for host, names in _by_host(fleet, wish).items():
         part = memo.part(fleet, wish, host, names)
@@ -108,9 +108,9 @@ def _pruned(fleet: Fleet, wish: Wish, needs: dict[StepId, frozenset[StepId]]) ->
     return found
 
 
-def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: Memo | None = None) -> Part:
+def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: LadderMemo | None = None) -> Part:
     needs: dict[StepId, frozenset[StepId]] = {}
-    memo, former = memo or Memo(), awake_before(fleet, wish, host)
+    memo, former = memo or LadderMemo(), awake_before(fleet, wish, host)
     ladders = {name: memo.ladder(fleet, wish, fleet.worker(name), former) for name in names}
     for rungs in ladders.values():
         _climb(rungs, needs)
@@ -146,7 +146,7 @@ def _climb(rungs: list[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
 def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> list[Step]:
     """One worker's missing rungs, each needing the one before. `former`: who was awake on its host when the wish was
     made."""
-    return Memo().ladder(fleet, wish, worker, former)
+    return LadderMemo().ladder(fleet, wish, worker, former)
 
 
 def _missing(rungs: Iterable[WorkerStep], worker: Worker) -> list[Step]:
@@ -162,7 +162,7 @@ def _missing(rungs: Iterable[WorkerStep], worker: Worker) -> list[Step]:
     return missing
 
 
-def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: Said) -> Iterator[WorkerStep]:
+def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: LabelChanges) -> Iterator[WorkerStep]:
     name, mine = worker.name, wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     if worker.on and (mine.awake is False or wrong):
@@ -194,7 +194,7 @@ def awake_before(fleet: Fleet, wish: Wish, host: str) -> tuple[str, ...]:
     return tuple(sorted(worker.name for worker in fleet.on_host(host) if worker.name in wish.awake_before))
 
 
-def _labels(fleet: Fleet, wish: Wish, worker: Worker, mine: WorkerWish) -> Said:
+def _labels(fleet: Fleet, wish: Wish, worker: Worker, mine: WorkerWish) -> LabelChanges:
     """Labels tell what the VM carries, or will carry once it has been changed."""
     carries = mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus
     return tuple(labels_of(fleet, wish.catalogue, worker, carries).items())

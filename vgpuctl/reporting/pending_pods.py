@@ -10,7 +10,7 @@ from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.selectors import Selector
-from vgpuctl.reporting.timetable_state import Standing, Waking
+from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +35,14 @@ class Waiting:
     outlook: Outlook
 
 
-def waiting(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Waiting]:
+def waiting(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> Iterator[Waiting]:
     outlooks = outlooks_of(fleet, catalogue, standings)
     for pod in fleet.waiting:
         if profiles := wanted_profiles(pod, catalogue):
             yield Waiting(pod=pod, profiles=profiles, outlook=_best([outlooks[name] for name in profiles]))
 
 
-def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, ...]) -> dict[str, Outlook]:
+def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> dict[str, Outlook]:
     """Of every profile; one walk over the workers."""
     wakings: dict[str, list[Waking]] = {name: [] for name in catalogue.profiles}
     for standing in standings:
@@ -65,13 +65,13 @@ def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[Standing, .
     }
 
 
-def may_carry(worker: Worker, standings: tuple[Standing, ...]) -> tuple[str, ...]:
+def may_carry(worker: Worker, standings: tuple[TimetableState, ...]) -> tuple[str, ...]:
     """What profiles.yaml says, or what its shifts give it by turns."""
     given = (profile.name for each in standings for profile in each.timetable.profiles_of(worker.name))
     return tuple(dict.fromkeys(given)) or (worker.profile,)
 
 
-def carries(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> str:
+def carries(worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> str:
     """Of one that carries this and that by turns, what it has now."""
     by_turns = may_carry(worker, standings) != (worker.profile,)
     return (catalogue.carried(worker.vgpus) if by_turns else worker.profile) or ""

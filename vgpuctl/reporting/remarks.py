@@ -80,7 +80,7 @@ def _of(worker: Worker, wish: Wish) -> Iterator[str]:
         yield f"{names} may take up to {_lasting(grace)} to end{late}"
 
 
-def dear_sleep(plan: Plan, fleet: Fleet, earlier: Earlier) -> tuple[Remark, ...]:
+def suspend_slower_than_boot(plan: Plan, fleet: Fleet, earlier: Earlier) -> tuple[Remark, ...]:
     """Of the workers that will be suspended, what the slowest costs, where all of them would be quicker off: they go at
     once, so the slowest decides. A frozen pod would not outlive that."""
     steps = [step for step in plan if isinstance(step, Suspend)]

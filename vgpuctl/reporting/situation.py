@@ -17,8 +17,8 @@ from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.cards.card_rules import frame_gib
 from vgpuctl.planning.departures import on_their_way
 from vgpuctl.planning.selection import Selection
-from vgpuctl.reporting.findings import (
-    Finding,
+from vgpuctl.reporting.deviations import (
+    Deviation,
     of_departure,
     of_host,
     of_mark,
@@ -29,7 +29,7 @@ from vgpuctl.reporting.findings import (
     of_workload,
 )
 from vgpuctl.reporting.pending_pods import Waiting, waiting
-from vgpuctl.reporting.timetable_state import Standing, Waking, standing
+from vgpuctl.reporting.timetable_state import TimetableState, Waking, standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +59,13 @@ class Situation:
     now: datetime
     fleet: Fleet
     catalogue: Catalogue
-    standings: tuple[Standing, ...]
+    standings: tuple[TimetableState, ...]
     hosts: tuple[Host, ...]
     workers: tuple[Judged, ...]
     missing: tuple[str, ...]
     waiting: tuple[Waiting, ...]
     resting: tuple[Resting, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Deviation, ...]
     quotas: tuple[Quota, ...] | None = ()
     stale: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -144,16 +144,16 @@ def situate(
     )
 
 
-def _resting(fleet: Fleet, standings: Iterable[Standing]) -> Iterator[tuple[Workload, Standing]]:
+def _resting(fleet: Fleet, standings: Iterable[TimetableState]) -> Iterator[tuple[Workload, TimetableState]]:
     by_name = {each.timetable.name: each for each in standings}
     for workload in fleet.workloads.values():
         if workload.scaled is not None and workload.sleeps and workload.scaled.timetable in by_name:
             yield workload, by_name[workload.scaled.timetable]
 
 
-def _keeping(standings: Iterable[Standing]) -> dict[str, tuple[Standing, ...]]:
+def _keeping(standings: Iterable[TimetableState]) -> dict[str, tuple[TimetableState, ...]]:
     """Of each worker, the timetables that decide about it."""
-    found: dict[str, tuple[Standing, ...]] = {}
+    found: dict[str, tuple[TimetableState, ...]] = {}
     for each in standings:
         for worker in each.workers:
             found[worker.name] = (*found.get(worker.name, ()), each)
@@ -168,7 +168,7 @@ def _hosts(fleet: Fleet, chosen: Iterable[Worker], *, everything: bool) -> list[
     return [fleet.hosts[name] for name in sorted(names & fleet.hosts.keys(), key=natural)]
 
 
-def _judged(worker: Worker, standings: tuple[Standing, ...]) -> Judged:
+def _judged(worker: Worker, standings: tuple[TimetableState, ...]) -> Judged:
     if len(standings) != 1:
         return Judged(worker=worker, timetable=None, awake=None, waking=None)
     mine = standings[0]

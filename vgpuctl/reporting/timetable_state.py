@@ -23,7 +23,7 @@ class Waking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class TimetableState:
     """`current`: the shift whose workers are awake; None between shifts. `due`: the shift of the hour."""
 
     timetable: Timetable
@@ -70,12 +70,12 @@ def _wakes(shift: Shift, worker: Worker, profile: str) -> bool:
     return shift.wakes(worker) and (not profile or given is None or given.name == profile)
 
 
-def standing(fleet: Fleet, timetable: Timetable, now: datetime) -> Standing:
+def standing(fleet: Fleet, timetable: Timetable, now: datetime) -> TimetableState:
     due, following = timetable.shift_at(now), timetable.next_start(now)
     workers = timetable.workers(fleet)
     matching = [name for name, shift in timetable.shifts.items() if all(map(shift.as_wanted, workers))]
     due_name = due[0].name if due else None
-    return Standing(
+    return TimetableState(
         timetable=timetable,
         current=due_name if due_name in matching else next(iter(matching), None),
         due=due_name,

@@ -16,7 +16,7 @@ from vgpuctl.settings import environment
 from vgpuctl.settings.file import settings_file
 from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
 from vgpuctl.settings.login import Places, vcenter
-from vgpuctl.settings.said import NAMES, Said, Source, first, mib, seconds
+from vgpuctl.settings.said import NAMES, SettingValue, Source, first, mib, seconds
 from vgpuctl.wire.replies import Bounds
 
 
@@ -40,7 +40,7 @@ class Flags:
 
     def said(self) -> Source:
         given = {field.name.replace("_", "-"): getattr(self, field.name) for field in fields(self)}
-        return {name: Said(str(given[name]), f"--{name}") for name in NAMES if given[name] is not None}
+        return {name: SettingValue(str(given[name]), f"--{name}") for name in NAMES if given[name] is not None}
 
 
 def profiles_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:

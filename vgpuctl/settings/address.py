@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from vgpuctl.model.errors import UsageError
-from vgpuctl.settings.said import Said
+from vgpuctl.settings.said import SettingValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Address:
         return host if self.port == 443 else f"{host}:{self.port}"
 
 
-def address(said: Said, *, secret: bool) -> Address:
+def address(said: SettingValue, *, secret: bool) -> Address:
     """`secret`: may a password stand in it? What was written is in no message: it might hold one."""
     try:
         found = _address(urlsplit(said.value if "://" in said.value else f"https://{said.value}"))

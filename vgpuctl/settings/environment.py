@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vgpuctl.settings.said import NAMES, SIZES, TIMES, Said, Source, variable, yes
+from vgpuctl.settings.said import NAMES, SIZES, TIMES, SettingValue, Source, variable, yes
 
 Env = Mapping[str, str]
 
@@ -60,17 +60,17 @@ def families(env: Env) -> list[Source]:
     return [source for source in read if source]
 
 
-def _read(env: Env, names: Mapping[str, tuple[str, ...]]) -> dict[str, Said]:
+def _read(env: Env, names: Mapping[str, tuple[str, ...]]) -> dict[str, SettingValue]:
     found = ((name, next((v for v in variables if env.get(v)), None)) for name, variables in names.items())
-    return {name: Said(env[variable], variable) for name, variable in found if variable}
+    return {name: SettingValue(env[variable], variable) for name, variable in found if variable}
 
 
-def _said_our_way(source: dict[str, Said]) -> Source:
+def _said_our_way(source: dict[str, SettingValue]) -> Source:
     """Ansible says the port apart, and `validate` where others say `insecure`."""
     port, verify = source.pop("port", None), source.pop("verify", None)
     host = source.get("vcenter")
     if port and host:
-        source["vcenter"] = Said(f"{host.value}:{port.value}", f"{host.by} and {port.by}")
+        source["vcenter"] = SettingValue(f"{host.value}:{port.value}", f"{host.by} and {port.by}")
     if verify:
-        source["insecure"] = Said("no" if yes(verify) else "yes", verify.by)
+        source["insecure"] = SettingValue("no" if yes(verify) else "yes", verify.by)
     return source

@@ -9,7 +9,7 @@ from typing import Any
 
 from vgpuctl.files.reading import Reading
 from vgpuctl.model.errors import UsageError
-from vgpuctl.settings.said import NAMES, SIZES, TIMES, Said, Source, variable
+from vgpuctl.settings.said import NAMES, SIZES, TIMES, SettingValue, Source, variable
 
 #: Relative ones are meant from the file's own folder.
 _PATHS = {"password-file", "ca-file", "kubeconfig", "profiles", "schedules"}
@@ -41,7 +41,7 @@ def _read(path: Path) -> Source:
     for name in _SECRETS & found.keys():
         reading.wrong(name, "may not stand in a file; write password-file: FILE, or keyring: true")
     said = {
-        name: Said(_value(reading, name, found[name]), f"{name} in {path}")
+        name: SettingValue(_value(reading, name, found[name]), f"{name} in {path}")
         for name in (*NAMES, *TIMES, *SIZES)
         if found.get(name) is not None
     }

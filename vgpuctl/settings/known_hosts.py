@@ -8,16 +8,16 @@ from pathlib import Path
 from vgpuctl.files.opening import MAX_BYTES, read_bounded
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.address import Address
-from vgpuctl.settings.said import Said
+from vgpuctl.settings.said import SettingValue
 
 
-def known_pin(files: Said | None, server: Address) -> Said | None:
+def known_pin(files: SettingValue | None, server: Address) -> SettingValue | None:
     """As with govc, a file that is not there knows nobody. Unlike with govc, a pin is asked even if a CA says yes."""
     found = None
     for file in filter(None, files.value.split(os.pathsep) if files else ()):
         for host, _, thumbprint in (line.partition(" ") for line in _lines(Path(file).expanduser())):
             if thumbprint and host.lower() in _names(server):
-                found = Said(thumbprint, f"{files.by if files else ''} {file}")
+                found = SettingValue(thumbprint, f"{files.by if files else ''} {file}")
     return found
 
 

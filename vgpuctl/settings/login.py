@@ -17,7 +17,7 @@ from vgpuctl.settings import passwords
 from vgpuctl.settings.address import Address, address
 from vgpuctl.settings.environment import PASSWORD
 from vgpuctl.settings.known_hosts import known_pin
-from vgpuctl.settings.said import Said, Source, first, yes
+from vgpuctl.settings.said import SettingValue, Source, first, yes
 from vgpuctl.vsphere.session import VcenterSettings
 from vgpuctl.vsphere.tls import Trust, normal
 
@@ -33,14 +33,14 @@ class Places:
     families: Sequence[Source]
     file: Source
 
-    def all(self) -> list[Place]:
-        own = [Place.of(self.flags, secret=False), Place.of(self.own, secret=True)]
-        families = [Place.of(family, secret=True, family=True) for family in self.families]
-        return [*own, *families, Place.of(self.file, secret=False)]
+    def all(self) -> list[LoginSource]:
+        own = [LoginSource.of(self.flags, secret=False), LoginSource.of(self.own, secret=True)]
+        families = [LoginSource.of(family, secret=True, family=True) for family in self.families]
+        return [*own, *families, LoginSource.of(self.file, secret=False)]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LoginSource:
     """One source, its address taken apart."""
 
     said: Source
@@ -48,7 +48,7 @@ class Place:
     family: bool
 
     @classmethod
-    def of(cls, said: Source, *, secret: bool, family: bool = False) -> Place:
+    def of(cls, said: Source, *, secret: bool, family: bool = False) -> LoginSource:
         if "vcenter" not in said:
             return cls(said, None, family)
         by = said["vcenter"].by
@@ -57,7 +57,9 @@ class Place:
         named = said.get("vcenter-user")
         if named and found.user not in {None, named.value}:
             del in_url[PASSWORD]
-        return cls({name: Said(value, by) for name, value in in_url.items() if value} | dict(said), found, family)
+        return cls(
+            {name: SettingValue(value, by) for name, value in in_url.items() if value} | dict(said), found, family
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def vcenter(places: Places) -> VcenterSettings:
     )
 
 
-def _chosen(every: list[Place]) -> Address:
+def _chosen(every: list[LoginSource]) -> Address:
     """The first that is named. Where other tools' variables decide, they must agree: a guess may hit the wrong VMs."""
     place = next((place for place in every if place.address), None)
     if place is None or place.address is None:
@@ -112,7 +114,7 @@ def _chosen(every: list[Place]) -> Address:
     return place.address
 
 
-def _heard(every: list[Place], chosen: Address) -> list[Source]:
+def _heard(every: list[LoginSource], chosen: Address) -> list[Source]:
     fitting = [place for place in every if place.address in {None, chosen}]
     families = [place for place in fitting if place.family]
     # One that names this vCenter before one that names none; then one that has a password.
@@ -120,7 +122,7 @@ def _heard(every: list[Place], chosen: Address) -> list[Source]:
     return [place.said for place in fitting if not place.family or place is best]
 
 
-def _password(heard: list[Source], chosen: Address, user: Said) -> Password | None:
+def _password(heard: list[Source], chosen: Address, user: SettingValue) -> Password | None:
     for source in heard:
         found = next((source[name] for name in SECRETS if name in source), None)
         if found is None or source.get("vcenter-user", user).value != user.value:
@@ -163,7 +165,7 @@ def _every_way(what: str) -> str:
     }[what]
 
 
-def _unheard(places: list[Place]) -> str:
+def _unheard(places: list[LoginSource]) -> str:
     """A password that is there, but beside another vCenter or user, is what people wonder about."""
     at_hand = [place.said[name].by for place in places for name in SECRETS if name in place.said]
     if not at_hand:

@@ -34,25 +34,25 @@ _YES, _NO = {"1", "true", "t", "yes", "y", "on"}, {"0", "false", "f", "no", "n",
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SettingValue:
     """A value, which may be a secret, and where it stands; only the latter is ever printed."""
 
     value: str = field(repr=False)
     by: str
 
 
-Source = Mapping[str, Said]
+Source = Mapping[str, SettingValue]
 
 
 def variable(name: str) -> str:
     return f"VGPUCTL_{name.upper().replace('-', '_')}"
 
 
-def first(sources: Iterable[Source], name: str) -> Said | None:
+def first(sources: Iterable[Source], name: str) -> SettingValue | None:
     return next((source[name] for source in sources if name in source), None)
 
 
-def yes(said: Said | None) -> bool:
+def yes(said: SettingValue | None) -> bool:
     if said is None:
         return False
     word = said.value.lower()
@@ -61,18 +61,18 @@ def yes(said: Said | None) -> bool:
     return word in _YES
 
 
-def seconds(said: Said | None, default: float, most: float = math.inf) -> float:
+def seconds(said: SettingValue | None, default: float, most: float = math.inf) -> float:
     value = _number(said, default, "seconds")
     if said is not None and value > most:
         raise UsageError(f"{said.by} must be at most {most:.0f} seconds.")
     return value
 
 
-def mib(said: Said | None, default: float) -> float:
+def mib(said: SettingValue | None, default: float) -> float:
     return _number(said, default, "MiB")
 
 
-def _number(said: Said | None, default: float, unit: str) -> float:
+def _number(said: SettingValue | None, default: float, unit: str) -> float:
     if said is None:
         return default
     try:

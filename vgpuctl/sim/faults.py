@@ -57,7 +57,7 @@ class Rule:
 
 
 @dataclass(slots=True)
-class Standing:
+class StandingFault:
     """A rule in force: how many calls it concerned, and how many of them it met."""
 
     id: str
@@ -97,13 +97,13 @@ class Faults:
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, StandingFault] = {}
 
-    def __iter__(self) -> Iterator[Standing]:
+    def __iter__(self) -> Iterator[StandingFault]:
         return iter(tuple(self._standing.values()))
 
-    def add(self, rule: Rule) -> Standing:
-        standing = Standing(str(next(self._numbers)), rule)
+    def add(self, rule: Rule) -> StandingFault:
+        standing = StandingFault(str(next(self._numbers)), rule)
         self._standing[standing.id] = standing
         return standing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vgpuctl.model.admission import Admission, Share, Slots, Spares
+from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
 from vgpuctl.vsphere.clusters import places
 from vgpuctl.vsphere.views import moid_of
 
@@ -28,13 +28,13 @@ def admission(cluster: str, config: Any, hosts: Mapping[str, str]) -> Admission 
     )
 
 
-def _policy(ha: Any, hosts: Mapping[str, str]) -> Share | Slots | Spares | None:
+def _policy(ha: Any, hosts: Mapping[str, str]) -> ReservedShare | Slots | Spares | None:
     from pyVmomi import vim  # noqa: PLC0415
 
     match ha.admissionControlPolicy:
         case vim.cluster.FailoverResourcesAdmissionControlPolicy() as share:
             level = (share.failoverLevel or 1) if share.autoComputePercentages else 0
-            return Share(int(share.memoryFailoverResourcesPercent or 0), level)
+            return ReservedShare(int(share.memoryFailoverResourcesPercent or 0), level)
         case vim.cluster.FailoverHostAdmissionControlPolicy() as spares:
             return Spares(frozenset(hosts.get(moid_of(host), "") for host in spares.failoverHosts or ()))
         case vim.cluster.FailoverLevelAdmissionControlPolicy() as slots:

@@ -43,7 +43,7 @@ TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Depth:
+class ObservationScope:
     """How much must be known. `folders`, `clusters`, `uuids`: of all VMs, because workers are chosen by them; `mmio`,
     `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them.
 
@@ -60,7 +60,7 @@ class Depth:
     types: bool = False
 
 
-def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> tuple[Any, Any]:
+def outlines(root: Any, view_manager: Any, scope: ObservationScope, version: str) -> tuple[Any, Any]:
     """A view of everything below `root`, and a filter over it that changes with it: VMs come and go. One call makes the
     view."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
@@ -70,15 +70,15 @@ def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> tuple[
         vim.HostSystem: HOST_PATHS,
         vim.ComputeResource: ["name"],
     }
-    if depth.clusters or depth.neighbours:
+    if scope.clusters or scope.neighbours:
         kinds[vim.VirtualMachine].append("runtime.host")
-    if depth.neighbours:
+    if scope.neighbours:
         kinds[vim.ComputeResource] = ["name", CLUSTER_SETTINGS]
-    if depth.drains:
+    if scope.drains:
         kinds[vim.Datastore] = STORE_PATHS
-    if depth.uuids:
+    if scope.uuids:
         kinds[vim.VirtualMachine].append("config.uuid")
-    if depth.folders:
+    if scope.folders:
         kinds[vim.VirtualMachine].append("parent")
         kinds |= {vim.Folder: ["name", "parent"], vim.Datacenter: ["name", "parent"]}
     kinds[vim.HostSystem] = [path for path in HOST_PATHS if in_version(vim.HostSystem, path, version)]
@@ -91,13 +91,13 @@ def outlines(root: Any, view_manager: Any, depth: Depth, version: str) -> tuple[
     return view, everything
 
 
-def details(vms: Iterable[Any], depth: Depth) -> Any:
+def details(vms: Iterable[Any], scope: ObservationScope) -> Any:
     """A filter over the VMs that matter; their recent tasks come along."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     spec = vmodl.query.PropertyCollector
     tasks = spec.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
-    paths = VM_PATHS + (VM_MMIO_PATHS if depth.mmio else []) + (VM_STORE_PATHS if depth.drains else [])
+    paths = VM_PATHS + (VM_MMIO_PATHS if scope.mmio else []) + (VM_STORE_PATHS if scope.drains else [])
     return spec.FilterSpec(
         objectSet=[spec.ObjectSpec(obj=vm, selectSet=[tasks]) for vm in vms],
         propSet=_properties({vim.VirtualMachine: paths, vim.Task: TASK_PATHS}),

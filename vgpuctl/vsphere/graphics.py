@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from vgpuctl.model.errors import VgpuctlError
-from vgpuctl.model.hosts import Told
+from vgpuctl.model.hosts import TypeFacts
 from vgpuctl.vsphere.faults import translated
 from vgpuctl.vsphere.session import Session
 
 _SERIES = {"compute": "c", "quadro": "q"}
 
 
-def told_by(session: Session, host: str) -> tuple[Told, ...]:
+def told_by(session: Session, host: str) -> tuple[TypeFacts, ...]:
     """Since API 7.0.3. A host that does not answer it leaves us with the names."""
     from pyVmomi import vim  # noqa: PLC0415
     from pyVmomi.VmomiSupport import IsChildVersion  # type: ignore[attr-defined]  # noqa: PLC0415
@@ -26,4 +26,6 @@ def told_by(session: Session, host: str) -> tuple[Told, ...]:
         if error.passing:
             raise
         return ()
-    return tuple(Told(info.profileName, info.fbSizeInGib or None, _SERIES.get(info.profileClass, "")) for info in found)
+    return tuple(
+        TypeFacts(info.profileName, info.fbSizeInGib or None, _SERIES.get(info.profileClass, "")) for info in found
+    )

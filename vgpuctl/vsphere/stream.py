@@ -14,10 +14,10 @@ from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.vsphere import asking
-from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.asking import ObservationScope
 from vgpuctl.vsphere.faults import garbled, translated
+from vgpuctl.vsphere.inventory_cache import InventoryCache
 from vgpuctl.vsphere.session import Session
-from vgpuctl.vsphere.shelves import Shelves
 from vgpuctl.vsphere.views import Outline, Vm
 from vgpuctl.wire.follower import Follower
 
@@ -35,10 +35,12 @@ Chooser = Callable[[list[Outline]], Iterable[Outline]]
 class VcenterStream(Follower):
     """The VMs that matter, all hosts, and tasks. One thread writes; readers take copies under the lock."""
 
-    def __init__(self, session: Session, choose: Chooser, depth: Depth, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, session: Session, choose: Chooser, scope: ObservationScope, on_change: Callable[[], None]
+    ) -> None:
         super().__init__("vcenter-stream", on_change)
-        self._session, self._choose, self._depth = session, choose, depth
-        self._shelves = Shelves()
+        self._session, self._choose, self._scope = session, choose, scope
+        self._shelves = InventoryCache()
         self._lock = threading.Lock()
         self._followed: set[str] = set()
         self._near: set[str] = set()
@@ -53,12 +55,12 @@ class VcenterStream(Follower):
         with translated(self._session.settings.server):
             self._let_go(content)
             with self._lock:
-                self._shelves, self._version = Shelves(), ""
+                self._shelves, self._version = InventoryCache(), ""
                 self._followed, self._near = set(), set()
             self._collector = content.propertyCollector.CreatePropertyCollector()
             self._made = content, self._collector
             view, everything = asking.outlines(
-                content.rootFolder, content.viewManager, self._depth, self._session.version
+                content.rootFolder, content.viewManager, self._scope, self._session.version
             )
             self._made = content, self._collector, view
             self._collector.CreateFilter(everything, False)
@@ -129,13 +131,13 @@ class VcenterStream(Follower):
     def _ask_for_more(self) -> bool:
         """Follow those VMs that have come to matter; a filter for all of them together."""
         with self._lock:
-            if not (self._shelves.moved or self._depth.uuids):
+            if not (self._shelves.moved or self._scope.uuids):
                 return False
             self._shelves.moved = False
             full, near = self._mattering()
             ours, others = ([self._shelves.reference(moid) for moid in sorted(ids)] for ids in (full, near))
         if ours:
-            self._collector.CreateFilter(asking.details(ours, self._depth), partialUpdates=True)
+            self._collector.CreateFilter(asking.details(ours, self._scope), partialUpdates=True)
         if others:
             self._collector.CreateFilter(asking.neighbours(others), False)
         self._followed |= full
@@ -148,7 +150,7 @@ class VcenterStream(Follower):
         known = {outline.moid for outline in outlines}
         wanted = {outline.moid for outline in self._choose(outlines)}
         full = (wanted | self._shelves.seated()) & known
-        hosts = {outline.host for outline in outlines if outline.moid in wanted} if self._depth.neighbours else set()
+        hosts = {outline.host for outline in outlines if outline.moid in wanted} if self._scope.neighbours else set()
         hosts = self._shelves.beside(hosts)
         near = {outline.moid for outline in outlines if outline.host in hosts}
         return full - self._followed, near - full - self._near

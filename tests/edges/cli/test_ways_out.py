@@ -24,8 +24,7 @@ from rich.text import Text
 
 from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, worker
 from tests.support.past import night, past_step
-from vgpuctl.cli import common, completing, documents, lazy
-from vgpuctl.cli import sanitize as harmless
+from vgpuctl.cli import common, completing, documents, lazy, sanitize
 from vgpuctl.cli.acting.plans import show_plan
 from vgpuctl.cli.acting.progress import Lines, LiveScreen, Silence
 from vgpuctl.cli.options import HistoryOutput, Output
@@ -38,7 +37,7 @@ from vgpuctl.cli.showing.findings import show_findings
 from vgpuctl.cli.showing.gantt_svg import svg
 from vgpuctl.cli.showing.past import headline, remarks
 from vgpuctl.engine.reactor import Decision
-from vgpuctl.engine.run_state import Memory
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.engine.runner import Progress
 from vgpuctl.kube.journal import Past
 from vgpuctl.model.journal import HostReport
@@ -70,8 +69,8 @@ NOW = datetime(2026, 11, 18, 16, 48, tzinfo=UTC)
 
 def test_the_classes_are_whole() -> None:
     assert len(BAD) == 65 + 2048 + 2 + 9 + 3
-    assert {ord(each) for each in BAD} <= harmless.RISKY
-    assert not any(chr(code).isalnum() for code in harmless.RISKY)
+    assert {ord(each) for each in BAD} <= sanitize.RISKY
+    assert not any(chr(code).isalnum() for code in sanitize.RISKY)
 
 
 def hostile() -> Situation:
@@ -113,7 +112,7 @@ def found() -> tuple[Compared, tuple[Finding, ...]]:
 
 def going_back() -> Progress:
     """A step whose reason quotes others, a host that goes back for such a reason, and a step that is done."""
-    memory = Memory(going_back={NASTY: NASTY})
+    memory = RunState(going_back={NASTY: NASTY})
     waits = {Drain.of(NASTY): Wait.of(Reason.BUDGET, NASTY, NASTY)}
     decision = Decision(memory=memory, plan=Plan(), waits=waits)
     return Progress(first=Plan(), decision=decision, fleet=fleet(), done={Suspend.of(NASTY): 41.0}, elapsed_s=1.0)

@@ -12,7 +12,7 @@ from vgpuctl.kube.departures import Departures
 from vgpuctl.kube.views import SeenNode
 from vgpuctl.model.fleet import Node, Power
 from vgpuctl.model.identity import NodeIdentity
-from vgpuctl.model.profiles import Catalogue, Choice
+from vgpuctl.model.profiles import Catalogue, WorkerRule
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.observe.wiring import Connection, Settings
 from vgpuctl.vsphere.session import VcenterSettings
@@ -26,7 +26,7 @@ contexts: [{name: none, context: {cluster: none, user: none}}]
 clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
 users: [{name: none, user: {}}]
 """
-BY_LABEL = Choice(profile="v100-4q-4GB", folder="/dc/vm/gpu", labels={"pool": "slices"})
+BY_LABEL = WorkerRule(profile="v100-4q-4GB", folder="/dc/vm/gpu", labels={"pool": "slices"})
 OUTLINE = Outline(moid="vm-1", name="capv-1", folder="/dc/vm/gpu")
 
 

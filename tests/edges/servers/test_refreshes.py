@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from vgpuctl.kube.shelf import Kind, Shelf, as_number
+from vgpuctl.kube.reflector import Kind, Reflector, as_number
 from vgpuctl.model.errors import PassingError
 from vgpuctl.vsphere import stream as vcenter_stream
-from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.asking import ObservationScope
 from vgpuctl.vsphere.stream import VcenterStream
 
 WITHIN_S = 10.0
@@ -65,24 +65,24 @@ def server() -> Kubernetes:
 
 
 @pytest.fixture
-def shelf(server: Kubernetes) -> Shelf:
-    found = Shelf(server, PODS, lambda: None)  # type: ignore[arg-type]
+def shelf(server: Kubernetes) -> Reflector:
+    found = Reflector(server, PODS, lambda: None)  # type: ignore[arg-type]
     found.fill()
     found.follow()
     return found
 
 
-def told(shelf: Shelf) -> dict[str, str]:
+def told(shelf: Reflector) -> dict[str, str]:
     return dict(shelf.objects())
 
 
-def test_after_a_refresh_the_list_counts_although_the_watch_lags(server: Kubernetes, shelf: Shelf) -> None:
+def test_after_a_refresh_the_list_counts_although_the_watch_lags(server: Kubernetes, shelf: Reflector) -> None:
     server.lists = [([pod("a", "9"), pod("d", "8")], "9")]
     shelf.refresh()
     assert told(shelf) == {"a": "9", "d": "8"}
 
 
-def test_what_the_watch_brings_later_and_the_list_has_seen_is_passed_over(server: Kubernetes, shelf: Shelf) -> None:
+def test_what_the_watch_brings_later_and_the_list_has_seen_is_passed_over(server: Kubernetes, shelf: Reflector) -> None:
     server.lists = [([pod("a", "9"), pod("d", "8")], "9")]
     shelf.refresh()
     server.tell("MODIFIED", pod("a", "6"))
@@ -95,7 +95,7 @@ def test_what_the_watch_brings_later_and_the_list_has_seen_is_passed_over(server
     until(lambda: "a" not in told(shelf))
 
 
-def test_what_the_watch_brings_while_it_is_listed_and_is_newer_stays(server: Kubernetes, shelf: Shelf) -> None:
+def test_what_the_watch_brings_while_it_is_listed_and_is_newer_stays(server: Kubernetes, shelf: Reflector) -> None:
     """The list was made before the change, and comes after it."""
     server.lists = [([pod("a", "6"), pod("b", "4"), pod("c", "5")], "6")]
 
@@ -110,7 +110,7 @@ def test_what_the_watch_brings_while_it_is_listed_and_is_newer_stays(server: Kub
     assert told(shelf) == {"a": "8", "c": "5", "e": "10"}
 
 
-def test_a_refresh_that_fails_changes_nothing(server: Kubernetes, shelf: Shelf) -> None:
+def test_a_refresh_that_fails_changes_nothing(server: Kubernetes, shelf: Reflector) -> None:
     def fail() -> None:
         raise PassingError("no answer")
 
@@ -161,7 +161,7 @@ def stream_of(collector: Collector) -> VcenterStream:
     session = SimpleNamespace(
         settings=SimpleNamespace(server="vc:443"), content=content, version="vim.version.version9", open=lambda: None
     )
-    found = VcenterStream(session, lambda vms: vms, Depth(), lambda: None)  # type: ignore[arg-type]
+    found = VcenterStream(session, lambda vms: vms, ObservationScope(), lambda: None)  # type: ignore[arg-type]
     found.fill()
     return found
 

@@ -14,9 +14,9 @@ import pytest
 from tests.support.wire import Wire, answer
 from vgpuctl.kube import views
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.aside import QUOTAS, Aside
 from vgpuctl.kube.client import Client
-from vgpuctl.kube.shelf import Kind, Shelf
+from vgpuctl.kube.lazy_reflector import QUOTAS, LazyReflector
+from vgpuctl.kube.reflector import Kind, Reflector
 from vgpuctl.model import pauses
 from vgpuctl.model.errors import PassingError
 from vgpuctl.wire.replies import Bounds
@@ -90,7 +90,7 @@ def until(done: Callable[[], Any]) -> None:
         time.sleep(0.002)
 
 
-def names(shelf: Shelf) -> set[str]:
+def names(shelf: Reflector) -> set[str]:
     return {pod.name for pod in shelf.objects()}
 
 
@@ -99,7 +99,7 @@ UNREADABLE_POD = pod("bad", status={"conditions": [7]})
 
 def test_one_that_cannot_be_read_is_left_out_by_itself_and_named(server: Kubernetes, wire: Wire) -> None:
     server.lists = [listed(pod("a"), UNREADABLE_POD, pod("b"))]
-    shelf = Shelf(server.client(wire), PODS, lambda: None)
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
     shelf.fill()
     assert names(shelf) == {"a", "b"}
     (found,) = shelf.unreadable()
@@ -110,7 +110,7 @@ def test_one_that_cannot_be_read_is_left_out_by_itself_and_named(server: Kuberne
 @pytest.mark.parametrize("item", [None, 7, "x", [], {}, {"metadata": None}, {"metadata": {"name": 3}}], ids=str)
 def test_an_item_without_a_name_is_named_by_its_place(item: Any, server: Kubernetes, wire: Wire) -> None:
     server.lists = [listed(pod("a"), item, pod("b"))]
-    shelf = Shelf(server.client(wire), PODS, lambda: None)
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
     shelf.fill()
     assert names(shelf) == {"a", "b"}
     assert [each.name for each in shelf.unreadable()] == ["number 2 of the list"]
@@ -119,7 +119,7 @@ def test_an_item_without_a_name_is_named_by_its_place(item: Any, server: Kuberne
 def test_what_was_known_of_it_goes_with_it_and_comes_back_with_it(server: Kubernetes, wire: Wire) -> None:
     """Else an old version would count as the present one."""
     server.lists = [listed(pod("bad"), pod("a"))]
-    shelf = Shelf(server.client(wire), PODS, lambda: None)
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
     server.watches = [[event("MODIFIED", UNREADABLE_POD)]]
     shelf.fill()
     assert names(shelf) == {"bad", "a"}
@@ -133,7 +133,7 @@ def test_what_was_known_of_it_goes_with_it_and_comes_back_with_it(server: Kubern
 def test_once_it_can_be_read_or_is_gone_it_is_named_no_more(then: str, server: Kubernetes, wire: Wire) -> None:
     server.lists = [listed(UNREADABLE_POD)]
     server.watches = [[event(then, pod("bad")), event("ADDED", pod("last"))]]
-    shelf = Shelf(server.client(wire), PODS, lambda: None)
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
     shelf.follow()
     until(lambda: "last" in names(shelf))
     assert shelf.unreadable() == []
@@ -146,7 +146,7 @@ def test_a_node_with_a_taint_that_is_none_leaves_the_others(server: Kubernetes, 
     good = {"metadata": {"name": "good", "resourceVersion": "1"}}
     bad: dict[str, Any] = {"metadata": {"name": "bad", "resourceVersion": "1"}, "spec": {"taints": [{}]}}
     server.lists = [listed(bad, good)]
-    shelf = Shelf(server.client(wire), NODES, lambda: None)
+    shelf = Reflector(server.client(wire), NODES, lambda: None)
     shelf.fill()
     assert [seen.node.name for seen in shelf.objects()] == ["good"]
     assert [(each.kind, each.name) for each in shelf.unreadable()] == [("node", "bad")]
@@ -167,7 +167,7 @@ NO_LISTS = {
 @pytest.mark.parametrize("what", NO_LISTS)
 def test_what_is_no_list_is_asked_for_again(what: str, server: Kubernetes, wire: Wire) -> None:
     server.lists = [NO_LISTS[what], listed(pod("a"))]
-    shelf = Shelf(server.client(wire), PODS, lambda: None)
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
     with pytest.raises(PassingError, match="answers, but not as Kubernetes does"):
         shelf.fill()
     assert not shelf.heard
@@ -199,7 +199,7 @@ def test_after_an_event_that_is_none_the_list_is_read_anew(what: str, server: Ku
     server.lists = [listed(pod("old")), listed(pod("new"))]
     server.watches = [[NO_EVENTS[what]], []]
     silences: list[str] = []
-    shelf = Shelf(server.client(wire), PODS, lambda: silences.append(shelf.silence))
+    shelf = Reflector(server.client(wire), PODS, lambda: silences.append(shelf.silence))
     shelf.follow()
     until(lambda: names(shelf) == {"new"} and shelf.heard)
     assert any(silences)
@@ -210,7 +210,7 @@ def test_an_event_without_a_version_is_taken_and_the_last_version_kept(server: K
     server.lists = [listed(pod("a"), version="5")]
     nameless = {"type": "BOOKMARK", "object": {"metadata": {}}}
     server.watches = [[event("ADDED", pod("b", version="")), nameless, event("BOOKMARK", None)], []]
-    shelf = Shelf(server.client(wire), PODS, lambda: None)
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
     shelf.follow()
     until(lambda: len([path for path in wire.paths() if "watch" in path]) == 2)
     assert names(shelf) == {"a", "b"}
@@ -224,7 +224,7 @@ def test_a_watch_that_ends_as_soon_as_it_begins_is_not_asked_for_without_a_pause
     monkeypatch.setattr(pauses, "FIRST_S", 1000.0)
     monkeypatch.setattr(pauses, "LONGEST_S", 1000.0)
     server.lists, server.watches = [listed(pod("a"))], [[] for _ in range(50)]
-    shelf = Shelf(server.client(wire), PODS, lambda: None)
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
     shelf.follow()
     until(lambda: shelf.silence)
     assert shelf.silence == "the watch ended as soon as it began"
@@ -233,10 +233,10 @@ def test_a_watch_that_ends_as_soon_as_it_begins_is_not_asked_for_without_a_pause
 
 
 def test_pages_without_an_end_are_given_up(server: Kubernetes, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vgpuctl.kube.shelf.MOST_PAGES", 5)
+    monkeypatch.setattr("vgpuctl.kube.reflector.MOST_PAGES", 5)
     server.lists = [listed(pod("a"), **{"continue": "more"})]
     with pytest.raises(PassingError, match="its list does not end"):
-        Shelf(server.client(wire), PODS, lambda: None).fill()
+        Reflector(server.client(wire), PODS, lambda: None).fill()
     assert len(wire.paths()) == 5
 
 
@@ -248,7 +248,7 @@ QUOTA = {
 
 def test_quotas_are_asked_for_again_after_an_outage(server: Kubernetes, wire: Wire) -> None:
     server.lists = [answer(b"{}", "503 Busy")]
-    quotas = Aside(server.client(wire), QUOTAS, lambda: None)
+    quotas = LazyReflector(server.client(wire), QUOTAS, lambda: None)
     assert quotas.seen(follow=True) is None
     server.lists = [listed(QUOTA)]
     until(lambda: quotas.seen(follow=True))
@@ -258,7 +258,7 @@ def test_quotas_are_asked_for_again_after_an_outage(server: Kubernetes, wire: Wi
 
 def test_quotas_that_we_may_not_see_are_not_asked_for_again(server: Kubernetes, wire: Wire) -> None:
     server.lists = [answer(b"{}", "403 Forbidden"), listed(QUOTA)]
-    quotas = Aside(server.client(wire), QUOTAS, lambda: None)
+    quotas = LazyReflector(server.client(wire), QUOTAS, lambda: None)
     assert [quotas.seen(follow=True) for _ in range(3)] == [None] * 3
     assert len(wire.paths()) == 1
     quotas.close()

@@ -24,7 +24,7 @@ from vgpuctl.model.selectors import Selector
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.observe.evidence import overdue_s
 from vgpuctl.planning.selection import Selection
-from vgpuctl.reporting.findings import Finding
+from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.situation import situate
 
 DIGITS, DEEP = "9" * 5000, "[" * 300_000
@@ -113,7 +113,7 @@ def test_a_workload_with_a_size_that_cannot_be_read_stays_and_is_named(size: str
     assert (found.scaled.replicas, len(found.scaled.shift)) == (None, 1024)
     some = fleet(workloads={found.key: found})
     (finding,) = situate(some, CATALOGUE, (), Selection(), datetime.now(UTC)).findings
-    assert finding == Finding(
+    assert finding == Deviation(
         "workload",
         "lab/deployment/x",
         f"bears a mark that cannot be read: {found.scaled.unreadable}",

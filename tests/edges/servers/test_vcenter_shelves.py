@@ -9,7 +9,7 @@ import pytest
 from pyVmomi import vim
 
 from vgpuctl.model.fleet import Power
-from vgpuctl.vsphere.shelves import Shelves
+from vgpuctl.vsphere.inventory_cache import InventoryCache
 from vgpuctl.vsphere.views import UNKNOWN_VGPU
 
 PCI = vim.vm.device.VirtualPCIPassthrough
@@ -24,7 +24,7 @@ TASK = {"info.key": "task-1", "info.entity": vim.VirtualMachine("vm-1")}
 TASK |= {"info.descriptionId": "VirtualMachine.suspend"}
 
 
-def take(shelves: Shelves, obj: Any, kind: str = "enter", /, **given: Any) -> None:
+def take(shelves: InventoryCache, obj: Any, kind: str = "enter", /, **given: Any) -> None:
     """pyVmomi's own types refuse many a value that a server may send."""
     changes = [SimpleNamespace(name=name, op="assign", val=value) for name, value in given.items()]
     shelves.take(SimpleNamespace(obj=obj, kind=kind, changeSet=changes))
@@ -34,9 +34,9 @@ def vgpu(kind: str | None) -> Any:
     return PCI(key=1, backing=PCI.VmiopBackingInfo(vgpu=kind))
 
 
-def found(number: int = 1, /, **more: Any) -> Shelves:
+def found(number: int = 1, /, **more: Any) -> InventoryCache:
     """One VM and one host, and whatever more is said of the VM."""
-    shelves = Shelves()
+    shelves = InventoryCache()
     take(shelves, HOST, name="esx-1")
     take(shelves, vim.VirtualMachine(f"vm-{number}"), **{**VM, **more})
     return shelves
@@ -83,7 +83,7 @@ def test_once_it_is_gone_it_is_named_no_more() -> None:
 
 
 def test_one_whose_place_cannot_be_read_is_not_trusted_for_its_details() -> None:
-    shelves = Shelves()
+    shelves = InventoryCache()
     loop = vim.Folder("group-1")
     take(shelves, loop, name="gpu", parent=loop)
     take(shelves, vim.VirtualMachine("vm-1"), **VM, parent=loop)

@@ -13,7 +13,7 @@ from pyVmomi import vim
 
 from vgpuctl.model import pauses
 from vgpuctl.model.errors import PassingError
-from vgpuctl.vsphere.asking import Depth
+from vgpuctl.vsphere.asking import ObservationScope
 from vgpuctl.vsphere.stream import MOST_ANEW, VcenterStream
 
 WITHIN_S = 10.0
@@ -62,7 +62,7 @@ def update(*changes: Any) -> Any:
 
 
 def stream_of(vcenter: Vcenter, note: Callable[[], None] = lambda: None) -> VcenterStream:
-    return VcenterStream(vcenter, lambda vms: vms, Depth(), note)  # type: ignore[arg-type]
+    return VcenterStream(vcenter, lambda vms: vms, ObservationScope(), note)  # type: ignore[arg-type]
 
 
 def until(done: Callable[[], Any]) -> None:

@@ -21,14 +21,14 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.names import Names
 from vgpuctl.model.notice import Notice
-from vgpuctl.model.profiles import Catalogue, Choice
+from vgpuctl.model.profiles import Catalogue, WorkerRule
 from vgpuctl.model.requests import Evict, PatchNode, Request, SuspendVm
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.wish import Wish
-from vgpuctl.observe.fleet_builder import Painter
+from vgpuctl.observe.fleet_builder import FleetBuilder
 from vgpuctl.observe.wiring import SystemClock
-from vgpuctl.operations import Prospect, look_ahead
+from vgpuctl.operations import Preview, look_ahead
 from vgpuctl.planning.wishes import switch_wish
 from vgpuctl.vsphere.views import Outline, Vm
 
@@ -96,8 +96,8 @@ class Drainer:
         self._vcenter = OneVm(self.node)
         self.client = Client(KubernetesSettings(kubeconfig=str(self.kubeconfig)))
         self._kubernetes = KubernetesStream(self.client, self._changed, drains=True)
-        choice = Choice(profile="v100-4q-4GB", names=Names((self.node,)))
-        self._painter = Painter(Catalogue(CATALOGUE.profiles, (choice,)))
+        choice = WorkerRule(profile="v100-4q-4GB", names=Names((self.node,)))
+        self._painter = FleetBuilder(Catalogue(CATALOGUE.profiles, (choice,)))
         self._kubernetes.fill()
 
     def fleet(self) -> Fleet:
@@ -132,7 +132,7 @@ class Drainer:
     def announce(self, notices: Sequence[Notice]) -> None:
         """Nobody listens."""
 
-    def ahead(self) -> Prospect:
+    def ahead(self) -> Preview:
         fleet = self.fleet()
         return look_ahead(fleet, self._wish(fleet))
 

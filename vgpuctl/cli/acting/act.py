@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from vgpuctl.files import Files
     from vgpuctl.model.journal import HostReport
     from vgpuctl.observe.wiring import Connection
-    from vgpuctl.operations import MakeFormer, MakeWish, Operation, Prospect
+    from vgpuctl.operations import MakeFormer, MakeWish, Operation, Preview
     from vgpuctl.settings import Flags
-    from vgpuctl.vsphere.asking import Depth
+    from vgpuctl.vsphere.asking import ObservationScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class RunOptions:
     """How a command was asked to act."""
 
     flags: Flags
@@ -38,28 +38,28 @@ class Manner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class CommandSpec:
     """What a command wants: a wish, the way back from it, and its words."""
 
     wish: MakeWish
     former: MakeFormer | None
-    nothing: Callable[[Prospect], str]
-    done: Callable[[Prospect, Report], str]
-    depth: Depth | None = None
+    nothing: Callable[[Preview], str]
+    done: Callable[[Preview, Report], str]
+    scope: ObservationScope | None = None
     timetable: str = ""
 
 
-def act(manner: Manner, order: Callable[[Files], Order]) -> None:
+def act(manner: RunOptions, order: Callable[[Files], CommandSpec]) -> None:
     """Ends the process with the code that tells how it went."""
     with explained(debug=manner.debug):
         files = read(manner.flags)
         found = order(files)
-        with connected(manner.flags, files, found.depth) as connection:
+        with connected(manner.flags, files, found.scope) as connection:
             code = _act(manner, found, connection)
         raise typer.Exit(int(code))
 
 
-def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
+def _act(manner: RunOptions, order: CommandSpec, connection: Connection) -> ExitCode:
     from vgpuctl.operations import look_ahead  # noqa: PLC0415
 
     fleet = connection.fleet()
@@ -83,14 +83,14 @@ def _act(manner: Manner, order: Order, connection: Connection) -> ExitCode:
     return _carry_out(manner, order, connection, prospect)
 
 
-def _informed(prospect: Prospect, connection: Connection) -> Prospect:
+def _informed(prospect: Preview, connection: Connection) -> Preview:
     """Before a plan is shown, and only then, it is asked how long its steps took earlier."""
     from vgpuctl.operations import informed  # noqa: PLC0415
 
     return informed(prospect, connection.history())
 
 
-def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
+def _dry_run(manner: RunOptions, order: CommandSpec, prospect: Preview) -> ExitCode:
     from vgpuctl.cli.acting.plans import plan_document, show_plan  # noqa: PLC0415
 
     if manner.output is Output.JSON:
@@ -103,7 +103,7 @@ def _dry_run(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
     return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
 
 
-def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
+def _nothing(manner: RunOptions, order: CommandSpec, prospect: Preview) -> ExitCode:
     from vgpuctl.engine.ports import Report  # noqa: PLC0415
     from vgpuctl.operations import refused  # noqa: PLC0415
 
@@ -117,7 +117,7 @@ def _nothing(manner: Manner, order: Order, prospect: Prospect) -> ExitCode:
     return ExitCode.DONE
 
 
-def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: Prospect) -> ExitCode:
+def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, prospect: Preview) -> ExitCode:
     """Whatever becomes of the output, the work ends in order, and the exit code says how."""
     from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
@@ -138,7 +138,7 @@ def _carry_out(manner: Manner, order: Order, connection: Connection, prospect: P
     return code
 
 
-def _show_end(manner: Manner, order: Order, prospect: Prospect, report: Report, code: ExitCode) -> None:
+def _show_end(manner: RunOptions, order: CommandSpec, prospect: Preview, report: Report, code: ExitCode) -> None:
     if manner.output is Output.JSON:
         print_json(report_document(report, prospect) | {"exitCode": int(code)})
         return
@@ -146,7 +146,7 @@ def _show_end(manner: Manner, order: Order, prospect: Prospect, report: Report, 
     _tell_missing(prospect)
 
 
-def _tell(report: Report, code: ExitCode, order: Order, prospect: Prospect) -> None:
+def _tell(report: Report, code: ExitCode, order: CommandSpec, prospect: Preview) -> None:
     from vgpuctl.operations import troubled  # noqa: PLC0415
 
     out = console(error=code is not ExitCode.DONE)
@@ -170,7 +170,7 @@ def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def _tell_missing(prospect: Prospect) -> None:
+def _tell_missing(prospect: Preview) -> None:
     for name in prospect.fleet.missing:
         console(error=True).tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
 
@@ -196,7 +196,7 @@ def _interruptible(operation: Operation) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def report_document(report: Report, prospect: Prospect) -> dict[str, Any]:
+def report_document(report: Report, prospect: Preview) -> dict[str, Any]:
     return {
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Report",

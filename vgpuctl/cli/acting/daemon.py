@@ -35,14 +35,14 @@ def command(
 def _keep(flags: Flags) -> None:
     from vgpuctl.cli.acting.progress import Lines  # noqa: PLC0415
     from vgpuctl.daemon.alarm import Alarm  # noqa: PLC0415
-    from vgpuctl.daemon.schedule_loop import Keeper  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+    from vgpuctl.daemon.schedule_loop import ScheduleLoop  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
     files = read(flags)
-    depth = Depth(neighbours=True, drains=True, scales=files.scales)
-    with connected(flags, files, depth, lasting=True) as connection:
+    scope = ObservationScope(neighbours=True, drains=True, scales=files.scales)
+    with connected(flags, files, scope, lasting=True) as connection:
         connection.follow(departures=True)
-        keeper = Keeper(files, connection, lambda: Lines(console()))
+        keeper = ScheduleLoop(files, connection, lambda: Lines(console()))
         alarm = Alarm(keeper.next_start)
 
         def end(_number: int, _frame: object) -> None:

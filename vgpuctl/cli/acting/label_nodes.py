@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.acting.act import Manner, Order, act
+from vgpuctl.cli.acting.act import CommandSpec, RunOptions, act
 from vgpuctl.cli.options import (
     DebugOption,
     DryRunOption,
@@ -19,7 +19,7 @@ from vgpuctl.cli.words import count
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files
-    from vgpuctl.operations import Prospect
+    from vgpuctl.operations import Preview
     from vgpuctl.settings import Flags
 
 
@@ -47,14 +47,14 @@ def command(
       vgpuctl label-nodes && kubectl get nodes -L vgpu.type
       vgpuctl label-nodes --prune   after workers were taken out of the file
     """
-    manner = Manner(flags=flags, output=output, dry_run=dry_run, debug=debug)
+    manner = RunOptions(flags=flags, output=output, dry_run=dry_run, debug=debug)
     act(manner, lambda files: _order(files, prune=prune))
 
 
-def _order(files: Files, *, prune: bool) -> Order:
+def _order(files: Files, *, prune: bool) -> CommandSpec:
     from vgpuctl.planning.wishes import label_wish  # noqa: PLC0415
 
-    return Order(
+    return CommandSpec(
         wish=lambda fleet: label_wish(fleet, files.catalogue, prune=prune),
         former=None,
         nothing=lambda prospect: f"Every node's labels are true. Nothing to do.{_unregistered(prospect)}",
@@ -62,6 +62,6 @@ def _order(files: Files, *, prune: bool) -> Order:
     )
 
 
-def _unregistered(prospect: Prospect) -> str:
+def _unregistered(prospect: Preview) -> str:
     names = [worker.name for worker in prospect.fleet.workers.values() if worker.node is None]
     return one_line(f" Not yet registered: {', '.join(names)}.") if names else ""

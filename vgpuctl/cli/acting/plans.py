@@ -13,7 +13,7 @@ from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Refusal, Step
 from vgpuctl.model.workloads import Workload
-from vgpuctl.operations import Prospect
+from vgpuctl.operations import Preview
 from vgpuctl.planning.pods.drain import pods_to_move
 from vgpuctl.planning.steps import (
     Attach,
@@ -38,7 +38,7 @@ from vgpuctl.reporting.forecast import expected_s, longest_way_s
 PODS_SHOWN = 3
 
 
-def show_plan(out: Paper, prospect: Prospect) -> None:
+def show_plan(out: Paper, prospect: Preview) -> None:
     """Host by host, worker by worker, in the order of the ladder."""
     if prospect.plan:
         out.tell(_headline(prospect), style="bold")
@@ -66,7 +66,7 @@ def place_of(fleet: Fleet, name: str) -> str:
     return fleet.host_of(name) or ("Workloads" if name in fleet.workloads else "No workers any more")
 
 
-def show_remarks(out: Paper, prospect: Prospect) -> None:
+def show_remarks(out: Paper, prospect: Preview) -> None:
     for remark in prospect.remarks:
         out.say("Note:", remark.message, "yellow")
 
@@ -85,7 +85,7 @@ def show_refusal(out: Paper, refusal: Refusal) -> None:
     out.say("Hint:", refusal.hint)
 
 
-def _headline(prospect: Prospect) -> str:
+def _headline(prospect: Preview) -> str:
     steps, wish = prospect.plan, prospect.wish
     changed = {step.worker for step in steps if isinstance(step, Attach)}
     out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
@@ -113,7 +113,7 @@ def _headline(prospect: Prospect) -> str:
     return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(prospect)})" if whole > 1 else "")
 
 
-def _known_from(prospect: Prospect) -> str:
+def _known_from(prospect: Preview) -> str:
     """`12 earlier switches`; where these do not know all of it, it is an estimate still."""
     number = prospect.earlier.count(prospect.plan)
     guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if step.lasts)
@@ -125,14 +125,14 @@ def _told(number: int, noun: str, one: str, many: str) -> str:
     return f"{count(number, noun)} {one if number == 1 else many}" if number else ""
 
 
-def _line(prospect: Prospect, worker: str) -> str:
+def _line(prospect: Preview, worker: str) -> str:
     marks = Cordon | MarkAsleep | Shield | Unshield
     shown = [step for step in prospect.plan.of(worker) if not isinstance(step, marks)]
     words = [_words(prospect, step) for step in shown or prospect.plan.of(worker)]
     return f"{_after(prospect, worker)}{' → '.join(words)}"
 
 
-def _words(prospect: Prospect, step: Step) -> str:
+def _words(prospect: Preview, step: Step) -> str:
     match step:
         case Drain():
             pods = pods_to_move(prospect.fleet.worker(step.worker), prospect.wish.drain)
@@ -161,7 +161,7 @@ def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:
     return f"{step.describe()} (to {size})" if workload.sleeps else "take our mark off (somebody else has scaled it)"
 
 
-def _after(prospect: Prospect, worker: str) -> str:
+def _after(prospect: Preview, worker: str) -> str:
     """Whose place it takes, or after whom it is its turn."""
     others = {
         needed.subject: kind_named(needed.kind)
@@ -173,7 +173,7 @@ def _after(prospect: Prospect, worker: str) -> str:
     return f"after {', '.join(leaving)}: " if leaving else ""
 
 
-def why(prospect: Prospect, step: Step) -> str:
+def why(prospect: Preview, step: Step) -> str:
     """What makes this step necessary."""
     worker = prospect.fleet.find(step.subject)
     if worker is None:
@@ -191,7 +191,7 @@ def why(prospect: Prospect, step: Step) -> str:
     return f"awake in {prospect.wish.name}" if worker.vm else "no worker any more"
 
 
-def plan_document(prospect: Prospect) -> dict[str, Any]:
+def plan_document(prospect: Preview) -> dict[str, Any]:
     return {
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Plan",
@@ -208,7 +208,7 @@ def plan_document(prospect: Prospect) -> dict[str, Any]:
     }
 
 
-def _steps(prospect: Prospect) -> Iterator[dict[str, Any]]:
+def _steps(prospect: Preview) -> Iterator[dict[str, Any]]:
     for step in prospect.plan:
         yield {
             "name": step.id,

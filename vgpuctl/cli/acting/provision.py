@@ -9,7 +9,7 @@ import typer
 
 from vgpuctl.cli import completing
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.acting.act import Manner, Order, act
+from vgpuctl.cli.acting.act import CommandSpec, RunOptions, act
 from vgpuctl.cli.options import (
     DebugOption,
     DeleteEmptyDirOption,
@@ -86,7 +86,7 @@ def command(
     """
     from vgpuctl.model.timetable import DrainOptions  # noqa: PLC0415
 
-    def order(files: Files) -> Order:
+    def order(files: Files) -> CommandSpec:
         drain = DrainOptions(
             timeout_s=duration_s(drain_timeout, "--drain-timeout"),
             grace_period_s=grace_period,
@@ -97,7 +97,7 @@ def command(
         asked = _Asked(names(workers), profile, max_unavailable, drain, power_off_s)
         return asked.order(files)
 
-    act(Manner(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug), order)
+    act(RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug), order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ class _Asked:
     drain: DrainOptions
     power_off_after_s: float | None
 
-    def order(self, files: Files) -> Order:
+    def order(self, files: Files) -> CommandSpec:
         from vgpuctl.planning.wishes import former_wish  # noqa: PLC0415
-        from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+        from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
         profile = self._known_profile(files)
         at_most(self.max_unavailable, 1)
-        return Order(
+        return CommandSpec(
             wish=lambda fleet: self._wish(fleet, files, profile),
             former=former_wish,
             nothing=lambda _: "Every worker carries its profile. Nothing to do.",
@@ -124,7 +124,7 @@ class _Asked:
                 f"{count(len({step.subject for step in prospect.plan}), 'worker')} provisioned in "
                 f"{seconds(report.seconds)}."
             ),
-            depth=Depth(mmio=True, neighbours=True, drains=True),
+            scope=ObservationScope(mmio=True, neighbours=True, drains=True),
         )
 
     def _known_profile(self, files: Files) -> str | None:

@@ -10,7 +10,7 @@ import typer
 
 from vgpuctl.cli import completing
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.acting.act import Manner, Order, act
+from vgpuctl.cli.acting.act import CommandSpec, RunOptions, act
 from vgpuctl.cli.options import (
     DebugOption,
     DryRunOption,
@@ -70,7 +70,7 @@ def command(
       vgpuctl switch night --yes         from a script
       vgpuctl switch day --timeout 2m    a host whose drain takes longer goes back
     """
-    manner = Manner(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug)
+    manner = RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug)
     drain_s = duration_s(timeout, "--timeout") if timeout else None
     act(manner, lambda files: order_of(files, shift, _as_asked(files, shift, timetable, drain_s, all_or_nothing)))
 
@@ -82,9 +82,9 @@ def _as_asked(files: Files, shift: str, name: str | None, drain_s: float | None,
     return replace(found, drain=drain, conduct=replace(found.conduct, all_or_nothing=whole))
 
 
-def order_of(files: Files, shift: str, timetable: Timetable) -> Order:
+def order_of(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
     from vgpuctl.planning.wishes import former_wish, switch_wish  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
     def done(_prospect: object, report: Report) -> str:
         return f"{shift} since {clock(datetime.now().astimezone())}, after {seconds(report.seconds)}."
@@ -93,11 +93,11 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> Order:
         files.must_be_apart(fleet)
         return switch_wish(fleet, files.catalogue, timetable, shift, datetime.now(UTC))
 
-    return Order(
+    return CommandSpec(
         wish=wish,
         former=former_wish,
         nothing=lambda _: f"It is {shift} already. Nothing to do.",
         done=done,
-        depth=Depth(neighbours=True, drains=True, scales=timetable.scales),
+        scope=ObservationScope(neighbours=True, drains=True, scales=timetable.scales),
         timetable=timetable.name,
     )

@@ -89,9 +89,9 @@ def _files_alone(files: Files) -> Compared:
 
 def _compared(flags: Flags, files: Files) -> Compared:
     from vgpuctl.reporting.profiles_check import Compared  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
-    with connected(flags, files, Depth(mmio=True, neighbours=True, types=True)) as connection:
+    with connected(flags, files, ObservationScope(mmio=True, neighbours=True, types=True)) as connection:
         return Compared(
             fleet=connection.fleet(),
             catalogue=files.catalogue,

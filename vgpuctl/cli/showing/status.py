@@ -57,10 +57,10 @@ def _selection(workers: list[str] | None, selector: str | None) -> Selection:
 
 def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching: bool) -> None:
     from vgpuctl.cli.showing.estate.watching import Looker  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import Depth  # noqa: PLC0415
+    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
     files = read(flags)
-    with connected(flags, files, Depth(scales=files.scales)) as connection:
+    with connected(flags, files, ObservationScope(scales=files.scales)) as connection:
         looker = Looker(connection, files, selection, follow=watching)
         view = _view(output, watching=watching)
         if watching:

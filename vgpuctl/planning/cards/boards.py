@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from vgpuctl.model.hosts import Told
+from vgpuctl.model.hosts import TypeFacts
 
 
 class VgpuType(NamedTuple):
@@ -24,7 +24,7 @@ class VgpuType(NamedTuple):
     instance: str = ""
 
 
-class Place(NamedTuple):
+class InstanceShape(NamedTuple):
     """Of a GPU instance: memory slices wide, and where one may begin."""
 
     width: int
@@ -43,7 +43,7 @@ class Board:
     same: Mapping[int, int] = field(default_factory=dict)
     q_only: Mapping[int, int] = field(default_factory=dict)
     mixed: Mapping[int, int] = field(default_factory=dict)
-    instances: Mapping[str, Place] = field(default_factory=dict)
+    instances: Mapping[str, InstanceShape] = field(default_factory=dict)
 
     @property
     def memory_slices(self) -> int:
@@ -91,15 +91,15 @@ _PLACES = {
 
 # Compute slices and count → the place of such an instance among the card's memory slices.
 _INSTANCES = {
-    "7:1": Place(8, (0,)),
-    "4:1": Place(4, (0,)),
-    "3:2": Place(4, (0, 4)),
-    "2:3": Place(2, (0, 2, 4)),
-    "2:2": Place(2, (0, 2)),
-    "1:7": Place(1, (0, 1, 2, 3, 4, 5, 6)),
-    "1:4": Place(2, (0, 2, 4, 6)),
+    "7:1": InstanceShape(8, (0,)),
+    "4:1": InstanceShape(4, (0,)),
+    "3:2": InstanceShape(4, (0, 4)),
+    "2:3": InstanceShape(2, (0, 2, 4)),
+    "2:2": InstanceShape(2, (0, 2)),
+    "1:7": InstanceShape(1, (0, 1, 2, 3, 4, 5, 6)),
+    "1:4": InstanceShape(2, (0, 2, 4, 6)),
 }
-_OF_FOUR_SLICES = _INSTANCES | {"1:4": Place(1, (0, 1, 2, 3))}
+_OF_FOUR_SLICES = _INSTANCES | {"1:4": InstanceShape(1, (0, 1, 2, 3))}
 
 
 def _board(row: str) -> Board:
@@ -124,7 +124,7 @@ def _counts(cell: str, which: int) -> Iterator[tuple[int, int]]:
         yield int(size), int(most.split("→")[which])
 
 
-def _instances(cell: str) -> Iterator[tuple[str, Place]]:
+def _instances(cell: str) -> Iterator[tuple[str, InstanceShape]]:
     places = _OF_FOUR_SLICES if cell.startswith("4-24") else _INSTANCES
     for word in cell.split():
         instance, _, most = word.partition(":")
@@ -146,10 +146,10 @@ MIXED_PLACES = {gib: dict(_places(cell)) for gib, cell in _PLACES.items()}
 
 
 @lru_cache(maxsize=4096)
-def type_of(vgpu: str, told: tuple[Told, ...] = ()) -> VgpuType:
+def type_of(vgpu: str, told: tuple[TypeFacts, ...] = ()) -> VgpuType:
     """As its name says, unless it is told otherwise."""
     named = _named(vgpu)
-    said = next((each for each in told if each.vgpu == vgpu), Told(vgpu))
+    said = next((each for each in told if each.vgpu == vgpu), TypeFacts(vgpu))
     return named._replace(gib=said.gib or named.gib, series=said.series or named.series)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from vgpuctl.model.hosts import Card, CardMode, Told
+from vgpuctl.model.hosts import Card, CardMode, TypeFacts
 from vgpuctl.planning.cards.boards import BY_NAME, BY_STEM, MIXED_PLACES, Board, VgpuType, board_of_card, type_of
 
 #: No table of NVIDIA's goes beyond this count on one card (taken as a limit: inferred).
@@ -21,7 +21,7 @@ class Kind(NamedTuple):
     board: str
     gib: int
     mode: CardMode
-    told: tuple[Told, ...] = ()
+    told: tuple[TypeFacts, ...] = ()
 
 
 class Slice(NamedTuple):
@@ -81,7 +81,7 @@ class Load(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _kind(model: str, frame_mib: int, mode: CardMode, told: tuple[Told, ...]) -> Kind:
+def _kind(model: str, frame_mib: int, mode: CardMode, told: tuple[TypeFacts, ...]) -> Kind:
     gib = round(frame_mib / 1024)
     family, _, size = model.rpartition("-")
     family = family if size.isdigit() and family else model

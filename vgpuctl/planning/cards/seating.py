@@ -19,7 +19,7 @@ UNKNOWN = ("unknown-vgpu",)
 
 
 @dataclass(frozen=True, slots=True)
-class Sitter:
+class Occupant:
     """A VM that runs. `cards`: where the books see it; none where they do not say yet."""
 
     name: str
@@ -37,7 +37,7 @@ class Seating:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PossibleSeatings:
     """All ways in which a host's VMs may sit. `exact`: the books know it; `complete`: no way was left out."""
 
     ways: tuple[Loads, ...]
@@ -54,40 +54,40 @@ def booked(host: Host) -> dict[str, tuple[int, ...]]:
     return cards
 
 
-def sitters(fleet: Fleet, host: Host, leaving: Collection[str] = (), *, gone: bool = False) -> list[Sitter]:
+def occupants(fleet: Fleet, host: Host, leaving: Collection[str] = (), *, gone: bool = False) -> list[Occupant]:
     """Those who run; without `leaving` once these are `gone`."""
     cards = booked(host)
     running = [w for w in fleet.on_host(host.name) if w.vgpus and w.on and not (gone and w.name in leaving)]
-    ours = [Sitter(w.name, w.vgpus, cards.get(w.name, ()), w.name in leaving) for w in running]
+    ours = [Occupant(w.name, w.vgpus, cards.get(w.name, ()), w.name in leaving) for w in running]
     return [*ours, *_strangers(fleet, host, cards)]
 
 
-def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> Iterator[Sitter]:
+def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> Iterator[Occupant]:
     for name, seats in cards.items():
         if name in fleet.workers:
             continue
         stranger = fleet.strangers.get(name)
         if stranger is None or stranger.on:
-            yield Sitter(name, (stranger.vgpus if stranger else ()) or UNKNOWN, seats)
+            yield Occupant(name, (stranger.vgpus if stranger else ()) or UNKNOWN, seats)
     for stranger in fleet.strangers_on(host.name):
         if stranger.on and stranger.vgpus and stranger.name not in cards:
-            yield Sitter(stranger.name, stranger.vgpus)
+            yield Occupant(stranger.name, stranger.vgpus)
 
 
-def standing(host: Host, sitting: Iterable[Sitter], needs: Iterable[Vgpus] = ()) -> Standing:
+def standing(host: Host, sitting: Iterable[Occupant], needs: Iterable[Vgpus] = ()) -> PossibleSeatings:
     """All ways in which these may sit. Where they and all who will start are alike, one way is as good as another."""
     sitting = list(sitting)
     unseated = [sitter for sitter in sitting if not sitter.cards]
     ways, complete = _ways(host, sitting, any_way=alike([*(sitter.vgpus for sitter in unseated), *needs]))
-    return Standing(tuple(way.loads for way in ways), exact=not unseated, complete=complete)
+    return PossibleSeatings(tuple(way.loads for way in ways), exact=not unseated, complete=complete)
 
 
-def likely(host: Host, sitting: Iterable[Sitter]) -> Seating:
+def likely(host: Host, sitting: Iterable[Occupant]) -> Seating:
     """The likeliest way: who is in no books yet sits on the fullest card that takes it."""
     return _ways(host, list(sitting), any_way=True)[0][0]
 
 
-def _ways(host: Host, sitting: list[Sitter], any_way: bool) -> tuple[list[Seating], bool]:
+def _ways(host: Host, sitting: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
     """`any_way`: for those whom the books do not name yet, the first that is found will do."""
     ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
     for sitter in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
@@ -99,7 +99,7 @@ def _ways(host: Host, sitting: list[Sitter], any_way: bool) -> tuple[list[Seatin
     return ways, complete
 
 
-def _lawful(sitter: Sitter, ways: list[Seating]) -> list[Seating]:
+def _lawful(sitter: Occupant, ways: list[Seating]) -> list[Seating]:
     """Those that can be, where any can: of a VM with several vGPUs the books do not tell which is on which card."""
     if len(ways) == 1:
         return ways
@@ -107,12 +107,12 @@ def _lawful(sitter: Sitter, ways: list[Seating]) -> list[Seating]:
     return list(dict.fromkeys(lawful or ways))
 
 
-def _seatings(way: Seating, sitter: Sitter) -> Iterator[Seating]:
+def _seatings(way: Seating, sitter: Occupant) -> Iterator[Seating]:
     for loads, cards in _one_by_one(way.loads, sitter):
         yield Seating(loads, {**way.cards_of, sitter.name: cards})
 
 
-def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int, ...]]]:
+def _one_by_one(loads: Loads, sitter: Occupant) -> Iterator[tuple[Loads, tuple[int, ...]]]:
     """Each of the cards on which the books see a VM holds at least one of its vGPUs; one card leaves no choice."""
     if len(sitter.cards) == 1:
         yield _all_on(loads, sitter, sitter.cards[0]), sitter.cards * len(sitter.vgpus)
@@ -131,7 +131,7 @@ def _one_by_one(loads: Loads, sitter: Sitter) -> Iterator[tuple[Loads, tuple[int
         yield now, cards
 
 
-def _all_on(loads: Loads, sitter: Sitter, index: int) -> Loads:
+def _all_on(loads: Loads, sitter: Occupant, index: int) -> Loads:
     for vgpu in sitter.vgpus:
         loads = _with(loads, index, vgpu, sitter.leaves)
     return loads

@@ -13,7 +13,7 @@ from vgpuctl.planning.cards.card_rules import Load, kind_of
 from vgpuctl.planning.cards.placement import Vgpus, can_be_started, fits, may_choose, needs_of
 from vgpuctl.planning.cards.policy import policy_trap
 from vgpuctl.planning.cards.releases import stops, vgpus_wished
-from vgpuctl.planning.cards.seating import Standing, sitters, standing
+from vgpuctl.planning.cards.seating import PossibleSeatings, occupants, standing
 from vgpuctl.planning.checks.host_memory import Shortage, in_gb, shortage
 from vgpuctl.planning.steps import equipped
 
@@ -53,7 +53,7 @@ def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) ->
     carrying = {w.name: vgpus for w in starting if (vgpus := vgpus_wished(wish, w))}
     if not carrying:
         return
-    later = standing(host, sitters(fleet, host, leaving, gone=True), carrying.values())
+    later = standing(host, occupants(fleet, host, leaving, gone=True), carrying.values())
     if refusal := _cards(wish.name, host, carrying, later):
         staying = [w.vgpus for w in workers if w.on and w.name not in leaving]
         trap = policy_trap(host, [*staying, *carrying.values()])
@@ -63,7 +63,7 @@ def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) ->
         yield _memory(wish.name, host, list(carrying), short)
 
 
-def _cards(wish: str, host: Host, carrying: Mapping[str, Vgpus], later: Standing) -> Refusal | None:
+def _cards(wish: str, host: Host, carrying: Mapping[str, Vgpus], later: PossibleSeatings) -> Refusal | None:
     needs, names = needs_of(carrying.values()), " ".join(carrying)
     if later.complete and all(can_be_started(loads, needs) for loads in later.ways):
         return None
@@ -84,7 +84,7 @@ def _cards(wish: str, host: Host, carrying: Mapping[str, Vgpus], later: Standing
     )
 
 
-def _unknown(host: Host, later: Standing) -> Iterator[str]:
+def _unknown(host: Host, later: PossibleSeatings) -> Iterator[str]:
     """What we would have to know to be sure."""
     if not later.exact:
         yield f"{host.name} does not say yet on which card each of its VMs sits"

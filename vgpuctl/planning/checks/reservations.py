@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from vgpuctl.model.admission import Admission, Share, Slots
+from vgpuctl.model.admission import Admission, ReservedShare, Slots
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.wish import Wish
@@ -58,14 +58,14 @@ class Cluster:
         if not all(host.memory_mib for host in self.hosts):
             return None
         match self.admission.policy:
-            case Share() as share:
+            case ReservedShare() as share:
                 return self.memory_mib * (100 - self.percent(share)) // 100
             case Slots(level=level):
                 sizes = sorted(host.memory_mib for host in self.hosts)
                 return sum(sizes[: max(0, len(sizes) - level)])
         return None
 
-    def percent(self, share: Share) -> int:
+    def percent(self, share: ReservedShare) -> int:
         """Of what vCenter reckons by itself, the least that it can be, or the most."""
         if not share.level:
             return share.percent
@@ -74,7 +74,7 @@ class Cluster:
 
     def keeps(self) -> str:
         match self.admission.policy:
-            case Share() as share:
+            case ReservedShare() as share:
                 return f"{self.percent(share)} % of its memory"
             case Slots(level=level):
                 return f"room for the failure of {level} host{'s' * (level != 1)}"

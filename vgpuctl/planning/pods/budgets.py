@@ -23,7 +23,7 @@ from vgpuctl.planning.cards.releases import stops, vgpus_wished
 from vgpuctl.planning.labels import labels_of
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.pods.drain import asks_budgets, must_leave
-from vgpuctl.planning.pods.node_capacity import STEADY, Place, tolerated
+from vgpuctl.planning.pods.node_capacity import STEADY, NodeCapacity, tolerated
 from vgpuctl.planning.steps import PowerOn
 
 
@@ -67,10 +67,12 @@ class _Ground:
         self.fleet, self.wish = fleet, wish
 
     @cached_property
-    def places(self) -> dict[str, Place]:
+    def places(self) -> dict[str, NodeCapacity]:
         """Every node but those of workers that do not run."""
-        workers = {w.node.name: Place(w.node, len(w.vgpus)) for w in self.fleet.workers.values() if w.node and w.on}
-        return workers | {node.name: Place(node) for node in self.fleet.elsewhere}
+        workers = {
+            w.node.name: NodeCapacity(w.node, len(w.vgpus)) for w in self.fleet.workers.values() if w.node and w.on
+        }
+        return workers | {node.name: NodeCapacity(node) for node in self.fleet.elsewhere}
 
     @cached_property
     def pods(self) -> dict[str, list[tuple[str, Pod]]]:
@@ -110,10 +112,10 @@ class _Look:
         if not pods or not self._budget.seen or any(pod.needs is None for pod in pods):
             return None
         sure = self._outside(sure=True)
-        if sure + self._room(Place.sure_room, wanted - sure) >= wanted:
+        if sure + self._room(NodeCapacity.sure_room, wanted - sure) >= wanted:
             return None
         perhaps = self._outside(sure=False)
-        short = wanted - perhaps - self._room(Place.any_room, wanted - perhaps)
+        short = wanted - perhaps - self._room(NodeCapacity.any_room, wanted - perhaps)
         certain = short > 0 and not self._doubt(pods) and not self._woken(len(pods) - short)
         return DeadEnd(budget=self._budget, pods=pods, workers=tuple(self._held), certain=certain)
 
@@ -125,7 +127,7 @@ class _Look:
         there = (pod for name, pod in self._covered if self._stays(name) and not pod.terminating)
         return sum(pod.ready or not sure for pod in there)
 
-    def _room(self, room: Callable[[Place, Needs], int], wanted: int) -> int:
+    def _room(self, room: Callable[[NodeCapacity, Needs], int], wanted: int) -> int:
         """For how many more of such pods, while the last one still waits to go: never more than the budget expects."""
         kinds = {pod.needs for _, pod in self._covered if pod.needs}
         most, found = self._budget.expected - 1 - self._outside(sure=False), 0

@@ -22,7 +22,7 @@ STAYING = (*STEADY, "DaemonSet/", "Node/")
 _ANY = 1_000_000
 
 
-class Place:
+class NodeCapacity:
     """A node that runs; `vgpus`: how many its VM carries, whatever its device plugin tells just now."""
 
     def __init__(self, node: Node, vgpus: int = 0) -> None:

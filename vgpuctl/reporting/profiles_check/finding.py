@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.hosts import Told
+from vgpuctl.model.hosts import TypeFacts
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
 
@@ -45,7 +45,7 @@ class Compared:
     catalogue: Catalogue
     timetables: tuple[Timetable, ...] = ()
     drs: Drs = field(default_factory=Drs)
-    host_told: tuple[Told, ...] = ()
+    host_told: tuple[TypeFacts, ...] = ()
 
     def wanted(self, worker: Worker) -> tuple[str, ...]:
         given = (profile.vgpus for timetable in self.timetables for profile in timetable.profiles_of(worker.name))

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from vgpuctl.sim.control.rules import NotUnderstood, document, rule_of
 from vgpuctl.sim.driver import Driver
-from vgpuctl.sim.faults import How, Standing
+from vgpuctl.sim.faults import How, StandingFault
 from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.words import duration_called, nearest
 from vgpuctl.sim.world import World
@@ -140,7 +140,7 @@ class Desk:
             raise NotUnderstood("the clock only goes forward, by a month at most")
         self._driver.advance(seconds)
 
-    def _clear(self, standing: Standing) -> None:
+    def _clear(self, standing: StandingFault) -> None:
         self._world.calls.faults.clear(standing.id)
         if standing.rule.effect.how is How.TASK_HANGS:
             self._world.estate.work.let_go()

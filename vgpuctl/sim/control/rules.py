@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vgpuctl.sim.faults import ANY, KUBERNETES, VCENTER, Effect, How, Rule, Standing
+from vgpuctl.sim.faults import ANY, KUBERNETES, VCENTER, Effect, How, Rule, StandingFault
 from vgpuctl.sim.kube.kinds import ALL
 from vgpuctl.sim.vcenter import api as _  # noqa: F401  # it knows all methods
 from vgpuctl.sim.vcenter import faults
@@ -33,7 +33,7 @@ def rule_of(asked: Mapping[str, Any]) -> Rule:
     return Rule(server=server, method=method, on=str(asked.get("on") or ANY), effect=effect, chance=chance, **which)
 
 
-def document(standing: Standing) -> dict[str, Any]:
+def document(standing: StandingFault) -> dict[str, Any]:
     """A rule in force, for people and programs."""
     rule = standing.rule
     which = {name: getattr(rule, name) for name in ("nth", "every", "chance", "times")}

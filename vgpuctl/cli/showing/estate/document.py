@@ -10,10 +10,10 @@ from vgpuctl.model.fleet import Node
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.pods import Quota
 from vgpuctl.planning.pods.drain import leaving_pods
-from vgpuctl.reporting.findings import Finding
+from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import Judged, Resting, Situation
-from vgpuctl.reporting.timetable_state import Standing, Waking
+from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
 Document = dict[str, Any]
 
@@ -44,7 +44,7 @@ def _time(when: datetime | None) -> str | None:
     return when.isoformat(timespec="seconds") if when else None
 
 
-def _timetable(standing: Standing) -> Document:
+def _timetable(standing: TimetableState) -> Document:
     return {
         "name": standing.timetable.name,
         "timezone": standing.timetable.timezone,
@@ -169,7 +169,7 @@ def _quota(situation: Situation, quota: Quota) -> Document:
     }
 
 
-def _finding(finding: Finding) -> Document:
+def _finding(finding: Deviation) -> Document:
     return {
         "kind": finding.kind,
         "name": finding.name,

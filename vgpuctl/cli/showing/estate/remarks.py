@@ -8,10 +8,10 @@ from datetime import datetime
 from vgpuctl.cli.words import count, moment, seconds
 from vgpuctl.model.fleet import Node, Worker
 from vgpuctl.model.hosts import Host
-from vgpuctl.reporting.findings import POWER_WORDS, cordoned_by, cordoned_since
+from vgpuctl.reporting.deviations import POWER_WORDS, cordoned_by, cordoned_since
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import Judged, Situation
-from vgpuctl.reporting.timetable_state import Standing, Waking
+from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
 #: vCenter's name of a task, and what the VM is doing meanwhile.
 _DOING = {
@@ -107,7 +107,7 @@ def scheduler_words(message: str) -> str:
     return ", ".join(parts) or "no node matches"
 
 
-def headline(standing: Standing, situation: Situation) -> tuple[str, str]:
+def headline(standing: TimetableState, situation: Situation) -> tuple[str, str]:
     """The shift, and what there is to say of it."""
     now, due, current = situation.now, standing.due, standing.current
     since = f" since {moment(standing.since, now)}" if standing.since else ""

@@ -12,7 +12,7 @@ from vgpuctl.cli.showing.estate.remarks import outlook
 from vgpuctl.cli.words import count, moment, some
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.workloads import Workload
-from vgpuctl.reporting.findings import Finding
+from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.situation import Situation
 
 PODS_SHOWN = 2
@@ -61,7 +61,7 @@ def quota_lines(situation: Situation, width: int) -> Iterator[Text]:
 
 def out_of_step(situation: Situation, width: int) -> Iterator[Text]:
     """Alike things in one line."""
-    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    alike: dict[tuple[str, str, str], list[Deviation]] = {}
     for finding in situation.findings:
         alike.setdefault((finding.kind, finding.what, finding.remedy), []).append(finding)
     number = len(situation.findings)
@@ -80,7 +80,7 @@ def out_of_step(situation: Situation, width: int) -> Iterator[Text]:
         yield from paragraph("  " + one_line(line), width)
 
 
-def _told(findings: list[Finding], situation: Situation) -> str:
+def _told(findings: list[Deviation], situation: Situation) -> str:
     first = findings[0]
     since = moment(first.since, situation.now) if len(findings) == 1 and first.since else ""
     told = f"{some(finding.name for finding in findings)}: {first.what}"

@@ -16,13 +16,13 @@ from vgpuctl.model.workloads import SIZE_ANNOTATION, Workload
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.steps import equipped, missing_signs
 from vgpuctl.planning.wishes import PROVISION
-from vgpuctl.reporting.timetable_state import Standing
+from vgpuctl.reporting.timetable_state import TimetableState
 
 _RELABEL = "vgpuctl label-nodes"
 POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
 
 
-class Finding(NamedTuple):
+class Deviation(NamedTuple):
     """`what`: "NAME: WHAT" reads well, and is the same for all of whom it is true. `since`: as servers write times."""
 
     kind: str
@@ -32,25 +32,27 @@ class Finding(NamedTuple):
     since: str = ""
 
 
-def of_missing(names: Iterable[str]) -> Iterator[Finding]:
+def of_missing(names: Iterable[str]) -> Iterator[Deviation]:
     for name in names:
-        yield Finding("worker", name, "in profiles.yaml, but no VM of vCenter has this name")
+        yield Deviation("worker", name, "in profiles.yaml, but no VM of vCenter has this name")
 
 
-def of_unreadable(found: Iterable[Unreadable]) -> Iterator[Finding]:
+def of_unreadable(found: Iterable[Unreadable]) -> Iterator[Deviation]:
     for each in found:
         what = f"this {each.kind} cannot be read and is left out: {cut(each.why)}"
-        yield Finding(each.kind, cut(each.name), what)
+        yield Deviation(each.kind, cut(each.name), what)
 
 
-def of_host(host: Host) -> Iterator[Finding]:
+def of_host(host: Host) -> Iterator[Deviation]:
     if not host.connected:
-        yield Finding("host", host.name, "not connected to vCenter; what is shown of it may be old")
+        yield Deviation("host", host.name, "not connected to vCenter; what is shown of it may be old")
     if host.maintenance:
-        yield Finding("host", host.name, "in maintenance mode; no VM can be started on it")
+        yield Deviation("host", host.name, "in maintenance mode; no VM can be started on it")
 
 
-def of_worker(fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
+def of_worker(
+    fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]
+) -> Iterator[Deviation]:
     """`standings`: of the timetables that keep this worker: one, unless they contradict each other."""
     for what in worker.doubts:
         yield _of(worker, what)
@@ -70,11 +72,11 @@ def of_worker(fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tup
         yield from _of_labels(worker, worker.node.labels, labels_of(fleet, catalogue, worker, worker.vgpus), catalogue)
 
 
-def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Finding:
-    return Finding("worker", worker.name, what, remedy, since)
+def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Deviation:
+    return Deviation("worker", worker.name, what, remedy, since)
 
 
-def _of_devices(worker: Worker, catalogue: Catalogue, standings: tuple[Standing, ...]) -> Iterator[Finding]:
+def _of_devices(worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> Iterator[Deviation]:
     """Of one that carries something else in every shift, only what it carries while it is awake can be wrong."""
     exchanged = len(standings) == 1 and bool(standings[0].timetable.profiles_of(worker.name))
     given = standings[0].wanted(worker) if exchanged else catalogue.profile(worker.profile)
@@ -91,7 +93,7 @@ def _carried(worker: Worker, catalogue: Catalogue, given: Profile) -> str:
     return f"carries {carried}, should carry {given.name}"
 
 
-def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Finding]:
+def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Deviation]:
     """A sleeper's pod counts as missing: with as many as may be, the awake nodes are not updated either."""
     owner = f"DaemonSet/{rollout.name}"
     sleepers = [
@@ -105,33 +107,33 @@ def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Finding]:
         names = ", ".join(sleepers[:3]) + (f" and {len(sleepers) - 3} more" if sleepers[3:] else "")
         what = f"its rollout stands at {rollout.updated} of {rollout.wanted} nodes, because {names} sleep"
         verb = what.removesuffix("sleep") + "sleeps" if len(sleepers) == 1 else what
-        yield Finding("daemonset", str(rollout), verb)
+        yield Deviation("daemonset", str(rollout), verb)
 
 
-def of_departure(left: Departure) -> Finding:
+def of_departure(left: Departure) -> Deviation:
     """A switch that was cut short, or is at it now."""
     way = f"from {left.origin} to {left.to}" if left.origin else f"to {left.to}"
     back = f", or back: vgpuctl switch {left.origin}" if left.origin and left.origin != left.to else ""
-    return Finding("host", left.host, f"on its way {way}", f"vgpuctl switch {left.to}{back}", left.since)
+    return Deviation("host", left.host, f"on its way {way}", f"vgpuctl switch {left.to}{back}", left.since)
 
 
-def of_workload(workload: Workload, standing: Standing) -> Iterator[Finding]:
+def of_workload(workload: Workload, standing: TimetableState) -> Iterator[Deviation]:
     """One that its shift does not want at zero any more."""
     shift = standing.current or standing.due
     if workload.scaled is not None and shift and not standing.timetable.shifts[shift].scales(workload):
         what = f"scaled to zero for {workload.scaled.shift}, and not back"
-        yield Finding("workload", workload.key, what, f"vgpuctl switch {shift}", workload.scaled.since)
+        yield Deviation("workload", workload.key, what, f"vgpuctl switch {shift}", workload.scaled.since)
 
 
-def of_mark(workload: Workload) -> Iterator[Finding]:
+def of_mark(workload: Workload) -> Iterator[Deviation]:
     """A mark that cannot be read: nobody knows to which size the workload is to go back."""
     if workload.scaled is not None and workload.scaled.unreadable:
         what = f"bears a mark that cannot be read: {workload.scaled.unreadable}"
         taking_off = f"kubectl annotate -n {workload.namespace} {workload.kind}/{workload.name} {SIZE_ANNOTATION}-"
-        yield Finding("workload", workload.key, what, f"scale it yourself, then {taking_off}")
+        yield Deviation("workload", workload.key, what, f"scale it yourself, then {taking_off}")
 
 
-def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:
+def _of_power(worker: Worker, standing: TimetableState) -> Iterator[Deviation]:
     """While vCenter is at work on it, its power is about to change."""
     if worker.busy_with is not None:
         return
@@ -145,7 +147,7 @@ def _of_power(worker: Worker, standing: Standing) -> Iterator[Finding]:
         yield _of(worker, f"not back: {missing}")
 
 
-def _of_labels(worker: Worker, have: Labels, true: Labels, catalogue: Catalogue) -> Iterator[Finding]:
+def _of_labels(worker: Worker, have: Labels, true: Labels, catalogue: Catalogue) -> Iterator[Deviation]:
     """The profile's must be there; facts that were never told may be left out, but not be wrong."""
     label, carried = have.get(catalogue.label), true[catalogue.label]
     if label != carried:

@@ -29,7 +29,7 @@ _WORDS = {
 _OF_THE_OUTLINE = {"name", "parent", "runtime.host", "config.uuid"}
 
 
-class Shelves:
+class InventoryCache:
     """Raw properties by kind and id. A view is made once and kept until its object changes: same object, same view.
 
     `moved`: since it was last set to False, something changed that tells which VMs matter. `unclear`: something was

@@ -33,7 +33,7 @@ class Kind(NamedTuple):
     query: Mapping[str, str] = {}
 
 
-class Shelf(Follower):
+class Reflector(Follower):
     """All objects of one kind, as views of ours. One thread writes; readers take a copy under the lock.
 
     An object that cannot be read is left out, together with what was known of it before, and named as unreadable.

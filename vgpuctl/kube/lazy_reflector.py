@@ -7,18 +7,18 @@ from typing import Any
 
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
-from vgpuctl.kube.shelf import Kind, Shelf
+from vgpuctl.kube.reflector import Kind, Reflector
 from vgpuctl.model.errors import VgpuctlError
 
 QUOTAS = Kind("/api/v1/resourcequotas", views.quota)
 ROLLOUTS = Kind("/apis/apps/v1/daemonsets", views.rollout)
 
 
-class Aside:
+class LazyReflector:
     """All objects of one kind. A server that does not let us see them is not asked again."""
 
     def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
-        self._shelf = Shelf(client, kind, on_change)
+        self._shelf = Reflector(client, kind, on_change)
         self._asked = False
 
     def seen(self, *, follow: bool) -> list[Any] | None:
