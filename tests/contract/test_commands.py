@@ -41,7 +41,7 @@ def shown(program_name: str) -> list[str]:
     text = "\n".join(
         block for page in PAGES for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.M | re.S)
     )
-    text += (ROOT / "vgpuctl" / "cli" / "demo.py").read_text()
+    text += (ROOT / "vgpuctl" / "cli" / "simulating" / "demo.py").read_text()
     return sorted(set(re.findall(rf"^ *({program_name} [^\n\"]+)", text, re.M)))
 
 
