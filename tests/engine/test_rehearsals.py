@@ -9,6 +9,7 @@ import pytest
 from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
 from tests.support.trouble import random_rule
+from vgpuctl.planning.wishes import Provisioning
 from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
 
@@ -16,20 +17,21 @@ SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.long) for seed in ran
 TRIES = 6
 
 
-def a_day(hosts: int = 1, cards: int = 1) -> Rehearsal:
-    rehearsal = Rehearsal.of(at_work(story(hosts, cards)), Durations())
+def a_day() -> Rehearsal:
+    rehearsal = Rehearsal.of(at_work(story()), Durations())
     rehearsal.wait(60)
     return rehearsal
 
 
-def test_a_quiet_night_and_the_morning_after() -> None:
-    rehearsal = a_day(hosts=2, cards=2)
-    day = rehearsal.awake()
-    assert len(day) == 16
-    assert rehearsal.switch("night").finished
-    assert rehearsal.awake() == set(rehearsal.world.inventory.workers_of("v100-16q-16GB"))
-    assert rehearsal.switch("day").finished
-    assert (rehearsal.awake(), rehearsal.broken) == (day, [])
+def test_from_an_estate_without_vgpus_to_the_day_the_night_and_the_day() -> None:
+    """Two hosts with two cards each."""
+    rehearsal = Rehearsal.of(story(hosts=2, cards=2), Durations())
+    assert rehearsal.provision(Provisioning()).finished
+    night = {f"worker-{n}" for n in (5, 10, 15, 20)}
+    day = {f"worker-{n}" for n in range(1, 21)} - night
+    for shift, awake in (("day", day), ("night", night), ("day", day)):
+        assert rehearsal.switch(shift).finished
+        assert (rehearsal.awake(), rehearsal.broken) == (awake, [])
 
 
 def test_a_night_that_cannot_come_leaves_the_day_as_it_was() -> None:
@@ -38,7 +40,8 @@ def test_a_night_that_cannot_come_leaves_the_day_as_it_was() -> None:
     full = Effect(how=How.TASK_FAILS, what="NoDiskSpace")
     rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="SuspendVM_Task", on="worker-2", effect=full))
     ended = rehearsal.switch("night")
-    assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
+    assert ended.finished
+    assert "NoDiskSpace" in ended.memory.going_back["esx-1"]
     assert (rehearsal.awake(), rehearsal.cordoned() & day, rehearsal.broken) == (day, set(), [])
 
 

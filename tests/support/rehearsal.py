@@ -1,5 +1,5 @@
-"""A whole switch or provision in one process and in virtual time: the product's reactor and actions, and the simulated
-world.
+"""A whole switch, provision or labelling in one process and in virtual time: the product's reactor and actions, and
+the simulated world.
 
 No HTTP, no threads, no sleeping. Faults are the same rules that `vgpuctl sim fault` adds.
 """
@@ -31,7 +31,7 @@ from vgpuctl.observe.wiring import ask
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.laws import broken_by
-from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
+from vgpuctl.planning.wishes import Provisioning, former_wish, label_wish, provision_wish, switch_wish
 from vgpuctl.sim.faults import Effect
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.request import Request as Asked
@@ -91,6 +91,10 @@ class Rehearsal:
         fleet = self.fleet()
         wish = look_ahead(fleet, provision_wish(fleet, self.files.catalogue, how)).wish
         return self.run(Goal(wish=wish, former=former_wish(wish)), Ends(until_s, die_after))
+
+    def label(self, until_s: float = NIGHT_S) -> Decision:
+        """As `vgpuctl label-nodes`."""
+        return self.run(Goal(wish=label_wish(self.fleet(), self.files.catalogue)), Ends(until_s))
 
     def refused(self, how: Provisioning) -> tuple[plan.Refusal, ...]:
         fleet = self.fleet()
