@@ -45,8 +45,8 @@ LOOK_S = 5.0
 class Rehearsal:
     """`switch` and `provision` run to their end; `broken` lists each law that a write broke.
 
-    `sent`: the key of each write. `refusals`: those of the last switch. `watch` is shown the fleet at every look.
-    `runs`: how many there were. `errand`: what is on its way to a server.
+    `sent`: the key of each write. `refusals`, `remarks`: those of the last switch. `watch` is shown the fleet at every
+    look. `runs`: how many there were. `errand`: what is on its way to a server.
     """
 
     world: World
@@ -55,6 +55,7 @@ class Rehearsal:
     sent: list[str] = field(default_factory=list)
     departures: dict[Key, Departure | None] = field(default_factory=dict)
     refusals: tuple[plan.Refusal, ...] = ()
+    remarks: tuple[plan.Remark, ...] = ()
     watch: Callable[[Fleet], None] = lambda _: None
     runs: int = 0
     errand: Errand = field(init=False)
@@ -76,7 +77,7 @@ class Rehearsal:
         timetable = self.files.timetable_of(shift, None)
         fleet = self.fleet()
         ahead = look_ahead(fleet, switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc()))
-        self.refusals, wish = ahead.refusals, ahead.wish
+        self.refusals, self.remarks, wish = ahead.refusals, ahead.remarks, ahead.wish
         if ahead.refusals and not ahead.plan:
             return Decision(memory=RunState(), plan=ahead.plan, waits={}, finished=True)
         self.departures |= to_record(fleet, wish, ahead.plan, "then")
