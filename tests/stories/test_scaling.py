@@ -1,20 +1,15 @@
-"""Workloads that sleep in a shift, through the real processes and in virtual time with faults and crashes."""
+"""Workloads that sleep in a shift, through real processes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.support.day import at_work
+from tests.support.depth import only_long
 from tests.support.lab import Lab
-from tests.support.rehearsal import Rehearsal
-from vgpuctl.model.workloads import WorkloadSelector
-from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
 
 NOTEBOOKS = "default/deployment/notebooks"
 
@@ -106,7 +101,7 @@ def test_whose_size_git_declares_is_refused_too(day: Lab) -> None:
     assert size(lab) == (4, None)
 
 
-@pytest.mark.parametrize("nth", [3, 8, 15])
+@pytest.mark.parametrize("nth", [8, only_long(3), only_long(15)])
 def test_whenever_it_is_killed_the_size_is_not_forgotten(day: Lab, nth: int) -> None:
     lab = with_scale(day, NOTEBOOKS)
     lab.killed_after(nth, "switch", "night", "--yes")
@@ -118,82 +113,3 @@ def test_whenever_it_is_killed_the_size_is_not_forgotten(day: Lab, nth: int) -> 
     lab.calls()
     lab.vgpuctl("switch", "day", "--yes").ok()
     assert lab.writes() == {}
-
-
-def test_killed_and_sent_the_other_way_it_is_as_before(day: Lab) -> None:
-    lab = with_scale(day, NOTEBOOKS)
-    lab.killed_after(5, "switch", "night", "--yes")
-    lab.vgpuctl("switch", "day", "--yes").ok()
-    assert size(lab) == (4, None)
-    lab.settle()
-    assert len(pods_of(lab, "notebooks")) == 4
-
-
-def a_day() -> Rehearsal:
-    """The mission's host by day in virtual time; at night the notebooks are at zero."""
-    rehearsal = Rehearsal.of(at_work(story()), Durations())
-    timetable = rehearsal.files.timetables["day-night"]
-    night = replace(timetable.shifts["night"], scale=(WorkloadSelector(kind="deployment", name="notebooks"),))
-    timetable = replace(timetable, shifts={**timetable.shifts, "night": night})
-    rehearsal.files = replace(rehearsal.files, timetables={"day-night": timetable})
-    rehearsal.wait(60)
-    return rehearsal
-
-
-def notebooks(rehearsal: Rehearsal) -> tuple[int, bool]:
-    """How large the workload is, and whether it bears our mark."""
-    workload = rehearsal.fleet().workloads[NOTEBOOKS]
-    return workload.replicas, workload.scaled is not None
-
-
-FAULTS = {
-    "fails": Effect(how=How.FAIL, what="503"),
-    "is in conflict": Effect(how=How.FAIL, what="409"),
-    "loses its reply": Effect(how=How.LOSE_REPLY),
-    "hangs": Effect(how=How.HANG, seconds=30.0),
-}
-
-
-@pytest.mark.parametrize("effect", FAULTS.values(), ids=FAULTS)
-@pytest.mark.parametrize("shift", ["night", "day"])
-def test_whatever_becomes_of_the_patch_it_is_done_once(effect: Effect, shift: str) -> None:
-    rehearsal = a_day()
-    if shift == "day":
-        assert rehearsal.switch("night").finished
-    rehearsal.world.calls.faults.add(Rule(server=KUBERNETES, method="PATCH deployments", nth=1, effect=effect))
-    assert rehearsal.switch(shift).finished
-    assert notebooks(rehearsal) == {"night": (0, True), "day": (4, False)}[shift]
-    assert rehearsal.broken == []
-
-
-def test_a_night_that_cannot_come_gives_it_its_size_back() -> None:
-    rehearsal = a_day()
-    day = rehearsal.awake()
-    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
-    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
-    assert rehearsal.switch("night").memory.going_back
-    assert (rehearsal.awake(), notebooks(rehearsal), rehearsal.broken) == (day, (4, False), [])
-
-
-@pytest.mark.parametrize("die_after", range(0, 28, 3))
-def test_a_crash_and_then_a_night_that_cannot_come_gives_it_its_size_back(die_after: int) -> None:
-    rehearsal = a_day()
-    day = rehearsal.awake()
-    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
-    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
-    rehearsal.switch("night", die_after=die_after)
-    rehearsal.wait(60)
-    ended = rehearsal.switch("night")
-    assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
-    assert (rehearsal.awake(), notebooks(rehearsal), rehearsal.broken) == (day, (4, False), [])
-
-
-def test_a_workload_that_may_not_be_patched_leaves_the_day_as_it_was() -> None:
-    rehearsal = a_day()
-    day = rehearsal.awake()
-    forbidden = Effect(how=How.FAIL, what="403")
-    rehearsal.world.calls.faults.add(Rule(server=KUBERNETES, method="PATCH deployments", effect=forbidden))
-    ended = rehearsal.switch("night")
-    assert f"{NOTEBOOKS} could not scale to zero" in ended.memory.going_back["esx-1"]
-    assert not [key for key in rehearsal.sent if key.startswith("Drain/")]
-    assert (rehearsal.awake(), notebooks(rehearsal), rehearsal.cordoned() & day) == (day, (4, False), set())
