@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
-from vgpuctl.model.workloads import Choice
+from vgpuctl.model.workloads import WorkloadSelector
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
 
@@ -19,7 +19,7 @@ def a_day() -> Rehearsal:
     """The mission's host by day in virtual time; at night the notebooks are at zero."""
     rehearsal = Rehearsal.of(at_work(story()), Durations())
     timetable = rehearsal.files.timetables["day-night"]
-    night = replace(timetable.shifts["night"], scale=(Choice(kind="deployment", name="notebooks"),))
+    night = replace(timetable.shifts["night"], scale=(WorkloadSelector(kind="deployment", name="notebooks"),))
     timetable = replace(timetable, shifts={**timetable.shifts, "night": night})
     rehearsal.files = replace(rehearsal.files, timetables={"day-night": timetable})
     rehearsal.wait(60)

@@ -1,4 +1,7 @@
-"""The real process, ended with SIGKILL after each write in turn: the next run goes on, and nothing is done twice."""
+"""The real process, ended with SIGKILL after each write in turn: the next run goes on, and nothing is done twice.
+
+In virtual time: tests/engine/test_cut_short.py.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 AWAKE = {"day": DAY, "night": {"worker-5"}}
 
 #: A switch to night writes 23 times (evictions that meet a budget aside), one to day 14 times.
-SAMPLE = (8, 20)
+SAMPLE = 8
 POINTS = range(1, 31)
 SURELY_BEFORE_THE_END = 14
 PAST_THE_END = 30
@@ -53,11 +56,14 @@ def without_budgets(lab: Lab) -> None:
     lab.kubectl("delete", "poddisruptionbudgets", "--all").ok()
 
 
-@pytest.mark.parametrize("nth", SAMPLE)
-def test_a_sample_of_kill_points(day: Lab, nth: int) -> None:
-    if nth == SAMPLE[0]:
-        without_budgets(day)
-    switch_over_a_crash(day, "night", nth)
+def test_a_sample_of_kill_points(day: Lab) -> None:
+    without_budgets(day)
+    switch_over_a_crash(day, "night", SAMPLE)
+
+
+@pytest.mark.long
+def test_a_kill_point_while_a_budget_keeps_pods(day: Lab) -> None:
+    switch_over_a_crash(day, "night", 20)
 
 
 @pytest.mark.long
