@@ -75,16 +75,6 @@ def test_a_colleague_with_kubectl_sees_the_night_and_nothing_of_ours_stays() -> 
     assert rehearsal.broken == []
 
 
-def test_a_second_run_sends_nothing() -> None:
-    rehearsal = made_ready()
-    sent = list(rehearsal.sent)
-    assert sent
-    assert rehearsal.provision(Provisioning()).finished
-    assert rehearsal.label().finished
-    assert rehearsal.switch("day").finished
-    assert rehearsal.sent == sent
-
-
 def test_another_ones_cordon_outlives_the_night(day: Rehearsal) -> None:
     patch(day, "worker-3", {"spec": {"unschedulable": True}})
     assert day.switch("night").finished

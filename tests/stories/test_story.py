@@ -41,14 +41,12 @@ def test_day_to_night_and_back(lab: Lab) -> None:
     assert running_on(lab, "notebooks") == DAY
 
 
-def test_where_all_is_as_wished_no_command_writes(day: Lab) -> None:
-    """Neither a Lease nor a journal, and no question is asked."""
-    day.vgpuctl("label-nodes").ok()
-    day.vgpuctl("switch", "day", "--yes").ok()
+def test_a_second_run_writes_nothing(lab: Lab) -> None:
+    lab.daytime()
     for words in (("provision", "--yes"), ("label-nodes",), ("switch", "day", "--yes"), ("switch", "day")):
-        day.calls()
-        day.vgpuctl(*words).ok()
-        assert day.writes() == {}, words
+        lab.calls()
+        lab.vgpuctl(*words).ok()
+        assert lab.writes() == {}, words
 
 
 @pytest.mark.parametrize(("hosts", "cards"), [(1, 1), (8, 4)], ids=["5 workers", "160 workers"])
