@@ -101,6 +101,7 @@ class Adventure(Rehearsal):
     def at_vcenter(self, call: Called) -> None:
         if call.method in STARTS | STOPS:
             vm = self.world.center.subject(call.this)
+            self.judge.late_by_s = self.errand.hung_s or 0.0
             self.judge.powers(vm.name, by=self.errand.run)
             if call.method in STOPS:
                 self.judge.stops(vm, suspended=call.method == SUSPEND)

@@ -112,7 +112,7 @@ class Judge:
 
     def _is_news(self, name: str) -> bool:
         """Its power was last changed by somebody else, and that cannot be seen yet."""
-        return self._powered_by_others(name, self.lag_s)
+        return self._powered_by_others(name, self.lag_s + self.late_by_s)
 
     def _powered_by_others(self, name: str, within_s: float) -> bool:
         since_s = self._world.clock.now_s - within_s
