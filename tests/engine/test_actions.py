@@ -14,7 +14,7 @@ from vgpuctl.model.requests import AttachVgpus, PowerOffVm, PowerOnVm, ShutDownG
 from vgpuctl.planning.wishes import Provisioning
 from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
-from vgpuctl.sim.vcenter.records import Power, Vm
+from vgpuctl.sim.vcenter.physics.records import Power, Vm
 
 DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
 OLD, NEW = ("grid_v100-4q",), ("grid_v100-8q",)

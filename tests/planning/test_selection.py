@@ -11,8 +11,8 @@ from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import Names, expand, fold, natural
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.planning.selection import Selection
-from vgpuctl.sim.kube.errors import ApiError
-from vgpuctl.sim.kube.selectors import label_test
+from vgpuctl.sim.kube.api.errors import ApiError
+from vgpuctl.sim.kube.api.selectors import label_test
 
 NAMES = st.lists(st.from_regex(r"[ab]-?[0-9]{0,3}(\.lab)?", fullmatch=True), max_size=40)
 KEYS, VALUES = st.sampled_from(["a", "b", "x.io/c"]), st.sampled_from(["", "1", "2", "v.w", "in"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.kubernetes_cluster import DAY, DAY_PROFILE, MERGE, PODS, Cluster
-from vgpuctl.sim.kube.errors import ApiError
+from vgpuctl.sim.kube.api.errors import ApiError
 from vgpuctl.sim.kube.objects import at, is_leaving, is_true, name_of, uid_of
 
 

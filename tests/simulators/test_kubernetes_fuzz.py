@@ -23,8 +23,8 @@ from tests.support.kubernetes_nonsense import (
     mangled,
     objects,
 )
-from vgpuctl.sim.kube.app import BODY_LIMIT
-from vgpuctl.sim.kube.kinds import KINDS, Kind
+from vgpuctl.sim.kube.api.app import BODY_LIMIT
+from vgpuctl.sim.kube.api.kinds import KINDS, Kind
 from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.world import World
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.kubernetes_cluster import MERGE
 from tests.support.kubernetes_served import TOKEN, authorization, connect, first_record, http, standing_still
-from vgpuctl.sim.kube.app import BODY_LIMIT
+from vgpuctl.sim.kube.api.app import BODY_LIMIT
 from vgpuctl.testing import Estate
 
 

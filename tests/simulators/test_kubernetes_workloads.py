@@ -17,8 +17,8 @@ from tests.support.kubernetes_cluster import (
     Cluster,
     the_condition,
 )
+from vgpuctl.sim.kube.controllers.queue import HEARD_AFTER_S
 from vgpuctl.sim.kube.objects import at, is_true, name_of, uid_of
-from vgpuctl.sim.kube.queue import HEARD_AFTER_S
 from vgpuctl.sim.world import World
 
 

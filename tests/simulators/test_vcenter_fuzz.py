@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from tests.support.physics import without_nodes
 from tests.support.soap import Answer, SoapClient, call, envelope
 from vgpuctl.sim.inventory import story
-from vgpuctl.sim.vcenter import service
-from vgpuctl.sim.vcenter.bodies import MOST_BYTES
-from vgpuctl.sim.vcenter.dispatch import HANDLERS
-from vgpuctl.sim.vcenter.metadata import wire_name, wire_type
-from vgpuctl.sim.vcenter.requests import method_info
-from vgpuctl.sim.vcenter.vmomi import support
+from vgpuctl.sim.vcenter.wire import service
+from vgpuctl.sim.vcenter.wire.bodies import MOST_BYTES
+from vgpuctl.sim.vcenter.wire.dispatch import HANDLERS
+from vgpuctl.sim.vcenter.wire.metadata import wire_name, wire_type
+from vgpuctl.sim.vcenter.wire.requests import method_info
+from vgpuctl.sim.vcenter.wire.vmomi import support
 from vgpuctl.sim.world import World
 
 XSI = "http://www.w3.org/2001/XMLSchema-instance"

@@ -13,18 +13,15 @@ import pytest
 
 from tests.support.physics import QUARTER, WHOLE, change, on, prepare, suspend, without_nodes
 from vgpuctl.sim.inventory import story
-from vgpuctl.sim.vcenter import (
-    app,  # noqa: F401  (it registers the methods)
-    growth,
-)
-from vgpuctl.sim.vcenter.center import Center, Context
-from vgpuctl.sim.vcenter.dispatch import HANDLERS
-from vgpuctl.sim.vcenter.kept import Kept
-from vgpuctl.sim.vcenter.metadata import NEWEST, typed
-from vgpuctl.sim.vcenter.records import Changes
-from vgpuctl.sim.vcenter.refusals import Refusal
-from vgpuctl.sim.vcenter.serialiser import Xml, serialise
-from vgpuctl.sim.vcenter.things import read
+from vgpuctl.sim.vcenter.inventory.center import Center, Context
+from vgpuctl.sim.vcenter.inventory.property_cache import PropertyCache
+from vgpuctl.sim.vcenter.inventory.things import read
+from vgpuctl.sim.vcenter.methods import handlers
+from vgpuctl.sim.vcenter.physics import clone_destroy
+from vgpuctl.sim.vcenter.physics.records import Changes
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
+from vgpuctl.sim.vcenter.wire.metadata import NEWEST, typed
+from vgpuctl.sim.vcenter.wire.serialiser import Xml, serialise
 from vgpuctl.sim.world import World
 
 STEPS = 40
@@ -52,15 +49,15 @@ def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
     added = Changes(added=((0, chance.choice([QUARTER, WHOLE])),), memory_locked=True)
     removed = Changes(removed=tuple((0, key) for key in list(vm.vgpus)[:1]))
     changed = Changes(annotation="x" * chance.randrange(3), extra_config=(("a", str(chance.random())),))
-    copied = growth.Wanted(f"copy-{chance.randrange(5)}", host, Changes(cpus=2), chance.random() < 0.5)
+    copied = clone_destroy.Wanted(f"copy-{chance.randrange(5)}", host, Changes(cpus=2), chance.random() < 0.5)
     return [
         *[partial(estate.power_on, vm)] * 4,
         *[partial(estate.power_off, vm)] * 2,
         *[partial(estate.suspend, vm)] * 2,
         *[partial(estate.reconfigure, vm, change) for change in (added, removed, changed)],
         *[partial(estate.shut_down_guest, vm)] * 3,
-        partial(growth.clone, estate, vm, copied),
-        partial(growth.destroy, estate, vm),
+        partial(clone_destroy.clone, estate, vm, copied),
+        partial(clone_destroy.destroy, estate, vm),
         partial(estate.set_tools, vm, chance.random() < 0.5),
         partial(estate.answer, vm, chance.choice("01")),
         partial(estate.set_maintenance, host, chance.random() < 0.3),
@@ -83,7 +80,7 @@ def xml(value: Any) -> str:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_kept_is_what_is_whatever_is_done(seed: int) -> None:
-    assert HANDLERS
+    assert handlers()
     chance = random.Random(seed)
     world = world_with_two_hosts()
     for _ in range(STEPS):
@@ -123,8 +120,8 @@ def test_every_leaf_says_what_its_whole_says() -> None:
 
 
 def test_there_is_an_end_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vgpuctl.sim.vcenter.kept._MOST_CHARACTERS", 10)
-    kept = Kept()
+    monkeypatch.setattr("vgpuctl.sim.vcenter.inventory.property_cache._MOST_CHARACTERS", 10)
+    kept = PropertyCache()
     for number in range(4):
         kept.keep(f"vm-{number}", ("name", None), Xml("four"))
     assert [bool(kept.of(f"vm-{number}")) for number in range(4)] == [False, False, True, True]

@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.physics import QUARTER, WHOLE, change, kind, off, on, prepare, suspend
 from vgpuctl.sim.inventory import Durations, story
-from vgpuctl.sim.kube import nodes
-from vgpuctl.sim.vcenter.records import Changes, Power, PoweredOnMany, TaskState
-from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.kube.machines import nodes
+from vgpuctl.sim.vcenter.physics.records import Changes, Power, PoweredOnMany, TaskState
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.world import World
 
 #: By then a kubelet has told of itself, whatever happened to its machine.

@@ -9,9 +9,9 @@ import pytest
 from tests.support.physics import GIB, QUARTER, change, kind, off, on, suspend, worker, world_with
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, VmSpec, pci_id, v100
-from vgpuctl.sim.vcenter.estate import BadInventory
-from vgpuctl.sim.vcenter.records import Changes, Operation, Power
-from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.vcenter.physics.estate import BadInventory
+from vgpuctl.sim.vcenter.physics.records import Changes, Operation, Power
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
 
 
 def test_reserved_memory_is_the_hosts_until_it_is_given_back() -> None:

@@ -7,9 +7,9 @@ import pytest
 from tests.support.physics import WHOLE, kind, on, prepare
 from vgpuctl.sim.inventory import Durations, Inventory, VmSpec, story
 from vgpuctl.sim.inventory import HostSpec as Host
-from vgpuctl.sim.vcenter.records import Power, Task, TaskState
-from vgpuctl.sim.vcenter.refusals import Refusal
-from vgpuctl.sim.vcenter.tasks import HANGS
+from vgpuctl.sim.vcenter.physics.records import Power, Task, TaskState
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
+from vgpuctl.sim.vcenter.physics.tasks import HANGS
 from vgpuctl.sim.world import World
 
 

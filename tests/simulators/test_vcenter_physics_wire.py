@@ -13,12 +13,12 @@ from tests.support.physics import GIB
 from tests.support.vcenter import LOGINS, content_of, vm_named, wait_for
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, HostSpec, Inventory, VmSpec, pci_id
-from vgpuctl.sim.vcenter import refusals
-from vgpuctl.sim.vcenter.faults import fault_of
-from vgpuctl.sim.vcenter.metadata import NEWEST
-from vgpuctl.sim.vcenter.records import Power
-from vgpuctl.sim.vcenter.refusals import Refusal
-from vgpuctl.sim.vcenter.serialiser import serialise
+from vgpuctl.sim.vcenter.physics import refusals
+from vgpuctl.sim.vcenter.physics.records import Power
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
+from vgpuctl.sim.vcenter.wire.faults import fault_of
+from vgpuctl.sim.vcenter.wire.metadata import NEWEST
+from vgpuctl.sim.vcenter.wire.serialiser import serialise
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
 

@@ -25,8 +25,8 @@ from tests.support.reckoning import (
 )
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, VmSpec, pci_id
-from vgpuctl.sim.vcenter.records import Changes, Host, Operation, Power, Task, Vm
-from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.vcenter.physics.records import Changes, Host, Operation, Power, Task, Vm
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.world import World
 
 STEPS = 150

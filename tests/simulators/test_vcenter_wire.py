@@ -11,9 +11,9 @@ from pyVmomi import VmomiSupport, vim, vmodl
 
 from tests.support.physics import QUARTER
 from tests.support.vcenter import PC, add_vgpu, connect, content_of, stub, view_filter, vm_named
-from vgpuctl.sim.vcenter.dispatch import HANDLERS
-from vgpuctl.sim.vcenter.metadata import NAMESPACE
-from vgpuctl.sim.vcenter.requests import FETCH
+from vgpuctl.sim.vcenter.wire.dispatch import HANDLERS
+from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE
+from vgpuctl.sim.vcenter.wire.requests import FETCH
 from vgpuctl.testing import Estate
 
 # Logging in

@@ -24,10 +24,10 @@ from vgpuctl.observe.fleet_builder import FleetBuilder
 from vgpuctl.planning.laws import broken_by, overfull
 from vgpuctl.sim.clock import Timer
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
+from vgpuctl.sim.kube.api.request import Request as Wire
+from vgpuctl.sim.kube.api.request import target_of
 from vgpuctl.sim.kube.objects import labels_of, name_of, uid_of
-from vgpuctl.sim.kube.request import Request as Wire
-from vgpuctl.sim.kube.request import target_of
-from vgpuctl.sim.vcenter.requests import Request as Called
+from vgpuctl.sim.vcenter.wire.requests import Request as Called
 from vgpuctl.sim.world import World
 
 BEGAN = datetime(2026, 1, 5, 12, tzinfo=UTC)

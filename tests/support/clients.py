@@ -15,17 +15,17 @@ from urllib.parse import parse_qsl
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import MERGE_PATCH, Client, Object
 from vgpuctl.sim.faults import KUBERNETES, Effect, How
-from vgpuctl.sim.kube.api import Api as KubernetesApi
-from vgpuctl.sim.kube.errors import ApiError, injected
-from vgpuctl.sim.kube.request import JSON, Reply, Request, target_of
-from vgpuctl.sim.vcenter import refs
-from vgpuctl.sim.vcenter.api import Api as VcenterApi
-from vgpuctl.sim.vcenter.api import Caller, Count
-from vgpuctl.sim.vcenter.metadata import NEWEST
-from vgpuctl.sim.vcenter.requests import Request as Called
-from vgpuctl.sim.vcenter.requests import method_info, parse
-from vgpuctl.sim.vcenter.serialiser import fault_response
-from vgpuctl.sim.vcenter.vmomi import adapter, vim, vmodl
+from vgpuctl.sim.kube.api.api import Api as KubernetesApi
+from vgpuctl.sim.kube.api.errors import ApiError, injected
+from vgpuctl.sim.kube.api.request import JSON, Reply, Request, target_of
+from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.wire.api import Api as VcenterApi
+from vgpuctl.sim.vcenter.wire.api import Caller, Count
+from vgpuctl.sim.vcenter.wire.metadata import NEWEST
+from vgpuctl.sim.vcenter.wire.requests import Request as Called
+from vgpuctl.sim.vcenter.wire.requests import method_info, parse
+from vgpuctl.sim.vcenter.wire.serialiser import fault_response
+from vgpuctl.sim.vcenter.wire.vmomi import adapter, vim, vmodl
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere.session import Session, VcenterSettings
 

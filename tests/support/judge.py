@@ -9,10 +9,10 @@ from typing import TypeVar
 from vgpuctl.kube.client import Object
 from vgpuctl.model.conduct import Asleep, Conduct
 from vgpuctl.model.record import ON_SWITCH, PREFIX
+from vgpuctl.sim.kube.api.request import Request, Target
+from vgpuctl.sim.kube.controllers.volumes import disks_of
 from vgpuctl.sim.kube.objects import at, is_finished, is_leaving, is_mirror, name_of, uid_of
-from vgpuctl.sim.kube.request import Request, Target
-from vgpuctl.sim.kube.volumes import disks_of
-from vgpuctl.sim.vcenter.records import Operation, Power, Vm
+from vgpuctl.sim.vcenter.physics.records import Operation, Power, Vm
 from vgpuctl.sim.world import World
 
 #: After somebody else woke a VM, nobody knows for a while whether its node is truly back: no mark of ours tells it.
@@ -56,7 +56,7 @@ class Judge:
             self._breaks(f"conduct: {vm.name} was to be suspended, and goes off")
 
     def _forgotten_disks(self, node: str, pods: list[Object]) -> list[str]:
-        used = {disk for pod in pods for disk in disks_of(self._world.kubernetes.ground, pod)}
+        used = {disk for pod in pods for disk in disks_of(self._world.kubernetes.context, pod)}
         there = (item for item in self._world.kubernetes.store.all("volumeattachments"))
         mine = {at(item, "spec.source.persistentVolumeName") for item in there if item["spec"]["nodeName"] == node}
         return sorted(mine - used)

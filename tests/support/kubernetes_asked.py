@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
-from vgpuctl.sim.kube.app import KubernetesApp
+from vgpuctl.sim.kube.api.app import KubernetesApp
 from vgpuctl.sim.world import World
 
 JSON = "application/json"

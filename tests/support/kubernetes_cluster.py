@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from vgpuctl.sim.kube.errors import ApiError
+from vgpuctl.sim.kube.api.errors import ApiError
+from vgpuctl.sim.kube.api.request import Reply, Request
+from vgpuctl.sim.kube.api.watching import Watch
 from vgpuctl.sim.kube.objects import Object, at, condition, is_leaving, name_of
-from vgpuctl.sim.kube.request import Reply, Request
-from vgpuctl.sim.kube.watching import Watch
 from vgpuctl.sim.world import World
 
 DAY = ("worker-1", "worker-2", "worker-3", "worker-4")

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vgpuctl.sim.kube.kinds import KINDS, Kind
-from vgpuctl.sim.kube.shapes import INT_OR_PERCENT, QUANTITIES, SHAPES, TEXTS, TIME, TIMES
+from vgpuctl.sim.kube.api.kinds import KINDS, Kind
+from vgpuctl.sim.kube.api.shapes import INT_OR_PERCENT, QUANTITIES, SHAPES, TEXTS, TIME, TIMES
 
 
 def base(kind: Kind) -> str:

@@ -10,8 +10,8 @@ from tests.support.clients import kubectl
 from tests.support.judge import Judge
 from vgpuctl.kube.client import Object
 from vgpuctl.model.record import STATE_LABEL, record_annotations
-from vgpuctl.sim.kube.errors import ApiError
-from vgpuctl.sim.kube.founding import PROFILE_LABEL
+from vgpuctl.sim.kube.api.errors import ApiError
+from vgpuctl.sim.kube.controllers.initial_objects import PROFILE_LABEL
 from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.world import World
 

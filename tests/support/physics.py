@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from vgpuctl.sim.inventory import Durations, HostSpec, Inventory, VmSpec, v100
-from vgpuctl.sim.vcenter.records import Changes, Task
+from vgpuctl.sim.vcenter.physics.records import Changes, Task
 from vgpuctl.sim.world import World
 
 GIB = 1024

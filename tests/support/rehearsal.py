@@ -34,8 +34,8 @@ from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.wishes import Provisioning, former_wish, label_wish, provision_wish, switch_wish
 from vgpuctl.sim.faults import Effect
 from vgpuctl.sim.inventory import Durations, Inventory
-from vgpuctl.sim.kube.request import Request as Asked
-from vgpuctl.sim.vcenter.requests import Request as Called
+from vgpuctl.sim.kube.api.request import Request as Asked
+from vgpuctl.sim.vcenter.wire.requests import Request as Called
 from vgpuctl.sim.world import World
 
 LOOK_S = 5.0

@@ -17,7 +17,8 @@ from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
-from vgpuctl.sim.vcenter import records, refs
+from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.physics import records
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere import views
 from vgpuctl.vsphere.admission import admission

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape
 
-from vgpuctl.sim.vcenter.app import vcenter_app
+from vgpuctl.sim.vcenter.wire.app import vcenter_app
 from vgpuctl.sim.world import World
 
 ENVELOPE = "http://schemas.xmlsoap.org/soap/envelope/"

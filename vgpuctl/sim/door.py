@@ -12,7 +12,7 @@ import trustme
 import uvicorn
 from starlette.types import ASGIApp
 
-from vgpuctl.sim.gathering import GatheringProtocol
+from vgpuctl.sim.coalesced_writes import CoalescingProtocol
 
 #: How often the Date in answers is renewed.
 DATE_EVERY_S = 1.0
@@ -26,7 +26,7 @@ class Door(uvicorn.Server):
             app,
             log_level="critical",
             access_log=False,
-            http=GatheringProtocol,
+            http=CoalescingProtocol,
             lifespan="off",
             proxy_headers=False,
             timeout_graceful_shutdown=1,

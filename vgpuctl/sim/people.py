@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from vgpuctl.sim.kube.api import Api
-from vgpuctl.sim.kube.errors import ApiError
-from vgpuctl.sim.kube.request import Request
-from vgpuctl.sim.vcenter.estate import Estate
-from vgpuctl.sim.vcenter.records import Vm
-from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.kube.api.api import Api
+from vgpuctl.sim.kube.api.errors import ApiError
+from vgpuctl.sim.kube.api.request import Request
+from vgpuctl.sim.vcenter.physics.estate import Estate
+from vgpuctl.sim.vcenter.physics.records import Vm
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.words import nearest
 
 MERGE = "application/merge-patch+json"

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vgpuctl.sim.control.app import control_app
-from vgpuctl.sim.control.desk import Desk, Outside
+from vgpuctl.sim.control.control_api import ControlApi, Outside
 from vgpuctl.sim.disturbance import able_to_hang_up
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import KUBERNETES, VCENTER
-from vgpuctl.sim.kube.app import KubernetesApp
-from vgpuctl.sim.vcenter.app import vcenter_app
+from vgpuctl.sim.kube.api.app import KubernetesApp
+from vgpuctl.sim.vcenter.wire.app import vcenter_app
 from vgpuctl.sim.world import World
 
 CONTROL = "control"
@@ -24,7 +24,7 @@ class Stage:
     def __init__(self, world: World, outside: Outside, control_token: str, *, frozen: bool = False) -> None:
         self.world = world
         self.driver = Driver(world.clock, frozen=frozen)
-        desk = Desk(world, self.driver, outside)
+        desk = ControlApi(world, self.driver, outside)
         self.apps: dict[str, ASGIApp] = {
             VCENTER: able_to_hang_up(self.driver.before(vcenter_app(world.center, world.calls))),
             KUBERNETES: able_to_hang_up(self.driver.before(KubernetesApp(world.api, world.calls, world.logins.token))),

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory, story
-from vgpuctl.sim.kube.api import Api
+from vgpuctl.sim.kube.api.api import Api
 from vgpuctl.sim.kube.world import KubernetesWorld
 from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.people import People
-from vgpuctl.sim.vcenter.center import Center
-from vgpuctl.sim.vcenter.estate import Estate
-from vgpuctl.sim.vcenter.records import Task
-from vgpuctl.sim.vcenter.sessions import Account, Sessions
+from vgpuctl.sim.vcenter.inventory.center import Center
+from vgpuctl.sim.vcenter.physics.estate import Estate
+from vgpuctl.sim.vcenter.physics.records import Task
+from vgpuctl.sim.vcenter.wire.sessions import Account, Sessions
 
 LONGEST_TASK_S = 3600.0
 

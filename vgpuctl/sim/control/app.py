@@ -13,16 +13,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from vgpuctl.sim.control.desk import Desk
+from vgpuctl.sim.control.control_api import ControlApi
 from vgpuctl.sim.control.rules import NotUnderstood
 from vgpuctl.sim.people import NotDone
-from vgpuctl.sim.vcenter.refusals import Refusal
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
 
 Document = dict[str, Any]
 Deed = Callable[[Document], Document]
 
 
-def control_app(desk: Desk, token: str) -> Starlette:
+def control_app(desk: ControlApi, token: str) -> Starlette:
     """Nobody without the token learns anything: it lies in a file that only the folder's owner can read."""
 
     def route(path: str, method: str, deed: Deed) -> Route:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vgpuctl.sim.faults import ANY, KUBERNETES, VCENTER, Effect, How, Rule, StandingFault
-from vgpuctl.sim.kube.kinds import ALL
-from vgpuctl.sim.vcenter import api as _  # noqa: F401  # it knows all methods
-from vgpuctl.sim.vcenter import faults
-from vgpuctl.sim.vcenter.dispatch import HANDLERS
+from vgpuctl.sim.kube.api.kinds import ALL
+from vgpuctl.sim.vcenter.methods import handlers
+from vgpuctl.sim.vcenter.wire import faults
 from vgpuctl.sim.words import nearest
 
+HANDLERS = handlers()
 _VERBS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _NUMBERS = ("nth", "every", "times", "seed")
 

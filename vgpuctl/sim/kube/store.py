@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.kube import errors
-from vgpuctl.sim.kube.kinds import STORED, Kind
+from vgpuctl.sim.kube.api import errors
+from vgpuctl.sim.kube.api.kinds import STORED, Kind
 from vgpuctl.sim.kube.objects import Object, at, copied, timestamp
 
 Key = tuple[str, str]

@@ -7,25 +7,25 @@ from collections.abc import Callable
 
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory
-from vgpuctl.sim.kube.budgets import Budgets
-from vgpuctl.sim.kube.clusterapi import ClusterApi
-from vgpuctl.sim.kube.daemonsets import DaemonSets
-from vgpuctl.sim.kube.deployments import Deployments
-from vgpuctl.sim.kube.founding import Founding
-from vgpuctl.sim.kube.garbage import GarbageCollector
-from vgpuctl.sim.kube.ground import Ground
-from vgpuctl.sim.kube.jobs import Jobs
-from vgpuctl.sim.kube.kinds import CUSTOM, KINDS
-from vgpuctl.sim.kube.kubelets import Kubelets
-from vgpuctl.sim.kube.lifecycle import NodeLifecycle
-from vgpuctl.sim.kube.quotas import Quotas
-from vgpuctl.sim.kube.replicasets import ReplicaSets
-from vgpuctl.sim.kube.scheduler import Scheduler
-from vgpuctl.sim.kube.settling import Settler
-from vgpuctl.sim.kube.statefulsets import StatefulSets
+from vgpuctl.sim.kube.api.kinds import CUSTOM, KINDS
+from vgpuctl.sim.kube.controllers.budgets import Budgets
+from vgpuctl.sim.kube.controllers.clusterapi import ClusterApi
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
+from vgpuctl.sim.kube.controllers.daemonsets import DaemonSets
+from vgpuctl.sim.kube.controllers.deployments import Deployments
+from vgpuctl.sim.kube.controllers.garbage import GarbageCollector
+from vgpuctl.sim.kube.controllers.initial_objects import InitialObjects
+from vgpuctl.sim.kube.controllers.jobs import Jobs
+from vgpuctl.sim.kube.controllers.lifecycle import NodeLifecycle
+from vgpuctl.sim.kube.controllers.preplaced_pods import PodPlacer
+from vgpuctl.sim.kube.controllers.quotas import Quotas
+from vgpuctl.sim.kube.controllers.replicasets import ReplicaSets
+from vgpuctl.sim.kube.controllers.scheduler import Scheduler
+from vgpuctl.sim.kube.controllers.statefulsets import StatefulSets
+from vgpuctl.sim.kube.controllers.taints import TaintEviction
+from vgpuctl.sim.kube.controllers.volumes import Volumes
+from vgpuctl.sim.kube.machines.kubelets import Kubelets
 from vgpuctl.sim.kube.store import Store
-from vgpuctl.sim.kube.taints import TaintEviction
-from vgpuctl.sim.kube.volumes import Volumes
 
 
 class KubernetesWorld:
@@ -43,27 +43,27 @@ class KubernetesWorld:
         self.clock = clock
         self.store = Store(clock, chance)
         self.kinds = KINDS + (CUSTOM if inventory.cluster_api else ())
-        self.ground = Ground(clock, self.store)
-        self.kubelets = Kubelets(self.ground, inventory, durations, chance)
-        scheduler = Scheduler(self.ground)
+        self.context = ControllerContext(clock, self.store)
+        self.kubelets = Kubelets(self.context, inventory, durations, chance)
+        scheduler = Scheduler(self.context)
         self.controllers = (
-            NodeLifecycle(self.ground, durations),
-            TaintEviction(self.ground),
+            NodeLifecycle(self.context, durations),
+            TaintEviction(self.context),
             scheduler,
-            Deployments(self.ground),
-            ReplicaSets(self.ground),
-            StatefulSets(self.ground),
-            DaemonSets(self.ground),
-            Jobs(self.ground),
-            Volumes(self.ground),
-            Budgets(self.ground),
-            Quotas(self.ground),
-            GarbageCollector(self.ground),
+            Deployments(self.context),
+            ReplicaSets(self.context),
+            StatefulSets(self.context),
+            DaemonSets(self.context),
+            Jobs(self.context),
+            Volumes(self.context),
+            Budgets(self.context),
+            Quotas(self.context),
+            GarbageCollector(self.context),
         )
         if inventory.cluster_api:
-            self.cluster_api = ClusterApi(self.ground, durations)
-        settler = Settler(self.ground, scheduler.board, self.kubelets)
-        self.founding = Founding(self.ground, inventory, self.kubelets, settler)
+            self.cluster_api = ClusterApi(self.context, durations)
+        settler = PodPlacer(self.context, scheduler.board, self.kubelets)
+        self.founding = InitialObjects(self.context, inventory, self.kubelets, settler)
 
     def boot(self, vm: str, gpus: int) -> None:
         self.kubelets.machine(vm).boot(gpus)

@@ -1,0 +1,1 @@
+"""The API server: requests, checks, lists, watches and tables."""

@@ -1,0 +1,78 @@
+"""The API as a function: a request in, a reply or a watch out. HTTP is one way to call it, a simulation another."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.kube.api import deleting, discovery, errors, reading, reviews, tables, writing
+from vgpuctl.sim.kube.api.kinds import in_groups
+from vgpuctl.sim.kube.api.pages import Pages
+from vgpuctl.sim.kube.api.request import Reply, Request, Target, target_of
+from vgpuctl.sim.kube.api.watching import Watch
+from vgpuctl.sim.kube.objects import Object
+from vgpuctl.sim.kube.world import KubernetesWorld
+
+
+class Api:
+    def __init__(self, world: KubernetesWorld) -> None:
+        self._context = world.context
+        self._served = in_groups(world.kinds)
+        self.clock = world.clock
+        self._pages = Pages(world.clock, world.store)
+        self.watches: set[Watch] = set()
+
+    def answer(self, request: Request, target: Target | None = None) -> Reply | Watch:
+        """Raises ApiError; `target`, if it is already known, is what the path says."""
+        if found := discovery.answer(request, self._served) or reviews.answer(request):
+            return found
+        target = target or target_of(request.path)
+        if target.kind.group not in self._served:
+            raise errors.no_such_resource()
+        match request.method, target.subresource, bool(target.name):
+            case "POST", "eviction", _:
+                reply: Reply | Watch = deleting.evict(self._context, request, target)
+            case "GET", "" | "status" | "scale", _:
+                reply = self._read(request, target)
+            case "POST", "", False:
+                reply = self._one(request, target, writing.create(self._context, request, target), 201)
+            case "PUT", "" | "status" | "scale", True:
+                reply = self._one(request, target, writing.replace(self._context, request, target))
+            case "PATCH", "" | "status" | "scale", True:
+                reply = self._one(request, target, writing.patch(self._context, request, target))
+            case "DELETE", "", _:
+                reply = self._delete(request, target)
+            case _:
+                raise errors.method_not_allowed()
+        return reply
+
+    def cut_watches(self) -> None:
+        """All streams end, as when the server goes away; clients come back with the version they saw last."""
+        for watch in tuple(self.watches):
+            watch.close()
+
+    def _read(self, request: Request, target: Target) -> Reply | Watch:
+        if request.watch and not target.subresource:
+            watch = Watch(self._context, request, target)
+            self.watches.add(watch)
+            return watch
+        store = self._context.store
+        if target.name:
+            return self._one(request, target, reading.get(store, target))
+        items, metadata = reading.page(store, self._pages, request, target)
+        if request.wants_table:
+            return Reply(200, self.table(request, target, items, metadata))
+        return reading.listing(target.kind, items, metadata)
+
+    def _delete(self, request: Request, target: Target) -> Reply:
+        if target.name:
+            return deleting.delete(self._context, request, target)
+        items = deleting.delete_collection(self._context, request, target)
+        return reading.listing(target.kind, items, {"resourceVersion": str(self._context.store.version)})
+
+    def _one(self, request: Request, target: Target, item: Object, code: int = 200) -> Reply:
+        if request.wants_table and not target.subresource:
+            metadata = {"resourceVersion": item["metadata"].get("resourceVersion", "")}
+            return Reply(code, self.table(request, target, [item], metadata))
+        return Reply(code, item)
+
+    def table(self, request: Request, target: Target, items: list[Object], metadata: Object) -> Object:
+        shown = tables.Shown(self._context.clock.utc(), request.query.get("includeObject", "Metadata"))
+        return tables.table(target.kind, items, metadata, shown)

@@ -1,0 +1,32 @@
+"""Events have two forms, core and events.k8s.io; the core form is stored."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.kube.api.kinds import Kind
+from vgpuctl.sim.kube.objects import Object
+
+# The newer form's field, and where the core form keeps the same.
+_RENAMED = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+GROUP = "events.k8s.io"
+_BACK = {core: newer for newer, core in _RENAMED.items()}
+
+
+def shown(kind: Kind, item: Object) -> Object:
+    """The stored object as the asked-for group shows it."""
+    if kind.group != GROUP:
+        return item
+    return {_BACK.get(key, key): value for key, value in item.items()} | {"apiVersion": kind.api_version}
+
+
+def stored(kind: Kind, item: Object) -> Object:
+    if kind.group != GROUP:
+        return item
+    return {_RENAMED.get(key, key): value for key, value in item.items()} | {"apiVersion": "v1"}

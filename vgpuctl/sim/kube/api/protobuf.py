@@ -1,0 +1,237 @@
+"""The binary bodies that `kubectl create` sends, read into plain JSON.
+
+The numbers are those of k8s.io/api's .proto files, as far as kubectl's own commands use them. Binary bodies name every
+field that Go cannot leave out, so what is empty is left out here; what is full and not in the tables is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vgpuctl.sim.kube.api.errors import ApiError, bad_request
+from vgpuctl.sim.kube.objects import Object
+
+MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+_MAGIC = b"k8s\0"
+_DEEPEST = 30
+Value = int | bytes
+Reader = Callable[[Value, int], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`kept`: also when empty, for fields that Go can leave out."""
+
+    name: str
+    read: Reader
+    many: bool = False
+    map: bool = False
+    kept: bool = False
+
+
+Fields = dict[int, Field]
+
+
+def decoded(body: bytes) -> Object:
+    if not body.startswith(_MAGIC):
+        raise bad_request("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+    try:
+        envelope = dict(_fields(body[len(_MAGIC) :]))
+        names = {number: _text(value, 0) for number, value in _fields(_bytes(envelope[1]))}
+        kind = names.get(2, "")
+        if kind not in _KINDS:
+            raise _not_read(f"a {kind}")
+        item: Object = _message(_KINDS[kind])(envelope.get(2, b""), 0)
+        return item | {"apiVersion": names.get(1, ""), "kind": kind}
+    except (KeyError, IndexError, ValueError, TypeError) as error:
+        raise bad_request(f"the protobuf body cannot be read: {error}") from None
+
+
+def _not_read(what: str) -> ApiError:
+    message = (
+        f"this simulator does not read {what} from a protobuf body - accepted media types include: application/json"
+    )
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Value]]:
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        if tag & 7 == 0:
+            value, at = _varint(data, at)
+            yield tag >> 3, value
+        elif tag & 7 == 2:
+            size, at = _varint(data, at)
+            if at + size > len(data):
+                raise ValueError("it ends too early")
+            yield tag >> 3, data[at : at + size]
+            at += size
+        else:
+            raise ValueError(f"wire type {tag & 7}")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        value |= (data[at] & 0x7F) << shift
+        if not data[at] & 0x80:
+            return value, at + 1
+        at += 1
+    raise ValueError("a number does not end")
+
+
+def _bytes(value: Value) -> bytes:
+    if isinstance(value, int):
+        raise TypeError("a number stands where a text should")
+    return value
+
+
+def _text(value: Value, depth: int) -> str:
+    return _bytes(value).decode()
+
+
+def _number(value: Value, depth: int) -> int:
+    if not isinstance(value, int):
+        raise TypeError("a text stands where a number should")
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _flag(value: Value, depth: int) -> bool:
+    return bool(_number(value, depth))
+
+
+def _int_or_text(value: Value, depth: int) -> int | str:
+    parts = dict(_fields(_bytes(value)))
+    return _text(parts.get(3, b""), depth) if parts.get(1) else _number(parts.get(2, 0), depth)
+
+
+def _quantity(value: Value, depth: int) -> str:
+    return _text(dict(_fields(_bytes(value))).get(1, b"0"), depth)
+
+
+def _ignored(value: Value, depth: int) -> None:
+    """The server's own; a client's word on it would be dropped anyway."""
+
+
+def _message(fields: Fields) -> Reader:
+    def read(value: Value, depth: int) -> Object:
+        if depth > _DEEPEST:
+            raise ValueError("it is too deep")
+        result: Object = {}
+        for number, inner in _fields(_bytes(value)):
+            if number in fields:
+                _put(result, fields[number], inner, depth + 1)
+            elif inner:
+                raise _not_read(f"field {number} beside {', '.join(each.name for each in fields.values())}")
+        return result
+
+    return read
+
+
+def _put(result: Object, known: Field, value: Value, depth: int) -> None:
+    if known.map:
+        entry = dict(_fields(_bytes(value)))
+        result.setdefault(known.name, {})[_text(entry.get(1, b""), depth)] = known.read(entry.get(2, b""), depth)
+        return
+    read = known.read(value, depth)
+    if known.many:
+        result.setdefault(known.name, []).append(read)
+    elif read or (known.kept and read is not None):
+        result[known.name] = read
+
+
+def _texts(**names: int) -> Fields:
+    return {number: Field(name, _text) for name, number in names.items()}
+
+
+def _counts(**names: int) -> Fields:
+    return {number: Field(name, _number, kept=True) for name, number in names.items()}
+
+
+def _lists(**names: int) -> Fields:
+    return {number: Field(name, _text, many=True) for name, number in names.items()}
+
+
+def _maps(**names: int) -> Fields:
+    return {number: Field(name, _text, map=True) for name, number in names.items()}
+
+
+_OWNER = _texts(apiVersion=5, kind=1, name=3, uid=4) | {
+    6: Field("controller", _flag),
+    7: Field("blockOwnerDeletion", _flag),
+}
+_METADATA = {
+    **_texts(name=1, generateName=2, namespace=3, uid=5, resourceVersion=6),
+    **{number: Field("", _ignored) for number in (4, 7, 8, 9, 10, 17)},
+    **_maps(labels=11, annotations=12),
+    13: Field("ownerReferences", _message(_OWNER), many=True),
+    **_lists(finalizers=14),
+}
+_EXPRESSION = _texts(key=1, operator=2) | _lists(values=3)
+_SELECTOR = _maps(matchLabels=1) | {2: Field("matchExpressions", _message(_EXPRESSION), many=True)}
+_RESOURCES = {1: Field("limits", _quantity, map=True), 2: Field("requests", _quantity, map=True)}
+_PORT = _texts(name=1, protocol=4, hostIP=5) | {2: Field("hostPort", _number), 3: Field("containerPort", _number)}
+_CONTAINER = {
+    **_texts(name=1, image=2, workingDir=5, terminationMessagePath=13, imagePullPolicy=14, terminationMessagePolicy=20),
+    **_lists(command=3, args=4),
+    6: Field("ports", _message(_PORT), many=True),
+    7: Field("env", _message(_texts(name=1, value=2)), many=True),
+    8: Field("resources", _message(_RESOURCES)),
+}
+_TOLERATION = _texts(key=1, operator=2, value=3, effect=4) | _counts(tolerationSeconds=5)
+_POD = {
+    **_texts(restartPolicy=3, dnsPolicy=6, serviceAccountName=8, serviceAccount=9, nodeName=10, schedulerName=19),
+    **_texts(hostname=16, subdomain=17, priorityClassName=24),
+    **_counts(terminationGracePeriodSeconds=4, activeDeadlineSeconds=5),
+    **_maps(nodeSelector=7),
+    2: Field("containers", _message(_CONTAINER), many=True),
+    14: Field("securityContext", _message({})),
+    22: Field("tolerations", _message(_TOLERATION), many=True),
+}
+_META = {1: Field("metadata", _message(_METADATA), kept=True)}
+_TEMPLATE = _META | {2: Field("spec", _message(_POD))}
+_ROLLING = {1: Field("maxUnavailable", _int_or_text, kept=True), 2: Field("maxSurge", _int_or_text, kept=True)}
+_STRATEGY = _texts(type=1) | {2: Field("rollingUpdate", _message(_ROLLING))}
+_DEPLOYMENT = {
+    **_counts(replicas=1, revisionHistoryLimit=6, progressDeadlineSeconds=9),
+    2: Field("selector", _message(_SELECTOR), kept=True),
+    3: Field("template", _message(_TEMPLATE)),
+    4: Field("strategy", _message(_STRATEGY)),
+    5: Field("minReadySeconds", _number),
+    7: Field("paused", _flag),
+}
+_JOB = {
+    **_counts(parallelism=1, completions=2, activeDeadlineSeconds=3, backoffLimit=7, ttlSecondsAfterFinished=8),
+    **_texts(completionMode=9, podReplacementPolicy=14),
+    4: Field("selector", _message(_SELECTOR), kept=True),
+    6: Field("template", _message(_TEMPLATE)),
+    10: Field("suspend", _flag),
+}
+_BUDGET = {
+    1: Field("minAvailable", _int_or_text, kept=True),
+    2: Field("selector", _message(_SELECTOR), kept=True),
+    3: Field("maxUnavailable", _int_or_text, kept=True),
+    **_texts(unhealthyPodEvictionPolicy=4),
+}
+_ATTRIBUTES = _texts(namespace=1, verb=2, group=3, version=4, resource=5, subresource=6, name=7)
+_QUESTION = {
+    1: Field("resourceAttributes", _message(_ATTRIBUTES)),
+    2: Field("nonResourceAttributes", _message(_texts(path=1, verb=2))),
+}
+
+
+def _with(spec: Fields) -> Fields:
+    return _META | {2: Field("spec", _message(spec)), 3: Field("", _ignored)}
+
+
+_KINDS: dict[str, Fields] = {
+    "ConfigMap": _META | _maps(data=2),
+    "Namespace": _with(_lists(finalizers=1)),
+    "Deployment": _with(_DEPLOYMENT),
+    "Job": _with(_JOB),
+    "PodDisruptionBudget": _with(_BUDGET),
+    "SelfSubjectAccessReview": _with(_QUESTION),
+}

@@ -1,0 +1,141 @@
+"""One request to the API, taken apart; nothing here knows HTTP's wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vgpuctl.sim.kube.api import errors
+from vgpuctl.sim.kube.api.errors import bad_request
+from vgpuctl.sim.kube.api.kinds import BY_PATH, Kind
+from vgpuctl.sim.kube.objects import Object
+
+JSON = "application/json"
+DEEPEST = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    content_type: str = JSON
+    accept: str = JSON
+    agent: str = "unknown"
+
+    @property
+    def dry_run(self) -> bool:
+        return self.query.get("dryRun") == "All"
+
+    @property
+    def wants_table(self) -> bool:
+        return "as=Table" in self.accept
+
+    @property
+    def watch(self) -> bool:
+        return self.flag("watch")
+
+    @property
+    def manager(self) -> str:
+        return self.query.get("fieldManager") or self.agent.split("/")[0] or "unknown"
+
+    def flag(self, name: str) -> bool:
+        return self.query.get(name, "").lower() in ("true", "1")
+
+    def number(self, name: str) -> int | None:
+        text = self.query.get(name)
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+    def json(self) -> Any:
+        try:
+            return parsed(self.body)
+        except ValueError as error:
+            raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+
+
+def parsed(body: bytes) -> Any:
+    """Raises ValueError, also for what is too deep to be walked through."""
+    try:
+        value = json.loads(body, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("exceeded max depth") from None
+    if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deep(value):
+        raise ValueError("exceeded max depth")
+    return value
+
+
+def _no_number(text: str) -> None:
+    """Python reads NaN and Infinity; JSON has none."""
+    raise ValueError(f"invalid character {text[0]!r} looking for beginning of value")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    code: int
+    body: Object
+    media_type: str = JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which objects a path speaks of."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    subresource: str
+
+    @property
+    def called(self) -> str:
+        return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By which a fault may be meant for an object."""
+        return (self.name, f"{self.namespace}/{self.name}") if self.name else ()
+
+
+def target_of(path: str) -> Target:
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        raise errors.no_such_resource()
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] != "status":
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource, *more = [*rest, "", ""]
+    kind = BY_PATH.get((group, version, plural))
+    if kind is None or any(more) or not _fits(kind, namespace, name, subresource):
+        raise errors.no_such_resource()
+    return Target(kind, namespace, name, subresource)
+
+
+def _fits(kind: Kind, namespace: str, name: str, subresource: str) -> bool:
+    if subresource and subresource not in kind.subresources:
+        return False
+    return bool(namespace or not name) if kind.namespaced else not namespace

@@ -1,0 +1,83 @@
+"""What may not change once an object is there."""
+
+from __future__ import annotations
+
+import json
+
+from vgpuctl.sim.kube.api.errors import invalid
+from vgpuctl.sim.kube.api.kinds import Kind
+from vgpuctl.sim.kube.objects import Object, at, copied
+
+_POD_RULE = (
+    "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_SET_RULE = (
+    "Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+    "'updateStrategy', 'revisionHistoryLimit', "
+    "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_PROVIDER_RULE = 'Forbidden: node updates may not change providerID except from "" to valid'
+_CLAIM_RULE = (
+    "Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+    "claims"
+)
+_FIXED = {
+    "deployments": ("spec.selector",),
+    "replicasets": ("spec.selector",),
+    "daemonsets": ("spec.selector",),
+    "jobs": ("spec.selector", "spec.template", "spec.completions", "spec.podFailurePolicy"),
+    "volumeattachments": ("spec",),
+}
+_SET_MAY = ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "minReadySeconds")
+Cause = tuple[str, str, str]
+
+
+def check_change(kind: Kind, before: Object, after: Object) -> None:
+    """Refuse what the real server would refuse because of what was there before."""
+    if before.get("spec") == after.get("spec"):
+        return
+    causes = [
+        _immutable(path, at(after, path)) for path in _FIXED.get(kind.plural, ()) if at(before, path) != at(after, path)
+    ]
+    if kind.plural == "jobs" and at(before, "spec.suspend"):
+        causes = [cause for cause in causes if cause[0] != "spec.template"]
+    causes += _own_rules(kind, before.get("spec") or {}, after.get("spec") or {})
+    if causes:
+        raise invalid(kind, after["metadata"]["name"], causes)
+
+
+def _immutable(path: str, value: object) -> Cause:
+    said = json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return path, "FieldValueInvalid", f"Invalid value: {said}: field is immutable"
+
+
+def _own_rules(kind: Kind, before: Object, after: Object) -> list[Cause]:
+    if kind.plural == "nodes" and before.get("providerID") and before["providerID"] != after.get("providerID"):
+        return [("spec.providerID", "FieldValueForbidden", _PROVIDER_RULE)]
+    if kind.plural == "pods" and not (_fixed_of_pod(before) == _fixed_of_pod(after) and _only_more(before, after)):
+        return [("spec", "FieldValueForbidden", _POD_RULE)]
+    if kind.plural == "statefulsets" and _without(before, _SET_MAY) != _without(after, _SET_MAY):
+        return [("spec", "FieldValueForbidden", _SET_RULE)]
+    bound = kind.plural == "persistentvolumeclaims" and before.get("volumeName")
+    if bound and _without(before, ("resources",)) != _without(after, ("resources",)):
+        return [("spec", "FieldValueForbidden", _CLAIM_RULE)]
+    return []
+
+
+def _only_more(before: Object, after: Object) -> bool:
+    """A pod's tolerations may grow."""
+    present = after.get("tolerations") or []
+    return all(one in present for one in before.get("tolerations") or [])
+
+
+def _fixed_of_pod(spec: Object) -> Object:
+    fixed: Object = copied(_without(spec, ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds")))
+    for container in fixed.get("containers") or []:
+        container.pop("image", None)
+    return fixed
+
+
+def _without(spec: Object, fields: tuple[str, ...]) -> Object:
+    return {name: value for name, value in spec.items() if name not in fields}

@@ -1,0 +1,34 @@
+"""The scale subresource: a workload's replicas as an object of their own."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.kube.api.errors import bad_request
+from vgpuctl.sim.kube.api.selectors import selector_text
+from vgpuctl.sim.kube.objects import Object, at, copied
+
+_SHARED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(item: Object) -> Object:
+    metadata = {key: item["metadata"][key] for key in _SHARED if key in item["metadata"]}
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": {"replicas": at(item, "spec.replicas") or 0},
+        "status": {
+            "replicas": at(item, "status.replicas") or 0,
+            "selector": selector_text(item["spec"].get("selector")),
+        },
+    }
+
+
+def scaled(item: Object, scale: Object) -> Object:
+    """The workload with the scale's wish in it."""
+    replicas = at(scale, "spec.replicas") or 0
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
+        raise bad_request("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")
+    result = copied(item)
+    result["spec"]["replicas"] = replicas
+    result["metadata"]["resourceVersion"] = at(scale, "metadata.resourceVersion")
+    return dict(result)

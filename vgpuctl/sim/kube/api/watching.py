@@ -1,0 +1,123 @@
+"""Watches: what happened to the objects that somebody asked about, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vgpuctl.sim.clock import Timer
+from vgpuctl.sim.kube.api import events, reading
+from vgpuctl.sim.kube.api.errors import ApiError
+from vgpuctl.sim.kube.api.request import Request, Target
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
+from vgpuctl.sim.kube.objects import Object
+from vgpuctl.sim.kube.store import Change
+
+BOOKMARK_S = 60.0
+_END_OF_INITIAL = {"k8s.io/initial-events-end": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    type: str
+    object: Object
+
+    @property
+    def is_object(self) -> bool:
+        return self.type in ("ADDED", "MODIFIED", "DELETED")
+
+
+class Watch:
+    """Holds events until they are taken; says `on_event` when there is something to take, or the end has come."""
+
+    def __init__(self, context: ControllerContext, request: Request, target: Target) -> None:
+        self.request = request
+        self.target = target
+        self.ended = False
+        self.on_event: Callable[[], None] = _nothing
+        self._context = context
+        self._pending: deque[WatchEvent] = deque()
+        self._test = reading.test_of(request, target)
+        self._timers: list[Timer] = []
+        self._bookmarks = request.flag("allowWatchBookmarks")
+        self._unsubscribe: Callable[[], None] = _nothing
+        self._begin()
+
+    def take(self) -> list[WatchEvent]:
+        taken = list(self._pending)
+        self._pending.clear()
+        return taken
+
+    def close(self) -> None:
+        self.ended = True
+        self._unsubscribe()
+        for timer in self._timers:
+            timer.cancel()
+        self.on_event()
+
+    def _begin(self) -> None:
+        asked = reading.asked_version(self.request)
+        limit_s = self.request.number("timeoutSeconds")
+        try:
+            self._catch_up(asked)
+        except ApiError as error:
+            self._pending.append(WatchEvent("ERROR", error.status()))
+            self.ended = True
+            return
+        self._unsubscribe = self._context.store.subscribe([self.target.kind.plural], self._heard)
+        if limit_s:
+            self._timers.append(self._context.clock.after(limit_s, self._time_is_up))
+        if self._bookmarks:
+            self._timers.append(self._context.clock.after(BOOKMARK_S, self._mark))
+
+    def _catch_up(self, asked: int) -> None:
+        store, plural = self._context.store, self.target.kind.plural
+        initial = self.request.flag("sendInitialEvents")
+        if asked and not initial:
+            for change in store.changes_since(plural, asked):
+                self._heard(change)
+            return
+        for item in reading.matching(store, self.request, self.target):
+            self._add("ADDED", item)
+        if initial and self._bookmarks:
+            self._bookmark(_END_OF_INITIAL)
+
+    def _heard(self, change: Change) -> None:
+        if change.type == "DELETED":
+            if self._test(change.before or change.object):
+                self._add("DELETED", change.object)
+            return
+        was = change.before is not None and self._test(change.before)
+        now = self._test(change.object)
+        if now:
+            self._add("MODIFIED" if was else "ADDED", change.object)
+        elif was:
+            self._add("DELETED", change.object)
+
+    def _add(self, kind: str, item: Object) -> None:
+        self._pending.append(WatchEvent(kind, events.shown(self.target.kind, item)))
+        self.on_event()
+
+    def _bookmark(self, annotations: dict[str, str] | None = None) -> None:
+        metadata: Object = {"resourceVersion": str(self._context.store.version)}
+        if annotations:
+            metadata["annotations"] = annotations
+        kind = self.target.kind
+        self._pending.append(
+            WatchEvent("BOOKMARK", {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata})
+        )
+        self.on_event()
+
+    def _mark(self) -> None:
+        self._bookmark()
+        self._timers[-1] = self._context.clock.after(BOOKMARK_S, self._mark)
+
+    def _time_is_up(self) -> None:
+        if self._bookmarks:
+            self._bookmark()
+        self.close()
+
+
+def _nothing() -> None:
+    return None

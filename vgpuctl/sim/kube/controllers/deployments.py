@@ -1,0 +1,152 @@
+"""Deployments: a ReplicaSet for each template; the newest takes over at the pace of the strategy."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.kube.controllers.int_or_percent import share
+from vgpuctl.sim.kube.controllers.workloads import Workloads, fingerprint, marked
+from vgpuctl.sim.kube.objects import (
+    Object,
+    at,
+    copied,
+    labels_of,
+    name_of,
+    namespace_of,
+    owner_reference,
+    set_condition,
+)
+
+HASH = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
+
+
+class Deployments(Workloads):
+    kind, plural, owned = "Deployment", "deployments", "replicasets"
+
+    def tend(self, item: Object) -> None:
+        current = self._current(item)
+        sets = sorted(self.possessions(item), key=name_of)
+        old = [found for found in sets if name_of(found) != name_of(current)]
+        if item["spec"]["replicas"] == 0 or not item["spec"].get("paused"):
+            self._pace(item, current, old)
+        self._count(item)
+
+    def _current(self, item: Object) -> Object:
+        fresh = new_replica_set(item)
+        found = self._store.get(*_path(fresh))
+        if found is not None and REVISION in (found["metadata"].get("annotations") or {}):
+            return found
+        sets = self.possessions(item)
+        number = 1 + max(
+            (int((found["metadata"].get("annotations") or {}).get(REVISION, 0)) for found in sets), default=0
+        )
+        fresh["metadata"]["annotations"] = {REVISION: str(number)}
+        self._store.edit(*_path(item, self.plural), lambda it: _annotate(it, str(number)))
+        if found is None:
+            return self._context.create("replicasets", fresh)
+        return self._store.edit(*_path(fresh), lambda it: _annotate(it, str(number))) or found
+
+    def _pace(self, item: Object, current: Object, old: list[Object]) -> None:
+        wanted: int = item["spec"]["replicas"]
+        left = sum(found["spec"]["replicas"] for found in old)
+        if at(item, "spec.strategy.type") == "Recreate":
+            self._scale_old(item, old, left)
+            if not any(at(found, "status.replicas") for found in old):
+                self._scale(item, current, wanted)
+            return
+        rolling = at(item, "spec.strategy.rollingUpdate") or {}
+        surge = share(rolling.get("maxSurge", "25%"), wanted, up=True)
+        missing = share(rolling.get("maxUnavailable", "25%"), wanted, up=False) if wanted else 0
+        missing = missing or (0 if surge else 1)
+        now = current["spec"]["replicas"]
+        room = wanted + surge - now - left
+        self._scale(item, current, wanted if now > wanted or not old else min(wanted, now + max(0, room)))
+        unready = max(0, now - (at(current, "status.availableReplicas") or 0))
+        spare = now + left - (wanted - missing) - unready
+        self._scale_old(item, old, min(left, max(spare, _lame(old))))
+
+    def _scale_old(self, item: Object, old: list[Object], by: int) -> None:
+        """Those that do not run anyway go first."""
+        for found in sorted(old, key=lambda found: (at(found, "status.availableReplicas") or 0, name_of(found))):
+            going = min(by, found["spec"]["replicas"])
+            self._scale(item, found, found["spec"]["replicas"] - going)
+            by -= going
+
+    def _scale(self, item: Object, replica_set: Object, replicas: int) -> None:
+        before = replica_set["spec"]["replicas"]
+        if before == replicas:
+            return
+        self._store.edit(*_path(replica_set), lambda found: found["spec"].update(replicas=replicas))
+        way = "up" if replicas > before else "down"
+        said = f"Scaled {way} replica set {name_of(replica_set)} from {before} to {replicas}"
+        self._context.tell(item, self._teller, "ScalingReplicaSet", said)
+
+    def _count(self, item: Object) -> None:
+        sets = self.possessions(item)
+        wanted, newest = item["spec"]["replicas"], name_of(new_replica_set(item))
+        total, ready = (
+            sum(at(found, f"status.{field}") or 0 for found in sets) for field in ("replicas", "readyReplicas")
+        )
+        updated = sum(at(found, "status.replicas") or 0 for found in sets if name_of(found) == newest)
+        status = {"replicas": total, "updatedReplicas": updated, "readyReplicas": ready, "availableReplicas": ready}
+        status["unavailableReplicas"] = max(0, max(total, wanted) - ready)
+        self.note(item, {name: count for name, count in status.items() if count})
+        now = self._context.clock.utc()
+        done = updated == total == ready == wanted
+
+        def judge(present: Object) -> None:
+            set_condition(present, now, _available(ready, wanted))
+            set_condition(present, now, _progressing(newest, done))
+
+        self._store.edit(*_path(item, self.plural), judge)
+
+
+def _lame(old: list[Object]) -> int:
+    """Old pods that do not run are no loss."""
+    return sum(max(0, found["spec"]["replicas"] - (at(found, "status.availableReplicas") or 0)) for found in old)
+
+
+def _available(ready: int, wanted: int) -> Object:
+    enough = ready >= wanted - wanted // 4
+    reason = "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable"
+    message = f"Deployment {'has' if enough else 'does not have'} minimum availability."
+    return {"type": "Available", "status": "True" if enough else "False", "reason": reason, "message": message}
+
+
+def _progressing(newest: str, done: bool) -> Object:
+    reason = "NewReplicaSetAvailable" if done else "ReplicaSetUpdated"
+    message = f'ReplicaSet "{newest}" {"has successfully progressed." if done else "is progressing."}'
+    return {"type": "Progressing", "status": "True", "reason": reason, "message": message}
+
+
+def _revision(item: Object) -> int:
+    text = (item["metadata"].get("annotations") or {}).get(REVISION, "")
+    return int(text) if text.isascii() and text.isdecimal() else 0
+
+
+def _annotate(item: Object, revision: str) -> None:
+    item["metadata"]["annotations"] = (item["metadata"].get("annotations") or {}) | {REVISION: revision}
+
+
+def _path(item: Object, plural: str = "replicasets") -> tuple[str, str, str]:
+    return plural, namespace_of(item), name_of(item)
+
+
+def new_replica_set(deployment: Object) -> Object:
+    """The ReplicaSet of the deployment's present template."""
+    template = copied(deployment["spec"]["template"])
+    mark = {HASH: fingerprint(template)}
+    marked(template, mark)
+    selector = copied(deployment["spec"]["selector"])
+    selector["matchLabels"] = (selector.get("matchLabels") or {}) | mark
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{name_of(deployment)}-{mark[HASH]}",
+            "namespace": namespace_of(deployment),
+            "labels": dict(labels_of(template)),
+            "ownerReferences": [owner_reference(deployment)],
+        },
+        "spec": {"replicas": 0, "selector": selector, "template": template},
+        "status": {"replicas": 0},
+    }

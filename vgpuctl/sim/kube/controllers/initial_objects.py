@@ -1,0 +1,206 @@
+"""What stands in the cluster when the world begins, and the one workload that comes when the day workers are up."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from vgpuctl.sim.inventory import Inventory, VmSpec, Workload
+from vgpuctl.sim.kube.controllers import clusterapi
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
+from vgpuctl.sim.kube.controllers.lifecycle import own_taints
+from vgpuctl.sim.kube.controllers.preplaced_pods import PodPlacer
+from vgpuctl.sim.kube.controllers.queue import Queue
+from vgpuctl.sim.kube.machines import nodes
+from vgpuctl.sim.kube.machines.kubelet import Kubelet
+from vgpuctl.sim.kube.machines.kubelets import Kubelets
+from vgpuctl.sim.kube.objects import Object, is_true, owner_reference, set_condition, timestamp
+from vgpuctl.sim.kube.store import Change, Key
+
+PROFILE_LABEL = "vgpu.type"
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+# The control plane's own requests: enough that the scheduler prefers the workers, with room left for three gateways.
+_CONTROL_PLANE = {"etcd": "1", "kube-apiserver": "2", "kube-controller-manager": "1", "kube-scheduler": "1"}
+_NODE_AGE = timedelta(days=30)
+_SILENCE = timedelta(days=1)
+
+
+class InitialObjects:
+    """Puts everything in place at once, then waits for the first shift's workers to create what came after them."""
+
+    def __init__(self, context: ControllerContext, inventory: Inventory, kubelets: Kubelets, placer: PodPlacer) -> None:
+        self._context = context
+        self._inventory = inventory
+        self._first_awake = frozenset(inventory.first_awake)
+        self._placer = placer
+        for name in NAMESPACES:
+            context.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for kubelet in kubelets:
+            self._add_node(kubelet)
+        self._settle(after_day=False)
+        if self._all_take_pods():
+            self._settle(after_day=True)
+        else:
+            self._queue = Queue(context.clock, self._look)
+            self._end = context.store.subscribe(["nodes"], self._node_changed)
+
+    def _add_node(self, kubelet: Kubelet) -> None:
+        vm = kubelet.place.vm
+        now = self._context.clock.utc()
+        node = nodes.new_node(nodes.Boot(vm, kubelet.place.address))
+        node["metadata"]["creationTimestamp"] = timestamp(now - _NODE_AGE)
+        if self._inventory.cluster_api:
+            self._context.create("machines", clusterapi.new_machine(vm))
+            node["metadata"]["annotations"] = clusterapi.named_on_node(vm.name)
+        if vm.powered_on:
+            self._label(node, vm)
+            nodes.post_ready(node, now, nodes.Boot(vm, kubelet.place.address, gpus=len(vm.vgpus)))
+            self._context.store.create("nodes", node)
+            kubelet.start_now(gpus=len(vm.vgpus))
+            if nodes.is_control_plane(vm.name):
+                self._add_control_plane(vm.name)
+            return
+        nodes.post_unknown(node, now - _SILENCE)
+        since = timestamp(now - _SILENCE)
+        node["spec"]["taints"] = [
+            {"key": key, "effect": effect, "timeAdded": since} for key, effect in own_taints(node)
+        ]
+        self._context.store.create("nodes", node)
+
+    def _label(self, node: Object, vm: VmSpec) -> None:
+        """A worker that has been at work for long has its label."""
+        for group in self._inventory.groups:
+            if vm.name in group.workers and vm.vgpus == group.vgpus:
+                node["metadata"]["labels"][PROFILE_LABEL] = group.profile
+
+    def _add_control_plane(self, node: str) -> None:
+        owner = self._context.store.get("nodes", "", node)
+        assert owner is not None
+        for name, cpu in _CONTROL_PLANE.items():
+            self._context.create("pods", mirror_pod(f"{name}-{node}", owner, cpu, self._context))
+
+    def _settle(self, *, after_day: bool) -> None:
+        for workload in self._inventory.workloads:
+            if workload.after_day is after_day:
+                self._placer.settle(self._add_workload(workload))
+
+    def _add_workload(self, workload: Workload) -> Object | None:
+        """Not again where a person has made one of that name meanwhile."""
+        plural = "jobs" if workload.kind == "Job" else "deployments"
+        if not workload.replicas or self._context.store.get(plural, "default", workload.name) is not None:
+            return None
+        if workload.budget:
+            self._context.create("poddisruptionbudgets", budget(workload))
+        return self._context.create(plural, job(workload) if workload.kind == "Job" else deployment(workload))
+
+    def _node_changed(self, change: Change) -> None:
+        if change.object["metadata"]["name"] in self._first_awake and _takes_pods(change.object):
+            self._queue.add(("", ""))
+
+    def _look(self, _: Key) -> None:
+        if self._all_take_pods():
+            self._end()
+            for workload in self._inventory.workloads:
+                if workload.after_day:
+                    self._add_workload(workload)
+
+    def _all_take_pods(self) -> bool:
+        found = [self._context.store.get("nodes", "", name) for name in self._first_awake]
+        return bool(found) and all(node is not None and _takes_pods(node) for node in found)
+
+
+def mirror_pod(name: str, node: Object, cpu: str, context: ControllerContext) -> Object:
+    """A static pod's shadow in the API: bound from the start, Running, tolerating everything."""
+    now = context.clock.utc()
+    host = node["metadata"]["name"]
+    mark = {"kubernetes.io/config.mirror": context.store.suffix(16), "kubernetes.io/config.source": "file"}
+    container = {
+        "name": name.removesuffix(f"-{host}"),
+        "image": "control-plane:1.36",
+        "resources": {"requests": {"cpu": cpu}},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "kube-system",
+            "annotations": mark,
+            "labels": {"component": container["name"], "tier": "control-plane"},
+            "ownerReferences": [owner_reference(node) | {"blockOwnerDeletion": False}],
+        },
+        "spec": {
+            "nodeName": host,
+            "hostNetwork": True,
+            "containers": [container],
+            "tolerations": [{"operator": "Exists", "effect": "NoExecute"}],
+        },
+        "status": {"phase": "Pending"},
+    }
+    set_condition(pod, now, {"type": "PodScheduled", "status": "True"})
+    return pod
+
+
+def _takes_pods(node: Object) -> bool:
+    """Ready and not cordoned: while one of the workers takes no pods, those pods would not spread over all of them."""
+    return is_true(node, "Ready") and not node["spec"].get("unschedulable")
+
+
+def deployment(workload: Workload) -> Object:
+    labels = {"app": workload.name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": workload.name, "namespace": "default", "labels": labels},
+        "spec": {
+            "replicas": workload.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod(workload)},
+        },
+    }
+
+
+def pod(workload: Workload) -> Object:
+    return gpu_pod(workload) if workload.profile else plain_pod(workload)
+
+
+def gpu_pod(workload: Workload) -> Object:
+    gpu = {nodes.GPU: "1"}
+    container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"limits": gpu, "requests": gpu}}
+    return {"nodeSelector": {PROFILE_LABEL: workload.profile}, "containers": [container]}
+
+
+def plain_pod(workload: Workload) -> Object:
+    """Spread over the nodes, as those who care about a budget do."""
+    requests = {"cpu": "500m", "memory": "512Mi"}
+    container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"requests": requests}}
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+    spread["labelSelector"] = {"matchLabels": {"app": workload.name}}
+    return {"containers": [container], "topologySpreadConstraints": [spread]}
+
+
+def budget(workload: Workload) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": workload.name, "namespace": "default"},
+        "spec": {**(workload.budget or {}), "selector": {"matchLabels": {"app": workload.name}}},
+    }
+
+
+def job(workload: Workload) -> Object:
+    """All its pods at once. Evictions in the morning are part of its life and do not count as failures."""
+    ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": workload.name, "namespace": "default"},
+        "spec": {
+            "parallelism": workload.replicas,
+            "completions": workload.replicas,
+            "podFailurePolicy": {"rules": [ignore]},
+            "template": {
+                "metadata": {"labels": {"app": workload.name}},
+                "spec": pod(workload) | {"restartPolicy": "Never"},
+            },
+        },
+    }

@@ -1,0 +1,173 @@
+"""Jobs: pods that run to an end. Each end is counted once; too many failures end the Job."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
+from vgpuctl.sim.kube.controllers.workloads import Workloads, new_pod
+from vgpuctl.sim.kube.objects import (
+    Object,
+    at,
+    condition,
+    controller_of,
+    from_timestamp,
+    is_active,
+    is_finished,
+    is_leaving,
+    is_true,
+    name_of,
+    namespace_of,
+    set_condition,
+    timestamp,
+)
+from vgpuctl.sim.kube.store import Change, Key, key_of
+
+# Keeps an ended pod until its end has been counted.
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+class Jobs(Workloads):
+    kind, plural = "Job", "jobs"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        context.store.subscribe([self.plural], self._job_changed)
+
+    def _job_changed(self, change: Change) -> None:
+        limit_s = at(change.object, "spec.activeDeadlineSeconds")
+        if limit_s is not None and at(change.before or {}, "status.startTime") != at(change.object, "status.startTime"):
+            self._context.clock.after(limit_s, lambda: self._queue.add(key_of(change.object)))
+
+    def _look_at(self, key: Key) -> None:
+        """The pods of a Job that is gone, or going, are let go."""
+        job = self._store.get(self.plural, *key)
+        if job is not None and not is_leaving(job):
+            self.tend(job)
+            return
+        for pod in self._store.sorted("pods", key[0]):
+            owner = controller_of(pod) or {}
+            if owner.get("kind") == self.kind and owner["name"] == key[1] and _ended(pod, waits=False):
+                self._context.release(pod, TRACKING)
+
+    def tend(self, item: Object) -> None:
+        pods = sorted(self.possessions(item), key=key_of)
+        waits = item["spec"]["podReplacementPolicy"] == "Failed"
+        held = [pod for pod in pods if TRACKING in (pod["metadata"].get("finalizers") or [])]
+        ended = [pod for pod in held if _ended(pod, waits=waits)]
+        done, failed = self._counted(item, ended)
+        over = is_true(item, "Complete") or is_true(item, "Failed")
+        verdict = None if over else self._verdict(item, done, failed, ended)
+        active = [pod for pod in pods if is_active(pod)]
+        if over or verdict:
+            self._cut(item, active, 0)
+            active = []
+        else:
+            active = self._fill(item, pods, active, done)
+        self._count(item, {"active": len(active), "succeeded": done, "failed": failed}, pods)
+        if verdict:
+            self._conclude(item, verdict)
+        for pod in ended:
+            self._context.release(pod, TRACKING)
+
+    def _counted(self, item: Object, ended: list[Object]) -> tuple[int, int]:
+        done: int = at(item, "status.succeeded") or 0
+        failed: int = at(item, "status.failed") or 0
+        for pod in ended:
+            if at(pod, "status.phase") == "Succeeded":
+                done += 1
+            elif _action(item, pod) != "Ignore":
+                failed += 1
+        return done, failed
+
+    def _verdict(self, item: Object, done: int, failed: int, ended: list[Object]) -> tuple[str, str, str] | None:
+        if done >= item["spec"]["completions"]:
+            return "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
+        if any(_action(item, pod) == "FailJob" for pod in ended if at(pod, "status.phase") != "Succeeded"):
+            return (
+                "Failed",
+                "PodFailurePolicy",
+                "A pod failed in a way that the Job's podFailurePolicy does not forgive",
+            )
+        if failed > item["spec"]["backoffLimit"]:
+            return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        limit_s, since = at(item, "spec.activeDeadlineSeconds"), at(item, "status.startTime")
+        if limit_s is None or not since:
+            return None
+        late = (self._context.clock.utc() - from_timestamp(since)).total_seconds() >= limit_s
+        return ("Failed", "DeadlineExceeded", "Job was active longer than specified deadline") if late else None
+
+    def _fill(self, item: Object, pods: list[Object], active: list[Object], done: int) -> list[Object]:
+        spec = item["spec"]
+        wanted = 0 if spec["suspend"] else max(0, min(spec["parallelism"], spec["completions"] - done))
+        waits = spec["podReplacementPolicy"] == "Failed"
+        leaving = sum(is_leaving(pod) and not is_finished(pod) for pod in pods) if waits else 0
+        made = []
+        for _ in range(wanted - len(active) - leaving):
+            pod = new_pod(item, self._store.suffix())
+            pod["metadata"]["finalizers"] = [TRACKING]
+            made.append(pod)
+            self.add(item, pod)
+        self._cut(item, active, wanted)
+        return [*active[:wanted], *made]
+
+    def _cut(self, item: Object, active: list[Object], left: int) -> None:
+        for pod in active[left:]:
+            self.drop(item, pod)
+
+    def _count(self, item: Object, counts: dict[str, int], pods: list[Object]) -> None:
+        status: Object = {name: count for name, count in counts.items() if count}
+        status["ready"] = sum(is_active(pod) and is_true(pod, "Ready") for pod in pods)
+        status["terminating"] = sum(is_leaving(pod) and not is_finished(pod) for pod in pods)
+        status["uncountedTerminatedPods"] = {}
+        since = at(item, "status.startTime") or timestamp(self._context.clock.utc())
+        former = {name: value for name, value in (item.get("status") or {}).items() if name == "completionTime"}
+
+        def write(job: Object) -> None:
+            kept = {"conditions": found} if (found := at(job, "status.conditions")) else {}
+            job["status"] = status | former | kept | ({} if item["spec"]["suspend"] else {"startTime": since})
+
+        self._store.edit(self.plural, namespace_of(item), name_of(item), write)
+
+    def _conclude(self, item: Object, verdict: tuple[str, str, str]) -> None:
+        kind, reason, message = verdict
+        now = self._context.clock.utc()
+
+        def write(job: Object) -> None:
+            for each in ("SuccessCriteriaMet" if kind == "Complete" else "FailureTarget", kind):
+                set_condition(job, now, {"type": each, "status": "True", "reason": reason, "message": message})
+            if kind == "Complete":
+                job["status"]["completionTime"] = timestamp(now)
+
+        self._store.edit(self.plural, namespace_of(item), name_of(item), write)
+        told = ("Completed", "Job completed") if kind == "Complete" else (reason, message)
+        self._context.tell(item, self._teller, *told, warning=kind == "Failed")
+
+
+def _ended(pod: Object, *, waits: bool) -> bool:
+    """Its containers ended, or it is on its way out; `waits`: where it has a node, only its containers count."""
+    return is_finished(pod) or (is_leaving(pod) and not (waits and pod["spec"].get("nodeName")))
+
+
+def _action(job: Object, pod: Object) -> str:
+    """What the Job's podFailurePolicy says of a failed pod: the first rule that fits."""
+    codes = {
+        found["name"]: (at(found, "state.terminated") or {}).get("exitCode", 0)
+        for found in at(pod, "status.containerStatuses") or []
+    }
+    for rule in at(job, "spec.podFailurePolicy.rules") or []:
+        patterns = rule.get("onPodConditions") or []
+        by_condition = any(_shows(pod, pattern) for pattern in patterns)
+        if by_condition or _exited(rule.get("onExitCodes"), codes):
+            return str(rule["action"])
+    return "Count"
+
+
+def _shows(pod: Object, pattern: Object) -> bool:
+    return (condition(pod, pattern["type"]) or {}).get("status") == (pattern.get("status") or "True")
+
+
+def _exited(wanted: Object | None, codes: dict[str, int]) -> bool:
+    if not wanted:
+        return False
+    name, values = wanted.get("containerName"), wanted.get("values") or []
+    ended = [code for container, code in codes.items() if code and name in (None, container)]
+    return any((code in values) is (wanted["operator"] == "In") for code in ended)

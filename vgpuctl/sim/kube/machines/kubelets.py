@@ -1,0 +1,62 @@
+"""The machines inside all VMs, most of them kubelets, and what the power of their VMs does to them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from vgpuctl.sim.inventory import Durations, Inventory
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
+from vgpuctl.sim.kube.controllers.queue import Queue
+from vgpuctl.sim.kube.machines.kubelet import Kubelet, MachineAddress
+from vgpuctl.sim.kube.machines.machine import Machine
+from vgpuctl.sim.kube.store import Change, Key, key_of
+
+
+class Kubelets:
+    def __init__(
+        self, context: ControllerContext, inventory: Inventory, durations: Durations, chance: random.Random
+    ) -> None:
+        self._context = context
+        self._durations = durations
+        self._kubelets = {
+            vm.name: Kubelet(context, MachineAddress(vm, number), durations, chance)
+            for number, vm in enumerate(vm for vm in inventory.vms if vm.has_node)
+        }
+        # Machines without a kubelet; those that were off or unknown are made when somebody asks for them.
+        self._others = {vm.name: self._other(on=True) for vm in inventory.vms if vm.powered_on and not vm.has_node}
+        self._queue = Queue(context.clock, self._look_at)
+        context.store.subscribe(["pods"], self._heard)
+
+    def __iter__(self) -> Iterator[Kubelet]:
+        return iter(self._kubelets.values())
+
+    def __getitem__(self, vm: str) -> Kubelet:
+        return self._kubelets[vm]
+
+    def machine(self, vm: str) -> Machine:
+        """A VM that was made later, such as a clone, has a machine too; it just never joins the cluster."""
+        if vm in self._kubelets:
+            return self._kubelets[vm]
+        return self._others.setdefault(vm, self._other(on=False))
+
+    def _other(self, *, on: bool) -> Machine:
+        machine = Machine(self._context.clock, self._durations)
+        if on:
+            machine.start_now(gpus=0)
+        return machine
+
+    def _heard(self, change: Change) -> None:
+        kubelet = self._kubelets.get(change.object["spec"].get("nodeName") or "")
+        if kubelet is None:
+            return
+        if change.type == "DELETED":
+            kubelet.forget(change.object)
+        elif kubelet.speaking:
+            self._queue.add(key_of(change.object))
+
+    def _look_at(self, key: Key) -> None:
+        pod = self._context.store.get("pods", *key)
+        kubelet = self._kubelets.get(pod["spec"].get("nodeName") or "") if pod else None
+        if pod is not None and kubelet is not None:
+            kubelet.look_at(pod)

@@ -1,0 +1,61 @@
+"""The machine inside a VM: it boots, stands still while the VM is suspended, and ends with its power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vgpuctl.sim.clock import Action, Clock
+from vgpuctl.sim.inventory import Durations
+from vgpuctl.sim.kube.machines.guesttime import GuestTime
+
+
+class Machine:
+    """A guest's operating system. Most VMs of a vCenter are no more than this to Kubernetes."""
+
+    def __init__(self, clock: Clock, durations: Durations) -> None:
+        self.guest_up = False
+        self._durations = durations
+        self._time = GuestTime(clock)
+
+    @property
+    def frozen(self) -> bool:
+        return self._time.frozen
+
+    @property
+    def running(self) -> bool:
+        return self.guest_up and not self.frozen
+
+    def boot(self, gpus: int) -> None:
+        self.halt()
+        self._time.after(self._durations.guest_boot_s, self._guest_is_up)
+
+    def freeze(self) -> None:
+        self._time.freeze()
+
+    def thaw(self) -> None:
+        """Everything goes on where it was."""
+        if self.frozen:
+            self._time.thaw()
+
+    def halt(self) -> None:
+        self._time.clear()
+        self.guest_up = False
+
+    def shut_down(self, then: Callable[[], None]) -> None:
+        """In order: the guest goes down after a while, unless the power went before."""
+
+        def down() -> None:
+            self.halt()
+            then()
+
+        self._time.after(self._durations.guest_shutdown_s, down)
+
+    def after(self, delay_s: float, action: Action) -> None:
+        self._time.after(delay_s, action)
+
+    def start_now(self, gpus: int) -> None:
+        """For a VM that has been on since before the world began."""
+        self.guest_up = True
+
+    def _guest_is_up(self) -> None:
+        self.guest_up = True

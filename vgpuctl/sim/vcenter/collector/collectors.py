@@ -1,0 +1,106 @@
+"""Property collectors: filters, and waiting for what changes under them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from vgpuctl.sim.vcenter.collector.filters import Filter
+from vgpuctl.sim.vcenter.inventory.center import Center
+from vgpuctl.sim.vcenter.wire import faults
+from vgpuctl.sim.vcenter.wire.serialiser import Xml, element, reference, text
+from vgpuctl.sim.vcenter.wire.vmomi import vmodl
+
+
+class Collector:
+    """Each answer makes the next version; the last one is kept in case it was lost on its way."""
+
+    def __init__(self, center: Center) -> None:
+        self.filters: dict[str, Filter] = {}
+        self._version = 0
+        self._last: tuple[str, Xml] | None = None
+        self._wake: asyncio.Event | None = None
+        self._canceled = False
+        self._closed = False
+        self._stop_listening = center.listen(self._note)
+
+    def add(self, new: Filter) -> None:
+        self.filters[new.ref._moId] = new
+        self._rouse()
+
+    def remove(self, moid: str) -> None:
+        self.filters.pop(moid, None)
+
+    def close(self) -> None:
+        """For good: a wait that was asked for, but has not begun, ends as well."""
+        self._closed = True
+        self._stop_listening()
+        self.cancel()
+
+    def cancel(self) -> None:
+        """End the wait under way, if there is one."""
+        self._canceled = self._wake is not None
+        self._rouse()
+
+    async def wait(self, version: str, seconds: float | None, limit: int | None) -> Xml | None:
+        if self._last and version and version == self._last[0]:
+            return self._last[1]
+        self._accept(version)
+        deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        while not (answer := self._answer(limit)):
+            if not await self._changes(deadline):
+                return None
+        self._last = (version, answer)
+        return answer
+
+    def _accept(self, version: str) -> None:
+        if not version:
+            self._last = None
+            for each in self.filters.values():
+                each.restart()
+        elif version != str(self._version):
+            raise vmodl.query.InvalidCollectorVersion(msg="A specified version was not correct.")
+
+    def _answer(self, limit: int | None) -> Xml | None:
+        sets: list[Xml] = []
+        truncated = False
+        left = limit
+        for each in self.filters.values():
+            updates, more = each.drain(left)
+            truncated = truncated or more
+            left = None if left is None else left - len(updates)
+            if updates:
+                sets.append(element("filterSet", reference("filter", each.ref), *updates))
+        if not sets:
+            return None
+        self._version += 1
+        closing = text("truncated", "true") if truncated else ""
+        return element("returnval", text("version", str(self._version)), *sets, closing)
+
+    async def _changes(self, deadline: float | None) -> bool:
+        """Wait for news; False when the time is over. A second wait on one collector ends the first."""
+        if self._closed:
+            raise faults.canceled()
+        self.cancel()
+        self._canceled = False
+        self._wake = wake = asyncio.Event()
+        try:
+            async with asyncio.timeout_at(deadline):
+                await wake.wait()
+        except TimeoutError:
+            return False
+        finally:
+            superseded = self._wake is not wake
+            if not superseded:
+                self._wake = None
+        if superseded or self._canceled:
+            raise faults.canceled()
+        return True
+
+    def _note(self, moid: str) -> None:
+        concerned = [each for each in self.filters.values() if each.note(moid)]
+        if concerned:
+            self._rouse()
+
+    def _rouse(self) -> None:
+        if self._wake:
+            self._wake.set()

@@ -1,0 +1,1 @@
+"""Managed objects as clients read them: the tree, properties and history."""

@@ -1,0 +1,59 @@
+"""Device lists as XML: VMs of one shape differ in names and addresses alone, so each shape is written once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+from xml.sax.saxutils import escape
+
+from vgpuctl.sim.inventory import VmSpec
+from vgpuctl.sim.vcenter.inventory.devices import device_list, macs
+from vgpuctl.sim.vcenter.inventory.vm_properties import VM
+from vgpuctl.sim.vcenter.physics.records import Vm
+from vgpuctl.sim.vcenter.wire.metadata import property_type, typed
+from vgpuctl.sim.vcenter.wire.serialiser import Xml, leaf
+from vgpuctl.sim.vcenter.wire.vmomi import vim
+
+_STAND_IN = "\ue000name\ue001"
+"""A name that no VM has."""
+_STAND_IN_MACS = macs(_STAND_IN)
+_DEVICES = property_type(vim.vm.VirtualHardware, "device")
+
+
+@VM.written("config.hardware.device")
+def device_xml(vm: Vm, version: Any) -> Xml:
+    written: str = _template(_Shape(vm), version).replace(_STAND_IN, escape(vm.name))
+    for stand_in, own in zip(_STAND_IN_MACS, macs(vm.name), strict=True):
+        written = written.replace(stand_in, own)
+    return Xml(written)
+
+
+class _Shape:
+    """All that a VM's devices may depend on beside its name; equal to that of any VM alike."""
+
+    __slots__ = ("_key", "vm")
+
+    def __init__(self, vm: Vm) -> None:
+        self.vm = vm
+        self._key: Hashable = (_nameless(vm.spec), vm.power, tuple(sorted(vm.vgpus.items())))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shape) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=16384)
+def _nameless(spec: VmSpec) -> VmSpec:
+    return replace(spec, name=_STAND_IN, host="")
+
+
+@lru_cache(maxsize=256)
+def _template(shape: _Shape, version: Any) -> Xml:
+    stand_in = copy.copy(shape.vm)
+    stand_in.spec = replace(shape.vm.spec, name=_STAND_IN)
+    return leaf(typed(device_list(stand_in), _DEVICES), version)

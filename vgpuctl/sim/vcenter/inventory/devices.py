@@ -1,0 +1,117 @@
+"""A VM's virtual devices: a plausible least, and its vGPUs."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.physics.power import SRIOV_LABEL
+from vgpuctl.sim.vcenter.physics.records import STORE_NAME, Vm
+from vgpuctl.sim.vcenter.wire.vmomi import vim
+
+_PCI, _SCSI, _DISK, _CARD, _SRIOV = 100, 1000, 2000, 4000, 4001
+_DISK_GIB = 64
+_PHYSICAL_FUNCTION, _MELLANOX = "0000:18:00.0", 0x15B3
+
+
+def device_list(vm: Vm) -> list[Any]:
+    sriov = [_sriov_card(vm)] if vm.spec.sriov else []
+    return [_pci_controller(vm), _scsi_controller(), _disk(vm), _network_card(vm), *sriov, *_vgpus(vm)]
+
+
+def _vgpus(vm: Vm) -> list[Any]:
+    return [_vgpu(key, vgpu, place) for place, (key, vgpu) in enumerate(sorted(vm.vgpus.items()))]
+
+
+def _vgpu(key: int, vgpu: str, place: int) -> Any:
+    return vim.vm.device.VirtualPCIPassthrough(
+        key=key,
+        deviceInfo=vim.Description(label=f"PCI device {place}", summary=f"NVIDIA GRID vGPU {vgpu}"),
+        backing=vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo(vgpu=vgpu, migrateSupported=True),
+        controllerKey=_PCI,
+        unitNumber=18 + place,
+    )
+
+
+def _pci_controller(vm: Vm) -> Any:
+    return vim.vm.device.VirtualPCIController(
+        key=_PCI,
+        deviceInfo=vim.Description(label="PCI controller 0", summary="PCI controller 0"),
+        busNumber=0,
+        device=[_SCSI, _CARD, *([_SRIOV] if vm.spec.sriov else []), *sorted(vm.vgpus)],
+    )
+
+
+def _scsi_controller() -> Any:
+    return vim.vm.device.ParaVirtualSCSIController(
+        key=_SCSI,
+        deviceInfo=vim.Description(label="SCSI controller 0", summary="VMware paravirtual SCSI"),
+        busNumber=0,
+        device=[_DISK],
+        hotAddRemove=True,
+        sharedBus="noSharing",
+        scsiCtlrUnitNumber=7,
+        controllerKey=_PCI,
+        unitNumber=3,
+    )
+
+
+def _disk(vm: Vm) -> Any:
+    kib = _DISK_GIB * 1024 * 1024
+    return vim.vm.device.VirtualDisk(
+        key=_DISK,
+        deviceInfo=vim.Description(label="Hard disk 1", summary=f"{kib:,} KB"),
+        backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(
+            fileName=f"[{STORE_NAME}] {vm.name}/{vm.name}.vmdk", datastore=refs.STORE, diskMode="persistent"
+        ),
+        controllerKey=_SCSI,
+        unitNumber=0,
+        capacityInKB=kib,
+        capacityInBytes=kib * 1024,
+    )
+
+
+def _network_card(vm: Vm) -> Any:
+    return vim.vm.device.VirtualVmxnet3(
+        key=_CARD,
+        deviceInfo=vim.Description(label="Network adapter 1", summary="VM Network"),
+        backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=refs.NETWORK),
+        connectable=vim.vm.device.VirtualDevice.ConnectInfo(
+            startConnected=True, allowGuestControl=True, connected=vm.power.value == "poweredOn"
+        ),
+        controllerKey=_PCI,
+        unitNumber=7,
+        addressType="assigned",
+        macAddress=macs(vm.name)[0],
+        wakeOnLanEnabled=True,
+    )
+
+
+def _sriov_card(vm: Vm) -> Any:
+    return vim.vm.device.VirtualSriovEthernetCard(
+        key=_SRIOV,
+        deviceInfo=vim.Description(label=SRIOV_LABEL, summary="VM Network"),
+        backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=refs.NETWORK),
+        sriovBacking=vim.vm.device.VirtualSriovEthernetCard.SriovBackingInfo(
+            physicalFunctionBacking=vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
+                deviceName="", id=_PHYSICAL_FUNCTION, deviceId="101d", systemId="BYPASS", vendorId=_MELLANOX
+            )
+        ),
+        controllerKey=_PCI,
+        unitNumber=8,
+        addressType="assigned",
+        macAddress=macs(vm.name)[1],
+        wakeOnLanEnabled=False,
+    )
+
+
+def macs(name: str) -> tuple[str, str]:
+    """A VM's addresses, its SR-IOV card's last: the same in every world."""
+    return _mac(name), _mac(f"{name} sriov")
+
+
+def _mac(name: str) -> str:
+    """In VMware's range."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return f"00:50:56:{digest[0] & 0x3F:02x}:{digest[1]:02x}:{digest[2]:02x}"

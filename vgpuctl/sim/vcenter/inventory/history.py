@@ -1,0 +1,150 @@
+"""What has happened, as vCenter's events, and the tasks that did it: the last thousand of each."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from vgpuctl.sim.vcenter.inventory import event_texts, refs
+from vgpuctl.sim.vcenter.physics.estate import DATACENTER, Estate
+from vgpuctl.sim.vcenter.physics.records import Host, Operation, Power, Record, Task, TaskState, Vm
+from vgpuctl.sim.vcenter.wire.faults import fault_of
+from vgpuctl.sim.vcenter.wire.metadata import wire_type
+from vgpuctl.sim.vcenter.wire.vmomi import vim
+
+KEPT = 1000
+_NOW = {Power.ON: "VmPoweredOnEvent", Power.OFF: "VmPoweredOffEvent", Power.SUSPENDED: "VmSuspendedEvent"}
+_BEGINS = {Operation.POWER_OFF: "VmStoppingEvent", Operation.SUSPEND: "VmSuspendingEvent"}
+_FAILS = {
+    Operation.POWER_ON: "VmFailedToPowerOnEvent",
+    Operation.POWER_OFF: "VmFailedToPowerOffEvent",
+    Operation.SUSPEND: "VmFailedToSuspendEvent",
+}
+
+
+@dataclass(frozen=True)
+class Noted:
+    """One event. Its object is made when a client first reads it, for most are never read.
+
+    `details`: its further fields, or what makes them. `place`: the VM, its host at that moment, and the cluster.
+    """
+
+    kind: str
+    details: dict[str, Any]
+    place: tuple[Vm, Host, str] | None
+
+    @cached_property
+    def event(self) -> Any:
+        made = {name: detail() if callable(detail) else detail for name, detail in self.details.items()}
+        event = wire_type(self.kind)(**made, **(_place(*self.place) if self.place else {}))
+        event.fullFormattedMessage = event_texts.message(self.kind, event)
+        return event
+
+
+class History:
+    def __init__(self, estate: Estate) -> None:
+        self._noted: deque[Noted] = deque(maxlen=KEPT)
+        self.tasks: deque[Task] = deque(maxlen=KEPT)
+        self.on_event: Callable[[], None] = lambda: None
+        self._estate = estate
+        self._last_key = 0
+        self._acting = ""
+        self._users: dict[str, str] = {}
+        self._states: dict[str, TaskState] = {}
+        self._vms = {vm.moid: vm for vm in estate.vms.values()}
+        self._powers = {vm.moid: vm.power for vm in estate.vms.values()}
+        estate.subscribe(self._changed)
+
+    @property
+    def events(self) -> list[Any]:
+        """The oldest first."""
+        return [noted.event for noted in self._noted]
+
+    @contextmanager
+    def acted_by(self, user: str) -> Iterator[None]:
+        """Tasks that begin meanwhile are this user's."""
+        self._acting = user
+        try:
+            yield
+        finally:
+            self._acting = ""
+
+    def user_of(self, task: Task) -> str:
+        return self._users.get(task.moid, "")
+
+    def note(self, kind: str, user: str, vm: Vm | None = None, **details: Any) -> None:
+        self._last_key += 1
+        details |= {"key": self._last_key, "chainId": self._last_key}
+        details |= {"createdTime": self._estate.clock.utc(), "userName": user}
+        self._noted.append(Noted(kind, details, (vm, vm.host, self._estate.inventory.cluster) if vm else None))
+        self.on_event()
+
+    def _changed(self, changed: Record) -> None:
+        if isinstance(changed, Task):
+            self._follow_task(changed)
+        elif isinstance(changed, Vm) and self._estate.vms.get(changed.name) is changed:
+            self._vms[changed.moid] = changed
+            self._follow_power(changed)
+
+    def _follow_power(self, vm: Vm) -> None:
+        before = self._powers.get(vm.moid, Power.OFF)
+        self._powers[vm.moid] = vm.power
+        if vm.power is not before:
+            ended = [task for task in vm.recent_tasks if task.completed == self._estate.clock.utc()]
+            self.note(_NOW[vm.power], self.user_of(ended[-1]) if ended else "", vm)
+
+    def _follow_task(self, task: Task) -> None:
+        before = self._states.get(task.moid)
+        if before is None:
+            self._users[task.moid] = self._acting
+            self._remember(task)
+        if before is task.state:
+            return
+        self._states[task.moid] = task.state
+        vm = self._vms.get(task.entity_moid)
+        if task.state is TaskState.RUNNING and vm:
+            self._begun(task, vm)
+        elif task.state is TaskState.SUCCESS:
+            self._succeeded(task, vm)
+        elif task.error and task.operation in _FAILS:
+            self.note(_FAILS[task.operation], self.user_of(task), vm, reason=partial(fault_of, task.error))
+
+    def _remember(self, task: Task) -> None:
+        if len(self.tasks) == KEPT:
+            self._users.pop(self.tasks[0].moid, None)
+            self._states.pop(self.tasks[0].moid, None)
+        self.tasks.append(task)
+
+    def _begun(self, task: Task, vm: Vm) -> None:
+        user = self.user_of(task)
+        if task.operation is Operation.POWER_ON:
+            resumes = vm.power is Power.SUSPENDED
+            self.note("VmResumingEvent" if resumes else "VmStartingEvent", user, vm)
+        elif task.operation in _BEGINS:
+            self.note(_BEGINS[task.operation], user, vm)
+
+    def _succeeded(self, task: Task, vm: Vm | None) -> None:
+        user = self.user_of(task)
+        if task.operation is Operation.RECONFIGURE and vm:
+            self.note("VmReconfiguredEvent", user, vm, configSpec=vim.vm.ConfigSpec)
+        elif isinstance(task.result, Vm) and vm:
+            source = partial(vim.event.VmEventArgument, name=vm.name, vm=refs.of(vm))
+            self.note("VmClonedEvent", user, task.result, sourceVm=source)
+        elif task.operation is Operation.DESTROY:
+            self.note("VmRemovedEvent", user, vm)
+            del self._vms[task.entity_moid], self._powers[task.entity_moid]
+
+
+def _place(vm: Vm, host: Host, cluster: str) -> dict[str, Any]:
+    argument = vim.event
+    return {
+        "template": False,
+        "datacenter": argument.DatacenterEventArgument(name=DATACENTER[1], datacenter=refs.DC),
+        "computeResource": argument.ComputeResourceEventArgument(name=cluster, computeResource=refs.CLUSTER),
+        "host": argument.HostEventArgument(name=host.name, host=refs.of(host)),
+        "vm": argument.VmEventArgument(name=vm.name, vm=refs.of(vm)),
+    }

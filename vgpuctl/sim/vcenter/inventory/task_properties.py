@@ -1,0 +1,80 @@
+"""A task's properties: `info` whole, and each of its leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.inventory.things import PropertyTable
+from vgpuctl.sim.vcenter.physics.records import Operation, PoweredOnMany, Task, Vm
+from vgpuctl.sim.vcenter.wire.faults import fault_of
+from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE
+from vgpuctl.sim.vcenter.wire.vmomi import support, vim
+
+TASK = PropertyTable()
+_OF_HOSTS = {Operation.ENTER_MAINTENANCE, Operation.EXIT_MAINTENANCE}
+
+
+@TASK("info.key")
+def _key(_: Any, task: Task) -> str:
+    return task.moid
+
+
+@TASK("info.descriptionId")
+def _description(_: Any, task: Task) -> str:
+    return task.operation.description_id
+
+
+@TASK("info.entity")
+def _subject(_: Any, task: Task) -> Any:
+    return _entity(task)
+
+
+@TASK("info.state")
+def _state(_: Any, task: Task) -> str:
+    return task.state.value
+
+
+@TASK("info.error")
+def _error(_: Any, task: Task) -> Any:
+    return fault_of(task.error) if task.error else None
+
+
+@TASK("info")
+def info(context: Any, task: Task) -> Any:
+    return vim.TaskInfo(
+        key=task.moid,
+        task=refs.of(task),
+        name=support.GetWsdlMethod(NAMESPACE, task.operation.value),
+        descriptionId=task.operation.description_id,
+        entity=_entity(task),
+        entityName=task.entity_name,
+        state=task.state.value,
+        cancelled=task.cancelled,
+        cancelable=task.cancelable,
+        error=fault_of(task.error) if task.error else None,
+        result=_result(task.result) if task.result else None,
+        progress=task.progress,
+        reason=vim.TaskReasonUser(userName=context.center.history.user_of(task)),
+        queueTime=task.queued,
+        startTime=task.started,
+        completeTime=task.completed,
+        eventChainId=0,
+    )
+
+
+def _entity(task: Task) -> Any:
+    if task.entity_moid == refs.DC._moId:
+        return refs.DC
+    kind = vim.HostSystem if task.operation in _OF_HOSTS else vim.VirtualMachine
+    return kind(task.entity_moid)
+
+
+def _result(result: PoweredOnMany | Vm) -> Any:
+    if isinstance(result, Vm):
+        return refs.of(result)
+    attempted, refused = vim.cluster.AttemptedVmInfo, vim.cluster.NotAttemptedVmInfo
+    return vim.cluster.PowerOnVmResult(
+        attempted=[attempted(vm=refs.of(vm), task=refs.of(task)) for vm, task in result.attempted],
+        notAttempted=[refused(vm=refs.of(vm), fault=fault_of(refusal)) for vm, refusal in result.refused],
+    )

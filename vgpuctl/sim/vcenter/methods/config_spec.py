@@ -1,0 +1,62 @@
+"""From the wire's VirtualMachineConfigSpec to the physics' changes; what we do not do is refused, not swallowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.sim.vcenter.physics.records import Changes
+from vgpuctl.sim.vcenter.wire import faults
+from vgpuctl.sim.vcenter.wire.vmomi import vim
+
+_UNDERSTOOD = {
+    "deviceChange",
+    "memoryReservationLockedToMax",
+    "memoryAllocation",
+    "memoryMB",
+    "numCPUs",
+    "annotation",
+    "extraConfig",
+    "changeVersion",
+}
+_PASSTHROUGH = vim.vm.device.VirtualPCIPassthrough
+
+
+def changes_of(spec: Any) -> Changes:
+    asked = {info.name for info in spec._GetPropertyList() if _is_set(getattr(spec, info.name))}
+    if asked - _UNDERSTOOD:
+        raise faults.not_supported("to reconfigure " + ", ".join(sorted(asked - _UNDERSTOOD)))
+    return Changes(
+        added=tuple((index, _vgpu(change)) for index, change in _devices(spec, "add")),
+        replaced=tuple((index, change.device.key, _vgpu(change)) for index, change in _devices(spec, "edit")),
+        removed=tuple((index, change.device.key) for index, change in _devices(spec, "remove")),
+        memory_locked=spec.memoryReservationLockedToMax,
+        memory_mib=spec.memoryMB,
+        cpus=spec.numCPUs,
+        annotation=spec.annotation,
+        extra_config=tuple((option.key, str(option.value)) for option in spec.extraConfig),
+        expected_revision=_revision(spec.changeVersion),
+    )
+
+
+def _devices(spec: Any, operation: str) -> list[tuple[int, Any]]:
+    for change in spec.deviceChange:
+        if not isinstance(change.device, _PASSTHROUGH) or change.operation not in ("add", "edit", "remove"):
+            raise faults.not_supported("to reconfigure devices other than vGPUs")
+    return [(index, change) for index, change in enumerate(spec.deviceChange) if change.operation == operation]
+
+
+def _vgpu(change: Any) -> str:
+    backing = change.device.backing
+    if not isinstance(backing, _PASSTHROUGH.VmiopBackingInfo) or not backing.vgpu:
+        raise faults.not_supported("a passthrough device that is no vGPU")
+    return str(backing.vgpu)
+
+
+def _revision(version: str | None) -> int | None:
+    if not version:
+        return None
+    return int(version) if version.isdecimal() else -1
+
+
+def _is_set(value: Any) -> bool:
+    return value is not None and value != []

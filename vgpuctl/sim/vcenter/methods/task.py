@@ -1,0 +1,115 @@
+"""What can be done to tasks: cancel one, look back at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.inventory.scrolls import Scroll
+from vgpuctl.sim.vcenter.inventory.task_properties import info
+from vgpuctl.sim.vcenter.inventory.things import MANAGERS, PropertyTable, Thing
+from vgpuctl.sim.vcenter.methods.event import MOST_COLLECTORS, add_collector, in_time
+from vgpuctl.sim.vcenter.physics.records import Operation, Task
+from vgpuctl.sim.vcenter.wire import faults
+from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.vmomi import vim
+
+TASKS = MANAGERS["TaskManager"]
+SCROLL = PropertyTable()
+_LABELS = {
+    Operation.POWER_ON: "Power On virtual machine",
+    Operation.POWER_OFF: "Power Off virtual machine",
+    Operation.SUSPEND: "Suspend virtual machine",
+    Operation.RECONFIGURE: "Reconfigure virtual machine",
+    Operation.CLONE: "Clone virtual machine",
+    Operation.DESTROY: "Delete virtual machine",
+    Operation.POWER_ON_MANY: "Initialize powering On",
+    Operation.ENTER_MAINTENANCE: "Enter maintenance mode",
+    Operation.EXIT_MAINTENANCE: "Exit maintenance mode",
+}
+
+
+@answers("CancelTask")
+def cancel_task(call: Call) -> None:
+    call.center.estate.work.cancel(call.subject)
+
+
+@answers("CreateCollectorForTasks")
+def create_collector_for_tasks(call: Call, wanted: Any) -> Any:
+    entity = wanted.entity.entity if wanted.entity else None
+    if entity is not None and not call.center.find(entity, call.session):
+        raise faults.not_found(entity)
+    history = call.center.history
+    scroll = Scroll(wanted, lambda: history.tasks, lambda task, spec: _matches(call, task, spec), _number)
+    ref = vim.TaskHistoryCollector(call.member.fresh_moid("TaskHistoryCollector"))
+    return add_collector(call, Thing(ref, SCROLL, scroll))
+
+
+@answers("ReadNextTasks")
+def read_next_tasks(call: Call, count: int) -> Any:
+    return _infos(call, call.subject.read_next(count))
+
+
+@answers("ReadPreviousTasks")
+def read_previous_tasks(call: Call, count: int) -> Any:
+    return _infos(call, call.subject.read_previous(count))
+
+
+@SCROLL("filter")
+def _filter(_: Any, scroll: Scroll) -> Any:
+    return scroll.filter
+
+
+@SCROLL("latestPage")
+def _latest_page(context: Any, scroll: Scroll) -> Any:
+    return [info(context, task) for task in scroll.latest_page()]
+
+
+@TASKS("recentTask")
+def _recent_task(context: Any, _: Any) -> list[Any]:
+    return refs.of_all(context.estate.tasks.values())
+
+
+@TASKS("maxCollector")
+def _most(_: Any, __: Any) -> int:
+    return MOST_COLLECTORS
+
+
+@TASKS("description")
+def _description(_: Any, __: Any) -> Any:
+    labels = [
+        vim.ElementDescription(key=operation.description_id, label=label, summary=label)
+        for operation, label in _LABELS.items()
+    ]
+    states = [vim.ElementDescription(key=s, label=s, summary=s) for s in ("queued", "running", "success", "error")]
+    reason = vim.TypeDescription(key=vim.TaskReasonUser, label="user", summary="Started by a user")
+    return vim.TaskDescription(methodInfo=labels, state=states, reason=[reason])
+
+
+def _infos(call: Call, tasks: list[Task]) -> list[Any]:
+    context = call.center.context(call.session)
+    return [info(context, task) for task in tasks]
+
+
+def _number(task: Task) -> int:
+    return int(task.moid.rpartition("-")[2])
+
+
+def _matches(call: Call, task: Task, wanted: Any) -> bool:
+    user = call.center.history.user_of(task)
+    return (
+        (not wanted.state or task.state.value in wanted.state)
+        and (not wanted.time or in_time(_time_of(task, wanted.time.timeType), wanted.time))
+        and (not wanted.userName or user in wanted.userName.userList)
+        and (not wanted.entity or _concerns(task, wanted.entity))
+    )
+
+
+def _time_of(task: Task, kind: str) -> Any:
+    times = {"queuedTime": task.queued, "startedTime": task.started, "completedTime": task.completed}
+    return times[kind] or task.queued
+
+
+def _concerns(task: Task, wanted: Any) -> bool:
+    holds_it = wanted.entity in (refs.ROOT, refs.DC, refs.VM_FOLDER) and wanted.recursion != "self"
+    return holds_it or bool(wanted.entity._moId == task.entity_moid and wanted.recursion != "children")

@@ -1,0 +1,54 @@
+"""What can be done to a VM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.methods.config_spec import changes_of
+from vgpuctl.sim.vcenter.wire import faults
+from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+
+
+@answers("PowerOnVM_Task")
+def power_on(call: Call, host: Any) -> Any:
+    """Our VMs stay on their hosts: nobody may ask for another."""
+    if host is not None and host._moId != call.subject.host.moid:
+        raise faults.not_supported("a power-on on another host")
+    return refs.of(call.center.estate.power_on(call.subject))
+
+
+@answers("PowerOffVM_Task")
+def power_off(call: Call) -> Any:
+    return refs.of(call.center.estate.power_off(call.subject))
+
+
+@answers("SuspendVM_Task")
+def suspend(call: Call) -> Any:
+    return refs.of(call.center.estate.suspend(call.subject))
+
+
+@answers("ReconfigVM_Task")
+def reconfigure(call: Call, spec: Any) -> Any:
+    return refs.of(call.center.estate.reconfigure(call.subject, changes_of(spec)))
+
+
+@answers("ShutdownGuest")
+def shut_down_guest(call: Call) -> None:
+    call.center.estate.shut_down_guest(call.subject)
+
+
+@answers("AnswerVM")
+def answer_vm(call: Call, question_id: str, choice: str) -> None:
+    vm = call.subject
+    if not vm.question or vm.question.id != question_id:
+        raise faults.invalid_argument("questionId")
+    call.center.estate.answer(vm, choice)
+
+
+@answers("PowerOnMultiVM_Task")
+def power_on_many(call: Call, vms: list[Any], options: list[Any]) -> Any:
+    for ref in vms:
+        if not call.center.find(ref, call.session):
+            raise faults.not_found(ref)
+    return refs.of(call.center.estate.power_on_many(call.center.subject(ref) for ref in vms))

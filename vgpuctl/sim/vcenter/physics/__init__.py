@@ -1,0 +1,1 @@
+"""Hosts, cards, VMs and tasks in virtual time, without any wire."""

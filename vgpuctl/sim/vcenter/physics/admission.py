@@ -1,0 +1,52 @@
+"""What a VM takes from a host when it starts, and gives back when it stops: memory and seats on cards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vgpuctl.sim.vcenter.physics import refusals
+from vgpuctl.sim.vcenter.physics.cards import release, seat
+from vgpuctl.sim.vcenter.physics.records import Host, Vm
+
+
+def admit(vm: Vm, hosts: Sequence[Host]) -> None:
+    """Onto the first of these hosts that has room for all of it, or nowhere. Which host DRS prefers is inferred."""
+    refused: list[tuple[Host, refusals.Refusal]] = []
+    for host in hosts:
+        try:
+            _take(vm, host)
+        except refusals.Refusal as refusal:
+            refused.append((host, refusal))
+        else:
+            _move(vm, host)
+            return
+    raise refused[0][1] if len(refused) == 1 else refusals.no_compatible_host(refused)
+
+
+def reserve(vm: Vm, host: Host) -> None:
+    """A VM without a reservation takes nothing that others would miss."""
+    if vm.memory_locked and vm.memory_mib > host.unreserved_mib:
+        raise refusals.no_memory(host, vm)
+    vm.reserved_mib = vm.memory_mib if vm.memory_locked else 0
+
+
+def give_back(vm: Vm) -> None:
+    vm.reserved_mib = 0
+    release(vm.moid, vm.host.cards)
+
+
+def _take(vm: Vm, host: Host) -> None:
+    """Memory is looked at before the cards (inferred): admission control stands before the host's own devices."""
+    if host.in_maintenance or host.running_task:
+        raise refusals.wrong_state()
+    reserve(vm, host)
+    if not seat(vm.moid, vm.vgpus.values(), host.cards, host.policy):
+        vm.reserved_mib = 0
+        raise refusals.no_graphics()
+
+
+def _move(vm: Vm, host: Host) -> None:
+    if vm.host is not host:
+        vm.host.vms.remove(vm)
+        host.vms.append(vm)
+        vm.host = host

@@ -1,0 +1,237 @@
+"""The physics of the simulated vCenter: hosts, cards, VMs and tasks in virtual time. No HTTP, no vendor's types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from vgpuctl.sim.card_tables import MMIO_GB
+from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.errors import SimError
+from vgpuctl.sim.guests import Guests
+from vgpuctl.sim.inventory import DRS_DISABLED, MANUAL, Durations, Inventory, VmSpec
+from vgpuctl.sim.vcenter.physics import maintenance, power, reconfigure, refusals
+from vgpuctl.sim.vcenter.physics.cards import Card
+from vgpuctl.sim.vcenter.physics.records import (
+    CHOICES,
+    FIRST_VGPU_KEY,
+    STORE_NAME,
+    Changes,
+    Host,
+    Operation,
+    Power,
+    PoweredOnMany,
+    Record,
+    Store,
+    Task,
+    Vm,
+)
+from vgpuctl.sim.vcenter.physics.task_progress import Lane
+from vgpuctl.sim.vcenter.physics.tasks import Tasks, Work
+
+Subscriber = Callable[[Record], None]
+DATACENTER = ("datacenter-2", "dc")
+STORE_MOID = "datastore-9"
+
+
+class BadInventory(SimError):  # noqa: N818
+    """What it wants to begin with breaks the physics."""
+
+
+class Estate:
+    def __init__(self, clock: Clock, inventory: Inventory, durations: Durations, guests: Guests) -> None:
+        self.clock = clock
+        self.inventory = inventory
+        self.durations = durations
+        self.guests = guests
+        self._subscribers: list[Subscriber] = []
+        self._writing = Lane()
+        self.work = Tasks(clock, durations, self.changed)
+        self.store = Store(STORE_MOID, STORE_NAME, inventory.datastore_free_mib)
+        self.hosts: dict[str, Host] = {}
+        self.vms: dict[str, Vm] = {}
+        for number, spec in enumerate(inventory.hosts, start=1):
+            cards = [Card(card) for card in spec.cards]
+            self.hosts[spec.name] = Host(f"host-{number}", spec, cards, spec.policy, spec.in_maintenance)
+        self._last_vm_number = 0
+        for vm in inventory.vms:
+            self._found(vm)
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """By managed object id: those that run, and those that ended in the last ten minutes."""
+        return self.work.tasks
+
+    def subscribe(self, callback: Subscriber) -> Callable[[], None]:
+        """Tell `callback` each object that changes; the answer is a function that ends it."""
+        self._subscribers.append(callback)
+        return partial(self._subscribers.remove, callback)
+
+    def changed(self, *records: Record) -> None:
+        for record in dict.fromkeys(records):
+            for subscriber in tuple(self._subscribers):
+                subscriber(record)
+
+    def hosts_for(self, vm: Vm) -> list[Host]:
+        """Where a power-on may place it: at home first, elsewhere only under DRS, and nowhere that a rule forbids."""
+        others = [host for host in self.hosts.values() if host is not vm.host] if self._drs_places(vm) else []
+        return [host for host in (vm.host, *others) if vm.spec.must_run_on in ("", host.name)]
+
+    def _drs_places(self, vm: Vm) -> bool:
+        behaviour = vm.spec.drs or self.inventory.drs_behaviour
+        return self.inventory.drs and behaviour not in (DRS_DISABLED, MANUAL)
+
+    # Each of these starts a task, or raises a Refusal at once where the object is busy.
+
+    def power_on(self, vm: Vm) -> Task:
+        """Also resumes."""
+        return self.work.start(
+            Work(
+                entity=vm,
+                operation=Operation.POWER_ON,
+                duration_s=self.durations.power_on_s,
+                begin=partial(power.begin_on, self, vm),
+                finish=partial(power.end_on, self, vm),
+                undo=partial(power.undo_on, self, vm),
+                waits=lambda: vm.question is not None,
+            )
+        )
+
+    def power_off(self, vm: Vm) -> Task:
+        """A hard power-off has no duration of its own: about as quick as a change of settings."""
+        return self.work.start(
+            Work(
+                entity=vm,
+                operation=Operation.POWER_OFF,
+                duration_s=self.durations.reconfigure_s,
+                begin=partial(power.require, vm, Power.OFF, Power.ON, Power.SUSPENDED),
+                finish=partial(power.end_off, self, vm),
+            )
+        )
+
+    def suspend(self, vm: Vm) -> Task:
+        throughput = self.durations.store_mib_per_s
+        return self.work.start(
+            Work(
+                entity=vm,
+                operation=Operation.SUSPEND,
+                duration_s=vm.memory_mib / throughput if throughput else self.durations.suspend_s,
+                begin=partial(power.begin_suspend, self, vm),
+                finish=partial(power.end_suspend, self, vm),
+                undo=partial(power.drop_stored, self, vm),
+                lane=self._writing if throughput else None,
+            )
+        )
+
+    def reconfigure(self, vm: Vm, changes: Changes) -> Task:
+        return self.work.start(
+            Work(
+                entity=vm,
+                operation=Operation.RECONFIGURE,
+                duration_s=self.durations.reconfigure_s,
+                begin=partial(reconfigure.check, vm, changes),
+                finish=partial(self.apply, vm, changes),
+            )
+        )
+
+    def power_on_many(self, vms: Iterable[Vm]) -> Task:
+        """One task that starts each VM's own and is done at once."""
+        attempted: list[tuple[Vm, Task]] = []
+        refused: list[tuple[Vm, refusals.Refusal]] = []
+        for vm in vms:
+            try:
+                attempted.append((vm, self.power_on(vm)))
+            except refusals.Refusal as refusal:
+                refused.append((vm, refusal))
+        result = PoweredOnMany(tuple(attempted), tuple(refused))
+        return self.work.record_done(Operation.POWER_ON_MANY, DATACENTER, result)
+
+    def shut_down_guest(self, vm: Vm) -> None:
+        """No task: the guest is asked, and the VM is off when the guest is down."""
+        if vm.running_task:
+            raise refusals.busy(vm.running_task)
+        power.require(vm, Power.OFF, Power.ON)
+        if not vm.tools or not self.guests.running(vm.name):
+            raise refusals.tools_missing()
+        self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
+        vm.shutting_down = True
+        self.changed(vm)
+
+    def enter_maintenance(self, host: Host, timeout_s: float) -> Task:
+        return maintenance.enter(self, host, timeout_s)
+
+    def leave_maintenance(self, host: Host) -> Task:
+        return maintenance.leave(self, host)
+
+    # What people and faults do to the world, at once and without a task.
+
+    def ask(self, vm: Vm, text: str) -> None:
+        """From now on it asks this at each power-on, and waits for the answer; nothing where the text is empty."""
+        vm.asks = text
+
+    def answer(self, vm: Vm, choice: str) -> None:
+        """By the choice's number. The first cancels the power-on; with any other it goes on (inferred)."""
+        if not vm.question or not vm.running_task:
+            raise refusals.no_such_answer("questionId")
+        if choice not in map(str, range(len(CHOICES))):
+            raise refusals.no_such_answer("answerChoice")
+        if choice == "0":
+            self.work.fail(vm.running_task, refusals.canceled())
+            return
+        vm.question = None
+        self.work.look_again(vm)
+        self.changed(vm)
+
+    def set_tools(self, vm: Vm, running: bool) -> None:
+        vm.tools = running
+        self.changed(vm)
+
+    def set_maintenance(self, host: Host, wanted: bool) -> None:
+        maintenance.put(self, host, wanted)
+
+    # Where VMs come from and go.
+
+    def add(self, spec: VmSpec) -> Vm:
+        """It is off at first, with the devices that it wants; refused where its host does not know them."""
+        host = self.hosts[spec.host]
+        self._last_vm_number += 1
+        moid = f"vm-{self._last_vm_number}"
+        vm = Vm(moid, spec, host, Power.OFF, spec.memory_mib, spec.cpus, changed=self.clock.utc())
+        vm.memory_locked, vm.tools, vm.asks = spec.memory_locked, spec.tools, spec.question
+        reconfigure.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
+        vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
+        vm.extra_config = _settings_for(spec.vgpus)
+        self.vms[vm.name] = vm
+        host.vms.append(vm)
+        self.changed(vm)
+        return vm
+
+    def remove(self, vm: Vm) -> None:
+        del self.vms[vm.name]
+        vm.host.vms.remove(vm)
+        self.changed(vm)
+
+    def _found(self, spec: VmSpec) -> None:
+        """A VM that runs from the beginning has what it needs from the beginning."""
+        try:
+            vm = self.add(spec)
+            if spec.powered_on:
+                power.take_what_it_needs(vm, [vm.host])
+                vm.power, vm.booted = Power.ON, self.clock.utc()
+        except refusals.Refusal as refusal:
+            raise BadInventory(f"{spec.name} on {spec.host}: {refusal}") from refusal
+
+    def _guest_is_down(self, vm: Vm) -> None:
+        if vm.power is Power.ON:
+            power.end_off(self, vm)
+            self.changed(vm)
+
+    def apply(self, vm: Vm, changes: Changes) -> None:
+        reconfigure.apply(vm, changes)
+        vm.changed = self.clock.utc()
+
+
+def _settings_for(vgpus: tuple[str, ...]) -> dict[str, str]:
+    """Who made a VM with vGPUs gave it the address space that their cards need."""
+    needed = sum(MMIO_GB.get(vgpu.split("-")[0], 0) for vgpu in vgpus)
+    return {"pciPassthru.64bitMMIOSizeGB": str(needed), "pciPassthru.use64bitMMIO": "TRUE"} if needed else {}

@@ -1,0 +1,59 @@
+"""Hosts in maintenance mode: nothing runs there, nothing starts there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from vgpuctl.sim.vcenter.physics import refusals
+from vgpuctl.sim.vcenter.physics.records import Host, Operation, Task
+from vgpuctl.sim.vcenter.physics.tasks import Work
+
+if TYPE_CHECKING:
+    from vgpuctl.sim.vcenter.physics.estate import Estate
+
+
+def put(estate: Estate, host: Host, wanted: bool) -> None:
+    if wanted and host.runs_vms:
+        raise refusals.wrong_state()
+    host.in_maintenance = wanted
+    estate.changed(host)
+
+
+def enter(estate: Estate, host: Host, timeout_s: float) -> Task:
+    """It waits until nothing runs on the host any more: no VM is moved away. A timeout of 0 is none."""
+    task = estate.work.start(
+        Work(
+            entity=host,
+            operation=Operation.ENTER_MAINTENANCE,
+            duration_s=estate.durations.reconfigure_s,
+            begin=partial(_require, host, in_maintenance=False),
+            finish=partial(put, estate, host, True),
+            waits=lambda: host.runs_vms,
+        )
+    )
+    if timeout_s > 0:
+        estate.clock.after(timeout_s, partial(_give_up, estate, task))
+    return task
+
+
+def leave(estate: Estate, host: Host) -> Task:
+    return estate.work.start(
+        Work(
+            entity=host,
+            operation=Operation.EXIT_MAINTENANCE,
+            duration_s=estate.durations.reconfigure_s,
+            begin=partial(_require, host, in_maintenance=True),
+            finish=partial(put, estate, host, False),
+        )
+    )
+
+
+def _require(host: Host, *, in_maintenance: bool) -> None:
+    if host.in_maintenance is not in_maintenance:
+        raise refusals.wrong_state()
+
+
+def _give_up(estate: Estate, task: Task) -> None:
+    if not task.done:
+        estate.work.fail(task, refusals.timed_out())

@@ -1,0 +1,53 @@
+"""A VM's reconfiguration: what is refused, and what it changes."""
+
+from __future__ import annotations
+
+from vgpuctl.sim.vcenter.physics import admission, power, refusals
+from vgpuctl.sim.vcenter.physics.records import Changes, Power, Vm
+
+MOST_VGPUS = 16
+"""Of one VM, since vSphere 8.0 U2."""
+
+
+def check(vm: Vm, changes: Changes) -> None:
+    if changes.expected_revision not in (None, vm.revision):
+        raise refusals.changed_meanwhile()
+    if changes.needs_off:
+        power.require(vm, Power.OFF, Power.OFF)
+    for index, key in changes.touched_keys():
+        if key not in vm.vgpus:
+            raise refusals.no_such_device(index)
+    for index, vgpu in changes.wanted_vgpus():
+        if not vm.host.offers(vgpu):
+            raise refusals.unknown_vgpu(index)
+    if len(vm.vgpus) - len(changes.removed) + len(changes.added) > MOST_VGPUS:
+        raise refusals.too_many_vgpus(MOST_VGPUS)
+
+
+def apply(vm: Vm, changes: Changes) -> None:
+    if changes.memory_locked is not None:
+        _lock_memory(vm, changes.memory_locked)
+    for _, key in changes.removed:
+        del vm.vgpus[key]
+    for _, key, vgpu in changes.replaced:
+        vm.vgpus[key] = vgpu
+    for _, vgpu in changes.added:
+        vm.vgpus[vm.fresh_key()] = vgpu
+    kept = vm.extra_config | dict(changes.extra_config)
+    vm.extra_config = {key: value for key, value in kept.items() if value}  # an empty value takes a key away
+    for name in ("memory_mib", "cpus", "annotation"):
+        if getattr(changes, name) is not None:
+            setattr(vm, name, getattr(changes, name))
+    vm.revision += 1
+
+
+def _lock_memory(vm: Vm, locked: bool) -> None:
+    """A running VM takes its reservation from the host at once, and is refused where there is not so much."""
+    before, vm.memory_locked = vm.memory_locked, locked
+    if vm.power is Power.ON:
+        vm.reserved_mib = 0
+        try:
+            admission.reserve(vm, vm.host)
+        except refusals.Refusal:
+            vm.memory_locked = before
+            raise

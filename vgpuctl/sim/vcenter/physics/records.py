@@ -1,0 +1,213 @@
+"""What the estate knows of each host, VM and task: plain state, changed only by the estate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from vgpuctl.sim.inventory import HostSpec, VmSpec
+from vgpuctl.sim.vcenter.physics.cards import Card
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
+
+ALMOST_DONE = 95
+FIRST_VGPU_KEY = 13000
+STORE_NAME = "store"
+
+
+class Power(StrEnum):
+    ON = "poweredOn"
+    OFF = "poweredOff"
+    SUSPENDED = "suspended"
+
+
+class TaskState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    ERROR = "error"
+
+
+class Operation(StrEnum):
+    """By the name of the method that starts it."""
+
+    POWER_ON = "PowerOnVM_Task"
+    POWER_OFF = "PowerOffVM_Task"
+    SUSPEND = "SuspendVM_Task"
+    RECONFIGURE = "ReconfigVM_Task"
+    POWER_ON_MANY = "PowerOnMultiVM_Task"
+    ENTER_MAINTENANCE = "EnterMaintenanceMode_Task"
+    EXIT_MAINTENANCE = "ExitMaintenanceMode_Task"
+    CLONE = "CloneVM_Task"
+    DESTROY = "Destroy_Task"
+
+    @property
+    def description_id(self) -> str:
+        return _DESCRIPTIONS[self]
+
+
+_DESCRIPTIONS = {
+    Operation.POWER_ON: "VirtualMachine.powerOn",
+    Operation.POWER_OFF: "VirtualMachine.powerOff",
+    Operation.SUSPEND: "VirtualMachine.suspend",
+    Operation.RECONFIGURE: "VirtualMachine.reconfigure",
+    Operation.POWER_ON_MANY: "Datacenter.powerOnVm",
+    Operation.ENTER_MAINTENANCE: "HostSystem.enterMaintenanceMode",
+    Operation.EXIT_MAINTENANCE: "HostSystem.exitMaintenanceMode",
+    Operation.CLONE: "VirtualMachine.clone",
+    Operation.DESTROY: "VirtualMachine.destroy",
+}
+_CANCELABLE_WHILE_RUNNING = {Operation.POWER_ON, Operation.ENTER_MAINTENANCE}
+CHOICES = ("Cancel", "I Moved It", "I Copied It")
+"""What a VM's question lets one choose, by number. The first ends the power-on."""
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """The one datastore, where the files of suspended VMs lie."""
+
+    moid: str
+    name: str
+    free_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    id: str
+    text: str
+
+
+@dataclass(eq=False, slots=True)
+class Host:
+    moid: str
+    spec: HostSpec
+    cards: list[Card]
+    policy: str = "performance"
+    in_maintenance: bool = False
+    vms: list[Vm] = field(default_factory=list)
+    running_task: Task | None = None
+    recent_tasks: list[Task] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def unreserved_mib(self) -> int:
+        return self.spec.memory_mib - sum(vm.reserved_mib for vm in self.vms)
+
+    @property
+    def runs_vms(self) -> bool:
+        return any(vm.power is Power.ON for vm in self.vms)
+
+    def offers(self, vgpu: str) -> bool:
+        return any(vgpu in card.spec.offers for card in self.cards)
+
+
+@dataclass(eq=False, slots=True)
+class Vm:
+    """`reserved_mib`: memory that it has from its host now; `stored_mib`: that its suspended state has on the store.
+
+    `asks`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest was asked to.
+    """
+
+    moid: str
+    spec: VmSpec
+    host: Host
+    power: Power
+    memory_mib: int
+    cpus: int
+    changed: datetime
+    memory_locked: bool = False
+    annotation: str = ""
+    extra_config: dict[str, str] = field(default_factory=dict)
+    vgpus: dict[int, str] = field(default_factory=dict)
+    tools: bool = True
+    shutting_down: bool = False
+    asks: str = ""
+    question: Question | None = None
+    reserved_mib: int = 0
+    stored_mib: int = 0
+    revision: int = 1
+    booted: datetime | None = None
+    running_task: Task | None = None
+    recent_tasks: list[Task] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def cards(self) -> list[Card]:
+        """Where its vGPUs sit; empty while it is off or suspended."""
+        return [card for card in self.host.cards if card.holds(self.moid)]
+
+    def fresh_key(self) -> int:
+        return next(key for key in range(FIRST_VGPU_KEY, FIRST_VGPU_KEY + len(self.vgpus) + 1) if key not in self.vgpus)
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    moid: str
+    operation: Operation
+    entity_moid: str
+    entity_name: str
+    queued: datetime
+    state: TaskState = TaskState.QUEUED
+    progress: int | None = None
+    started: datetime | None = None
+    completed: datetime | None = None
+    error: Refusal | None = None
+    result: PoweredOnMany | Vm | None = None
+    cancelled: bool = False
+
+    @property
+    def done(self) -> bool:
+        return self.completed is not None
+
+    @property
+    def cancelable(self) -> bool:
+        """Before it begins, any; then what takes nothing away if it stops half-way (which ones is inferred)."""
+        if self.state is TaskState.RUNNING:
+            return self.operation in _CANCELABLE_WHILE_RUNNING and (self.progress or 0) < ALMOST_DONE
+        return self.state is TaskState.QUEUED
+
+
+Record = Host | Vm | Task | Store
+
+
+@dataclass(frozen=True, slots=True)
+class PoweredOnMany:
+    """What became of each VM of one request for many."""
+
+    attempted: tuple[tuple[Vm, Task], ...]
+    refused: tuple[tuple[Vm, Refusal], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """One reconfiguration. Devices: (place in the request, key, vGPU type), the place for the fault that names it."""
+
+    added: tuple[tuple[int, str], ...] = ()
+    replaced: tuple[tuple[int, int, str], ...] = ()
+    removed: tuple[tuple[int, int], ...] = ()
+    memory_locked: bool | None = None
+    memory_mib: int | None = None
+    cpus: int | None = None
+    annotation: str | None = None
+    extra_config: tuple[tuple[str, str], ...] = ()
+    expected_revision: int | None = None
+
+    @property
+    def needs_off(self) -> bool:
+        resized = self.memory_mib is not None or self.cpus is not None
+        return resized or bool(self.added or self.replaced or self.removed)
+
+    def wanted_vgpus(self) -> Iterable[tuple[int, str]]:
+        yield from self.added
+        yield from ((index, vgpu) for index, _, vgpu in self.replaced)
+
+    def touched_keys(self) -> Iterable[tuple[int, int]]:
+        yield from self.removed
+        yield from ((index, key) for index, key, _ in self.replaced)

@@ -1,0 +1,1 @@
+"""SOAP: requests, answers, faults, sessions and rights."""

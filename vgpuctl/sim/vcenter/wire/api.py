@@ -1,0 +1,123 @@
+"""vCenter's API as a function: a method call in, its result out. HTTP is one way to call it, a simulation another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.faults import VCENTER, Effect, How
+from vgpuctl.sim.vcenter.inventory.center import Center
+from vgpuctl.sim.vcenter.methods import handlers
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
+from vgpuctl.sim.vcenter.physics.tasks import HANGS, Fate
+from vgpuctl.sim.vcenter.wire import faults, rights
+from vgpuctl.sim.vcenter.wire.dispatch import OPEN_TO_ALL, Call
+from vgpuctl.sim.vcenter.wire.requests import FETCH, Request
+from vgpuctl.sim.vcenter.wire.serialiser import Xml, response, serialise
+from vgpuctl.sim.vcenter.wire.sessions import Session
+from vgpuctl.sim.vcenter.wire.vmomi import support, vim
+
+HANDLERS = handlers()
+Count = Callable[..., Effect | None]
+"""Takes the server, the method and the object's names, and returns what is to go wrong with the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who calls, as far as the transport knows. `cookie`: the session's key; none before the login."""
+
+    cookie: str | None
+    version: Any
+    address: str = ""
+    agent: str = ""
+
+
+@dataclass(slots=True)
+class Answer:
+    """A call as it was understood, and what its method returns, which the transport may have to await."""
+
+    request: Request
+    call: Call
+    result: Any
+
+    def soap(self) -> bytes:
+        return response(self.request.method, self._content())
+
+    def _content(self) -> str:
+        result, info = self.result, self.request.info
+        if result is None or isinstance(result, Xml):
+            return result or ""
+        return serialise("returnval", result, _kind_of(result) if info is FETCH else info.result, self.call.version)
+
+
+class Api:
+    """Each call is first met, then answered: what lies between, such as a cut connection, is the transport's."""
+
+    def __init__(self, center: Center, count: Count) -> None:
+        self._center = center
+        self._count = count
+
+    @property
+    def clock(self) -> Clock:
+        return self._center.estate.clock
+
+    def meet(self, request: Request) -> Effect | None:
+        """Count the call and return what is to go wrong with it; a fault that meets it is raised at once."""
+        effect = self._count(VCENTER, request.method, *self._names(request.this))
+        if effect and effect.how is How.FAIL:
+            raise faults.by_name(effect.what)
+        if effect and effect.how is How.END_SESSIONS:
+            self._center.sessions.end_all()
+        return effect
+
+    def answer(self, request: Request, caller: Caller, effect: Effect | None) -> Answer:
+        """Carry it out; a refusal is raised as a fault. `effect`: how the task that it starts is made to end."""
+        call = self._call(request, caller)
+        try:
+            with self._center.history.acted_by(call.session.user if call.session else ""):
+                result = HANDLERS[request.method](call, *request.arguments)
+        except Refusal as refusal:
+            raise faults.fault_of(refusal) from None
+        if isinstance(result, vim.Task) and (fate := _fate(effect)):
+            self._center.estate.work.doom(result._moId, fate)
+        return Answer(request, call, result)
+
+    def _names(self, ref: Any) -> tuple[str, ...]:
+        """By which a fault may be meant for an object."""
+        thing = self._center.find(ref, None)
+        name = self._center.read(thing, "name", None) if thing and isinstance(ref, vim.ManagedEntity) else ""
+        return (ref._moId, name) if name else (ref._moId,)
+
+    def _call(self, request: Request, caller: Caller) -> Call:
+        session = self._center.sessions.find(caller.cookie)
+        if not session and request.method not in OPEN_TO_ALL:
+            raise faults.not_authenticated(request.this)
+        thing = self._center.find(request.this, session)
+        if not thing:
+            raise faults.not_found(request.this)
+        rights.check(session, request)
+        if request.method not in HANDLERS or not isinstance(thing.ref, request.info.type):
+            raise faults.not_supported(request.method)
+        self._note_activity(session)
+        return Call(self._center, session, thing, caller.version, caller.address, caller.agent)
+
+    def _note_activity(self, session: Session | None) -> None:
+        if session:
+            session.calls += 1
+            self._center.sessions.touch(session)
+
+
+def _kind_of(result: Any) -> Any:
+    """Of one property: a data object may be a subtype of what the client knows it to be, and so says what it is."""
+    return object if isinstance(result, support.DataObject) else type(result)
+
+
+def _fate(effect: Effect | None) -> Fate:
+    match effect:
+        case Effect(how=How.TASK_FAILS, what=kind):
+            return faults.refusal_by_name(kind)
+        case Effect(how=How.TASK_HANGS):
+            return HANGS
+    return None

@@ -1,0 +1,125 @@
+"""Faults as the wire knows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.physics.records import Host, Task, Vm
+from vgpuctl.sim.vcenter.physics.refusals import Refusal
+from vgpuctl.sim.vcenter.wire.metadata import wire_type
+from vgpuctl.sim.vcenter.wire.vmomi import support, vim, vmodl
+
+
+def fault_of(refusal: Refusal) -> Any:
+    """By the refusal's name: whatever the physics refuse, the metadata know its type."""
+    details = {name: _detail(value) for name, value in refusal.details.items()}
+    return wire_type(refusal.kind)(msg=refusal.message, **details)
+
+
+def _detail(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_detail(item) for item in value]
+    if isinstance(value, Refusal):
+        return fault_of(value)
+    return refs.of(value) if isinstance(value, Host | Task | Vm) else value
+
+
+def refusal_by_name(kind: str) -> Refusal:
+    """For faults that are injected: the wording is ours, and says so."""
+    required = (field for field in wire_type(kind)._GetPropertyList() if not field.flags & support.F_OPTIONAL)
+    return Refusal(kind, f"Injected: {kind}.", **{field.name: _something(field.type) for field in required})
+
+
+def _something(kind: Any) -> Any:
+    """Whatever fits a field that a fault must have."""
+    if issubclass(kind, support.ManagedObject):
+        return kind("injected")
+    return kind(getattr(kind, "values", ("",))[0]) if issubclass(kind, str) else kind()
+
+
+def by_name(kind: str) -> Any:
+    return fault_of(refusal_by_name(kind))
+
+
+KNOWN = (
+    "ConcurrentAccess",
+    "DeviceUnsupportedForVmPlatform",
+    "GenericVmConfigFault",
+    "HostNotConnected",
+    "InsufficientFailoverResourcesFault",
+    "InsufficientGraphicsResourcesFault",
+    "InsufficientMemoryResourcesFault",
+    "InvalidDeviceBacking",
+    "InvalidLogin",
+    "InvalidPowerState",
+    "InvalidState",
+    "ManagedObjectNotFound",
+    "MigrationDisabled",
+    "NoCompatibleHost",
+    "NoDiskSpace",
+    "NoPermission",
+    "NotAuthenticated",
+    "NotSupported",
+    "RequestCanceled",
+    "RestrictedVersion",
+    "SystemError",
+    "TaskInProgress",
+    "Timedout",
+    "ToolsUnavailable",
+    "VmConfigFault",
+)
+"""Those that users of vGPU VMs meet; any other of the API may be injected too."""
+
+
+def is_fault(name: str) -> bool:
+    try:
+        return issubclass(wire_type(name), vmodl.MethodFault)
+    except KeyError:
+        return False
+
+
+def not_authenticated(target: Any) -> Any:
+    return vim.fault.NotAuthenticated(msg="The session is not authenticated.", object=target, privilegeId="System.View")
+
+
+def no_permission(target: Any, privilege: str) -> Any:
+    return vim.fault.NoPermission(
+        msg="Permission to perform this operation was denied.", object=target, privilegeId=privilege
+    )
+
+
+def not_found(target: Any) -> Any:
+    return vmodl.fault.ManagedObjectNotFound(
+        msg=f"The object '{type(target).__name__}:{target._moId}' has already been deleted"
+        " or has not been completely created",
+        obj=target,
+    )
+
+
+def not_supported(what: str) -> Any:
+    return vmodl.fault.NotSupported(msg=f"The operation is not supported on the object: {what}.")
+
+
+def method_not_found(method: str) -> Any:
+    return vmodl.fault.MethodNotFound(msg=f"Unknown method {method}.", receiver=refs.SERVICE, method=method)
+
+
+def invalid_request(why: str) -> Any:
+    return vmodl.fault.InvalidRequest(msg=f"Unable to parse the request: {why}")
+
+
+def invalid_argument(name: str) -> Any:
+    return vmodl.fault.InvalidArgument(msg="A specified parameter was not correct: " + name, invalidProperty=name)
+
+
+def invalid_state(why: str) -> Any:
+    return vim.fault.InvalidState(msg=why)
+
+
+def invalid_property(path: str) -> Any:
+    return vmodl.query.InvalidProperty(msg=f"The property '{path}' does not exist.", name=path)
+
+
+def canceled() -> Any:
+    return vmodl.fault.RequestCanceled(msg="The task was canceled by a user.")

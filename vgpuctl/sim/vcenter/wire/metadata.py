@@ -1,0 +1,119 @@
+"""Questions to pyVmomi's type metadata: what a property path leads to, and values as their declared types."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from vgpuctl.sim.vcenter.wire.vmomi import support
+
+NAMESPACE = "urn:vim25"
+NEWEST = support.GetVersionFromVersionUri("vim25/8.0.3.0")
+_KEY = re.compile(r"^(\w+)\[(.+)\]$")
+_STEP = re.compile(r"[^.\[]+(?:\[[^\]]*\])?")
+
+
+class UnknownPath(KeyError):  # noqa: N818
+    """No such property."""
+
+
+def version_of(soap_action: str) -> Any:
+    """The API version that a client speaks; an unknown or newer one is answered as the newest we know."""
+    wanted = soap_action.strip('" ').removeprefix("urn:")
+    try:
+        return support.GetVersionFromVersionUri(wanted)
+    except KeyError:
+        return NEWEST
+
+
+def wire_type(name: str) -> Any:
+    return support.GetWsdlType(NAMESPACE, name)
+
+
+def wire_name(kind: Any) -> str:
+    return str(kind._wsdlName)
+
+
+def steps_of(path: str) -> list[str]:
+    """A key may have dots of its own, as in config.extraConfig["a.b"]."""
+    return _STEP.findall(path)
+
+
+def check_path(kind: Any, path: str) -> None:
+    """Refuse a path that its object's type cannot have. Behind a key or an Any only the value itself can tell."""
+    steps = steps_of(path)
+    if ".".join(steps) != path or not path:
+        raise UnknownPath(path)
+    for step in steps:
+        if kind is object:
+            return
+        kind = property_type(kind, step.partition("[")[0])
+        if "[" in step:
+            return
+
+
+def property_type(kind: Any, name: str) -> Any:
+    return _property(kind, name).type
+
+
+def property_privilege(kind: Any, path: str) -> str | None:
+    """What it takes to read a property; most ask for nothing special."""
+    privilege = _property(kind, (steps_of(path) or [path])[0].partition("[")[0]).privId
+    return str(privilege) if privilege else None
+
+
+def _property(kind: Any, name: str) -> Any:
+    try:
+        return kind._GetPropertyInfo(name)
+    except AttributeError:
+        raise UnknownPath(name) from None
+
+
+def names_set(value: Any) -> set[str]:
+    """The properties that a client has given in a data object."""
+    given = {info.name: getattr(value, info.name) for info in value._GetPropertyList()}
+    return {name for name, one in given.items() if one is not None and not (isinstance(one, list) and not one)}
+
+
+def walk(value: Any, steps: list[str]) -> tuple[Any, Any]:
+    """Follow a path inside a value: what is there, and its declared type."""
+    declared: Any = object
+    for step in steps:
+        keyed = _KEY.match(step)
+        name = keyed.group(1) if keyed else step
+        if value is None:
+            return None, declared
+        declared = property_type(type(value), name)
+        value = getattr(value, name)
+        if keyed:
+            value, declared = _with_key(value, declared, keyed.group(2)), declared.Item
+    return value, declared
+
+
+def typed(value: Any, declared: Any) -> Any:
+    """Give a plain value its declared type: the serialiser names a leaf inside an Any by its Python type."""
+    if value is None or declared is object:
+        return value
+    if issubclass(declared, list):
+        return declared([typed(item, declared.Item) for item in value])
+    if isinstance(value, declared) and type(value) is declared:
+        return value
+    if issubclass(declared, str | int | float) and not isinstance(value, datetime):
+        return declared(value)
+    return value
+
+
+def _with_key(items: Any, declared: Any, key: str) -> Any:
+    """Only things that have a key can be asked for by it."""
+    if not issubclass(declared, list) or not _has_key(declared.Item):
+        raise UnknownPath(key)
+    wanted = key.strip("\"'")
+    return next((item for item in items if str(item.key) == wanted), None)
+
+
+def _has_key(kind: Any) -> bool:
+    try:
+        return issubclass(kind, support.DataObject) and bool(kind._GetPropertyInfo("key"))
+    except AttributeError:
+        return False

@@ -1,0 +1,100 @@
+"""pyVmomi's serialiser, turned round to answer: what a client sends and what a server sends differ in small ways."""
+
+from __future__ import annotations
+
+import copy
+from functools import lru_cache
+from io import StringIO
+from typing import Any
+from xml.sax.saxutils import escape
+
+from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE, wire_name
+from vgpuctl.sim.vcenter.wire.vmomi import adapter, support
+
+_PREFIXES = {**adapter.SOAP_NSMAP, NAMESPACE: ""}
+_START = adapter.XML_HEADER + "\n" + adapter.SOAP_START
+_END = adapter.SOAP_END
+
+
+class Xml(str):
+    """Text that is XML already."""
+
+    __slots__ = ()
+
+
+class _Serialiser(adapter.SoapSerializer):  # type: ignore[misc]
+    def __init__(self, writer: StringIO, version: Any) -> None:
+        super().__init__(writer, version, _PREFIXES)
+        self.outermostAttrs = ""  # a client's request says versionId, an answer does not
+
+    def _Serialize(self, val: Any, info: Any, defNS: str) -> None:  # noqa: N803 - overrides pyVmomi's
+        if isinstance(val, list) and not val and info.type is not object:
+            return  # pyVmomi refuses empty arrays in required fields, vCenter sends them
+        if isinstance(val, support.ManagedObject) and info.type is object:
+            self.writer.write(_reference_in_any(info.name, val))  # govc does not know pyVmomi's name for it
+            return
+        super()._Serialize(val, info, defNS)
+
+
+@lru_cache(maxsize=1024)
+def _opening(kind: Any, version: Any) -> str:
+    """How a `<val>` of a kind of text begins."""
+    return str(serialise("val", kind("?"), object, version)).removesuffix("?</val>")
+
+
+def leaf(value: Any, version: Any) -> Xml:
+    """A `<val>`; what large inventories are full of by a short cut."""
+    if isinstance(value, support.ManagedObject):
+        return Xml(_reference_in_any("val", value))
+    if isinstance(value, str):
+        return Xml(f"{_opening(type(value), version)}{escape(str(value))}</val>")
+    return _number(value, version) if isinstance(value, int) else serialise("val", value, object, version)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _number(value: int, version: Any) -> Xml:
+    return serialise("val", value, object, version)
+
+
+def serialise(name: str, value: Any, declared: Any, version: Any) -> Xml:
+    writer = StringIO()
+    info = support.Object(name=name, type=declared, version=version, flags=0)
+    _Serialiser(writer, version).Serialize(value, info)
+    return Xml(writer.getvalue())
+
+
+def element(name: str, *content: str) -> Xml:
+    return Xml(f"<{name}>{''.join(content)}</{name}>")
+
+
+def text(name: str, content: str) -> Xml:
+    return Xml(f"<{name}>{escape(content)}</{name}>")
+
+
+def reference(name: str, target: Any) -> Xml:
+    return Xml(f'<{name} type="{wire_name(type(target))}">{escape(target._moId)}</{name}>')
+
+
+def response(method: str, content: str) -> bytes:
+    body = f'<{method}Response xmlns="{NAMESPACE}">{content}</{method}Response>'
+    return f"{_START}{body}{_END}".encode()
+
+
+def fault_response(fault: Any, version: Any) -> bytes:
+    """The fault's text is the envelope's, not its own."""
+    kind = wire_name(type(fault))
+    silent = copy.copy(fault)
+    silent.msg = None
+    writer = StringIO()
+    info = support.Object(name=f"{kind}Fault", type=object, version=version, flags=0)
+    _Serialiser(writer, version)._SerializeDataObject(silent, info, f' xmlns="{NAMESPACE}"', NAMESPACE)
+    body = (
+        "<soapenv:Fault><faultcode>ServerFaultCode</faultcode>"
+        f"{text('faultstring', fault.msg or '')}{element('detail', writer.getvalue())}</soapenv:Fault>"
+    )
+    return f"{_START}{body}{_END}".encode()
+
+
+def _reference_in_any(name: str, target: Any) -> str:
+    kind = wire_name(type(target))
+    return f'<{name} type="{kind}" xsi:type="ManagedObjectReference">{escape(target._moId)}</{name}>'
