@@ -53,7 +53,8 @@ def test_what_changes_only_labels_or_nothing_is_not_told(day: Lab) -> None:
 
 
 def test_one_that_was_killed_is_cut_short_and_the_next_has_its_own_entry(day: Lab) -> None:
-    assert day.killed_after(8, "switch", "night", "--yes") == -9
+    killed = ("tests.support.killed", "kill_after", "8", "once it is recorded")
+    assert day.vgpuctl("switch", "night", "--yes", first=killed).code == -9
     deadline = time.monotonic() + 10
     while entry(day)["outcome"] == "running" and time.monotonic() < deadline:
         time.sleep(0.2)

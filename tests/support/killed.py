@@ -13,15 +13,24 @@ from vgpuctl.kube.client import Client
 from vgpuctl.vsphere import actions
 
 
-def kill_after(nth: str) -> None:
+ASIDE = {"acting-lease", "journal"}
+WITHIN_S = 10.0
+
+
+def kill_after(nth: str, recorded: str = "") -> None:
     """Every write goes through one of these; it counts when it was answered. Those of the Lease and the journal, in
-    threads of their own, are no points."""
-    written = itertools.count(1)
+    threads of their own, are no points. With `recorded` the journal has its first entry by then."""
+    written, journal = itertools.count(1), threading.Event()
 
     def counting(write: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*arguments: Any, **options: Any) -> Any:
             answer = write(*arguments, **options)
-            if threading.current_thread().name not in {"acting-lease", "journal"} and next(written) >= int(nth):
+            thread = threading.current_thread().name
+            if thread == "journal":
+                journal.set()
+            if thread not in ASIDE and next(written) >= int(nth):
+                if recorded:
+                    journal.wait(WITHIN_S)
                 os.kill(os.getpid(), signal.SIGKILL)
             return answer
 
