@@ -12,7 +12,6 @@ from typing import Any
 from vgpuctl.kube.client import Client
 from vgpuctl.vsphere import actions
 
-
 ASIDE = {"acting-lease", "journal"}
 WITHIN_S = 10.0
 
