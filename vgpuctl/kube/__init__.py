@@ -1,1 +1,1 @@
-"""Kubernetes: the only room that knows the kubernetes package, and loads it only when it is needed."""
+"""Kubernetes: the only package that knows the kubernetes library, and loads it only when it is needed."""

@@ -17,7 +17,7 @@ from vgpuctl.wire.replies import Bounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceAccount:
-    """What Kubernetes gives each pod: a folder with token, CA and namespace, and the API server's address."""
+    """What Kubernetes gives each pod: a folder with its token, CA and namespace, and the API server's address."""
 
     folder: Path
     host: str
@@ -26,8 +26,11 @@ class ServiceAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesSettings:
-    """`kubeconfig` may be a list, which is merged. With an account, it is not looked at. `withheld`: variables of our
-    environment that no exec plugin gets."""
+    """Which cluster to use, and how.
+
+    `kubeconfig` may be a list of files, which are merged. With an `account`, no kubeconfig is read. `withheld` names
+    variables of our environment that exec plugins do not get.
+    """
 
     kubeconfig: str = "~/.kube/config"
     context: str | None = None
@@ -39,7 +42,7 @@ class KubernetesSettings:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The official client's configuration, and what its connections are made of."""
+    """The official client's configuration, and the TLS settings of its connections."""
 
     configuration: Any
     tls: Tls
@@ -54,7 +57,10 @@ class Access:
 
 
 def access(settings: KubernetesSettings) -> Access:
-    """The official client's own errors may quote a user with its token: they go no further."""
+    """Return the way to the cluster.
+
+    The official client's own errors may quote a user with its token, so they are replaced by ours.
+    """
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from yaml import YAMLError  # noqa: PLC0415
 
@@ -76,11 +82,11 @@ def access(settings: KubernetesSettings) -> Access:
 
 
 def _read(settings: KubernetesSettings, where: str) -> Access:
-    """What the official client writes into files is there for no longer than it takes to read it."""
+    """Read the credentials. The files that the official client writes meanwhile are deleted at once."""
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
 
     found = Configuration()
-    # The library's own default is http://localhost, and a token would go there in clear.
+    # The library's default is http://localhost: a token would go there in clear.
     found.host = ""
     with TemporaryDirectory(prefix="vgpuctl-") as folder:
         if settings.account:
@@ -110,7 +116,7 @@ def _load_kubeconfig(settings: KubernetesSettings, into: Any, folder: str) -> No
 
 
 def _chosen(merged: Any, context: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The cluster and the user of a context, as they are written."""
+    """Return the cluster and the user of a context, as the kubeconfig has them."""
     chosen = merged.config["contexts"].get_with_name(context)["context"]
     cluster = merged.config["clusters"].get_with_name(chosen["cluster"])["cluster"].value
     users = merged.config.safe_get("users")
@@ -119,8 +125,11 @@ def _chosen(merged: Any, context: str | None) -> tuple[dict[str, Any], dict[str,
 
 
 def _settle(into: Any, server: str, *, own_proxy: bool) -> None:
-    """Once. Else the library looks through the whole environment again for each request. A proxy of the environment is
-    not meant for this machine, as for kubectl."""
+    """Set the address and the proxy for all requests.
+
+    Without this the library searches the whole environment again for each request. As in kubectl, a proxy from the
+    environment is not used for this machine itself.
+    """
     if server and "://" not in server:
         into.host = f"http://{into.host}"
     url = address.parts(server)
@@ -140,7 +149,7 @@ def _load_account(account: ServiceAccount, into: Any) -> None:
 
 
 def _must_exist(kubeconfig: str) -> None:
-    """Of a list, one file must be there, as for kubectl."""
+    """Refuse a kubeconfig list if none of its files exists, as kubectl does."""
     paths = [Path(path).expanduser() for path in kubeconfig.split(os.pathsep) if path]
     if not any(path.exists() for path in paths):
         raise UsageError(
@@ -151,7 +160,8 @@ def _must_exist(kubeconfig: str) -> None:
 
 
 def _context(settings: KubernetesSettings, merged: Any) -> str | None:
-    """Of several files, the first that names a current context decides, as for kubectl; the library takes the last."""
+    """Return the context to use. Of several files, the first with a current context decides, as in kubectl. The
+    library would take the last."""
     files = merged.config_files.values()
     current = (file.get("current-context") for file in files)
     wanted = settings.context or next(filter(None, current), None)

@@ -1,4 +1,5 @@
-"""What we ask of the API server: patches of what is ours on a node, evictions of the pod that we saw."""
+"""The requests we send to the API server: patches of our own marks on a node, and evictions of exactly the pod we
+saw."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def patch_node(client: Client, request: PatchNode) -> Answer:
 
 
 def scale(client: Client, request: ScaleWorkload) -> Answer:
-    """Size and mark in one patch, on the version that was seen: neither can be written without the other."""
+    """Write size and mark in one patch, on the version that we saw: neither can be written without the other."""
     workload = request.workload
     metadata = {
         "resourceVersion": workload.version,
@@ -41,7 +42,8 @@ def scale(client: Client, request: ScaleWorkload) -> Answer:
 
 
 def patch_machine(client: Client, request: PatchMachine) -> Answer:
-    """On the version that we saw: whoever marks it at the same moment keeps his mark. One that is gone needs none."""
+    """Patch a Machine on the version that we saw, so a mark written at the same moment survives. A deleted Machine
+    needs no mark."""
     annotations = shield_annotations(shield=request.shield)
     with suppress(NotFoundError):
         client.patch(
@@ -52,7 +54,7 @@ def patch_machine(client: Client, request: PatchMachine) -> Answer:
 
 
 def evict(client: Client, request: Evict) -> Answer:
-    """With a UID precondition: a pod that took over the name is not the one that we decided about."""
+    """Evict a pod by name and UID: a new pod of the same name is not the one that was decided about."""
     pod = request.pod
     options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
     if request.grace_period_s is not None:
@@ -73,7 +75,7 @@ def evict(client: Client, request: Evict) -> Answer:
 
 
 def delete(client: Client, request: DeletePod) -> Answer:
-    """As an eviction, but no budget is asked."""
+    """Delete a pod like an eviction, but without asking its disruption budget."""
     pod = request.pod
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
     if request.grace_period_s is not None:
@@ -84,7 +86,7 @@ def delete(client: Client, request: DeletePod) -> Answer:
 
 
 def confirm(client: Client, request: Confirm) -> None:
-    """No pod may be on the node that was not expected to stay; without an answer, no suspend."""
+    """Check that only the expected pods are left on the node. Without an answer there is no suspend."""
     there = client.metadata("/api/v1/pods", fieldSelector=f"spec.nodeName={request.node}")
     late = [Pod.called(each["namespace"], each["name"]) for each in there if each["uid"] not in request.expected]
     if late:

@@ -14,7 +14,8 @@ CREDENTIALS = ("token", "tokenFile", "username", "password", "exec", "auth-provi
 
 
 def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -> None:
-    """Refuse, before any program of a kubeconfig runs and anything is sent. What was written is in no message."""
+    """Refuse an unsafe address before a kubeconfig's program runs and before anything is sent. No message quotes the
+    address."""
     url = parts(server)
     if url is None:
         raise UsageError(
@@ -35,7 +36,7 @@ def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -
 
 
 def parts(server: str) -> SplitResult | None:
-    """An address without a scheme is one of plain HTTP, as the libraries take it."""
+    """Return the parts of an address. Without a scheme it means plain HTTP, as the libraries read it."""
     try:
         url = urlsplit(server if "://" in server else f"http://{server}")
         _ = url.port
@@ -45,7 +46,7 @@ def parts(server: str) -> SplitResult | None:
 
 
 def printable(server: str) -> str:
-    """Without a user and password."""
+    """Return the address without user and password."""
     url = parts(server)
     return url._replace(netloc=url.netloc.rpartition("@")[2]).geturl() if url else "an address that is no URL"
 

@@ -1,4 +1,4 @@
-"""Plain JSON over the official client's own authentication and TLS: no models are loaded, nothing is guessed."""
+"""Plain JSON over the official client's authentication and TLS: no models are loaded, nothing is guessed."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from vgpuctl.model.errors import (
 from vgpuctl.wire import replies
 
 ANSWER_WITHIN_S = 30
-#: The longest that a server may ask us to wait; one that names more is asked earlier.
+#: The longest wait that a server may impose; if it names a longer one, we ask earlier.
 LONGEST_WAIT_S = 60.0
 CONNECTIONS = 40
 JSON = "application/json"
 AGENT = "vgpuctl"
-#: The server's own words, where it gives no reason of a kind that could be told from others.
+#: The server's own words. Its errors of these kinds have no reason that sets them apart.
 _TWO_BUDGETS, _TOO_MANY_GO = "more than one PodDisruptionBudget", "DisruptedPods map too big"
 MERGE_PATCH = "application/merge-patch+json"
-#: A list without what is in the objects, from servers that can; from others, all of it.
+#: Ask for a list of metadata alone. Servers that do not support this send the whole objects.
 METADATA_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 Object = dict[str, Any]
 
 
 class NotFoundError(RequestFailedError):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class NotAllowedError(UnreachableError):
@@ -44,7 +44,7 @@ class NotAllowedError(UnreachableError):
 
 
 class Client:
-    """One connection pool for all threads."""
+    """The Kubernetes API over one connection pool for all threads."""
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self.settings = settings
@@ -58,7 +58,7 @@ class Client:
         return self._json("GET", path, query=query)
 
     def metadata(self, path: str, **query: str) -> list[Object]:
-        """Of a list, who its objects are."""
+        """Return the metadata of a list's objects."""
         found = self._json("GET", path, query=query, accept=METADATA_ONLY)
         try:
             return [dict(item["metadata"]) for item in found.get("items") or ()]
@@ -72,14 +72,14 @@ class Client:
         return self._json("PUT", path, body=body)
 
     def patch(self, path: str, body: Object) -> None:
-        """What became of the object is seen in its stream."""
+        """Patch an object. Its new state arrives through its stream."""
         self._read("PATCH", path, body=body, content_type=MERGE_PATCH)
 
     def delete(self, path: str, body: Object | None = None) -> None:
         self._read("DELETE", path, body=body)
 
     def watch(self, path: str, version: str, wait_s: int, **more: str) -> Any:
-        """An open stream of change events; the caller reads its lines and closes it."""
+        """Return an open stream of change events; the caller reads its lines and closes it."""
         query = {
             **more,
             "watch": "true",
@@ -90,7 +90,7 @@ class Client:
         return self._call("GET", path, query=query, wait_s=wait_s)
 
     def garbled(self, why: str) -> VgpuctlError:
-        """Something answers there, and is no Kubernetes, or not well."""
+        """Return the error for an answer that is not valid Kubernetes."""
         return PassingError(f"{self.called} answers, but not as Kubernetes does: {why}.", hint="Is KUBECONFIG right?")
 
     def _json(self, method: str, path: str, **options: Any) -> Object:
@@ -104,7 +104,7 @@ class Client:
         return found
 
     def _read(self, method: str, path: str, **options: Any) -> bytes:
-        """The whole answer; one that breaks off is none. The bounds of its size and time hold below."""
+        """Return the whole answer; an interrupted one is an error. The layer below bounds its size and time."""
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         response = self._call(method, path, **options)
@@ -136,11 +136,11 @@ class Client:
         return self._answer(method, url, body=sent, headers=headers, timeout=ANSWER_WITHIN_S + wait_s)
 
     def _authorization(self) -> dict[str, str]:
-        """Asked for each time: tokens are renewed while we run."""
+        """Return the authorization header. It is made for each request, because tokens are renewed while we run."""
         try:
             auth = self._configuration.auth_settings().get("BearerToken")
         except Exception as error:
-            # Its text may quote the token.
+            # The error's text may quote the token.
             text = f"The token for {self.called} cannot be read again: {type(error).__name__}."
             raise PassingError(text) from None
         return {auth["key"]: auth["value"]} if auth else {}
@@ -163,7 +163,7 @@ class Client:
 
 
 def _reason(response: Any) -> bytes:
-    """Of an error, what the server says of it; nothing where that is no short text."""
+    """Return what the server says about an error; nothing if that is not a short text."""
     try:
         found: bytes = response.read()
     except Exception:
@@ -173,8 +173,11 @@ def _reason(response: Any) -> bytes:
 
 
 def _pool(found: Access) -> tuple[Any, str]:
-    """The official client's own connections, with its proxies, and what its paths begin with. What else it does for a
-    request is dear, and so is finding the one pool of a server again for each; only a proxy may need that."""
+    """Return the official client's connections, with its proxies, and the prefix of all paths.
+
+    The rest of the official client's work on a request is slow. Finding the server's pool again for each request is
+    slow too, and only a proxy may need it.
+    """
     from kubernetes.client.rest import RESTClientObject  # noqa: PLC0415
     from urllib3 import disable_warnings  # noqa: PLC0415
     from urllib3.exceptions import InsecureRequestWarning  # noqa: PLC0415
@@ -184,7 +187,7 @@ def _pool(found: Access) -> tuple[Any, str]:
     settled.retries = False
     settled.connection_pool_maxsize = CONNECTIONS
     if found.unverified:
-        # The command says so once: a warning for each request would say no more.
+        # The command warns once itself; a warning for each request adds nothing.
         disable_warnings(InsecureRequestWarning)
     settled.proxy_ssl_context = found.tls.context()
     manager = RESTClientObject(settled).pool_manager
@@ -209,7 +212,8 @@ def _no_answer(server: str, error: Exception) -> VgpuctlError:
 
 
 def refusal(status: int, body: bytes, server: str, *, after: str | None = None) -> VgpuctlError:
-    """A Status object as one of our own errors. `after`: the header Retry-After; Kubernetes counts it in seconds."""
+    """Turn a Status object into one of our own errors. `after` is the header Retry-After, which Kubernetes gives in
+    seconds."""
     error = _refusal(status, body, server)
     if after and after.isdecimal():
         error.after_s = min(float(after), LONGEST_WAIT_S)

@@ -1,4 +1,4 @@
-"""Departures in a ConfigMap, a key for each timetable and host: another laptop or replica can go on, or back."""
+"""Departures in a ConfigMap, one key for each timetable and host: another laptop or replica can go on, or go back."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NO_KEY = re.compile(r"[^-._A-Za-z0-9]")
 
 
 class Departures(NamedTuple):
-    """What the ConfigMap says, and the keys of it that cannot be read."""
+    """The contents of the ConfigMap, and its keys that cannot be read."""
 
     known: Mapping[Key, Departure] = {}
     unreadable: tuple[Unreadable, ...] = ()
 
 
 class DepartureMap:
-    """Written only under the acting Lease."""
+    """The ConfigMap of departures. It is written only under the acting Lease."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
@@ -41,7 +41,7 @@ class DepartureMap:
         return patiently(self.read_once, AGAIN_AFTER_S).known
 
     def read_once(self) -> Departures:
-        """For callers that try again by themselves."""
+        """Read the ConfigMap once, without retries, for callers that retry themselves."""
         try:
             return _departures(self._namespace, self._client.get(f"{self._path}/{NAME}"))
         except NotFoundError:
@@ -49,12 +49,12 @@ class DepartureMap:
 
     @property
     def kind(self) -> Kind:
-        """For a stream: all objects of this name, of which there is one or none."""
+        """Return what a stream should follow: all objects of this name, of which there is at most one."""
         view = partial(_departures, self._namespace)
         return Kind(self._path, view, {"fieldSelector": f"metadata.name={NAME}"})
 
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
-        """As one merge of what changed."""
+        """Write the changes in one merge patch."""
         data = {_name(key): None if left is None else _text(left) for key, left in changed.items()}
         patiently(lambda: self._write(data), AGAIN_AFTER_S)
 
@@ -68,7 +68,7 @@ class DepartureMap:
 
 
 def _departures(namespace: str, raw: Mapping[str, Any]) -> Departures:
-    """A key that cannot be read is left as it is: the next departure of its host writes over it."""
+    """Read all keys. A key that cannot be read is left alone; the next departure of its host overwrites it."""
     found: dict[Key, Departure] = {}
     unreadable: list[Unreadable] = []
     for name, text in (raw.get("data") or {}).items():
@@ -100,7 +100,7 @@ def _text(left: Departure) -> str:
 
 
 def _departure(name: str, written: Any) -> Departure:
-    """What stands under one key; UnreadableError where it is not as we write it, or stands under another's key."""
+    """Read one key. UnreadableError if its text is not in our format, or belongs under another key."""
     raw = bounded.fields(bounded.document(written, "it"), "it")
     timetable, host, origin, to, since = (bounded.text(raw.get(key), key) for key in _TEXTS)
     carried = bounded.fields(raw.get("carried"), "carried")

@@ -1,4 +1,4 @@
-"""The journal in Kubernetes: one bounded ConfigMap an entry, so that any laptop can read it; the oldest are pruned."""
+"""The journal in Kubernetes: one bounded ConfigMap per entry, readable from any laptop; the oldest are pruned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KIND_LABEL, HISTORY = PREFIX + "kind", "history"
 HOLDER = PREFIX + "holder"
 KEY = "entry.json"
 KEPT = 50
-#: A ConfigMap holds 1 MiB; so many steps of usual names are half of that.
+#: A ConfigMap holds 1 MiB; this many steps with usual names fill half of it.
 MOST_BYTES, MOST_STEPS = 512 * 1024, 3000
 LAST_WORD_S = 3.0
 TRIES = 3
@@ -34,18 +34,19 @@ PAUSE_S = 0.3
 
 
 class Past(NamedTuple):
-    """The journal as it was read: entries, oldest first, and the ConfigMaps that cannot be read as one."""
+    """The journal as it was read: its entries, oldest first, and the ConfigMaps that are not readable as one."""
 
     entries: tuple[Entry, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
     def why_not(self, number: str) -> str:
-        """Why the entry of this number cannot be read; "" where there is none."""
+        """Return why the entry of this number cannot be read; "" if there is no such problem."""
         return next((each.why for each in self.unreadable if each.name == f"{NAME}{number}"), "")
 
 
 class Journal:
-    """Written by a thread of its own. `holder`: the Lease's, by which a reader knows who still lives."""
+    """Writes entries from its own thread. `holder` is the Lease's holder: it shows readers which writer is still
+    alive."""
 
     def __init__(self, client: Client, namespace: str, holder: str = "", by: str = "") -> None:
         self._client, self._namespace, self._holder, self._by = client, namespace, holder, by
@@ -71,7 +72,7 @@ class Journal:
         return self._why
 
     def past(self) -> Past:
-        """All of it. An entry that never ended was cut short, unless its writer still holds the Lease."""
+        """Return the whole journal. An entry without an end was cut short, unless its writer still holds the Lease."""
         told: list[tuple[Entry, str]] = []
         unreadable: list[Unreadable] = []
         for each in self._client.get(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}").get("items") or ():
@@ -84,11 +85,11 @@ class Journal:
         return Past(tuple(sorted(judged, key=lambda entry: entry.number)), tuple(unreadable))
 
     def entries(self) -> list[Entry]:
-        """Those that can be read, oldest first."""
+        """Return the readable entries, oldest first."""
         return list(self.past().entries)
 
     def _acting(self) -> str:
-        """Without the right to see the Lease, nobody is known to live."""
+        """Return the Lease's holder. If we may not read the Lease, no writer counts as alive."""
         try:
             return acting(self._client, self._namespace)
         except VgpuctlError:
@@ -99,7 +100,8 @@ class Journal:
             self._why = self._patiently(entry)
 
     def _newest(self) -> Entry | None:
-        """Waits for one; what a newer one replaces is not written. The None behind the last is left for the end."""
+        """Wait for an entry and return the newest; those it replaces are not written. A None after the last ends the
+        thread."""
         entry = self._given.get()
         while entry is not None and not self._given.empty():
             newer = self._given.get()
@@ -110,7 +112,7 @@ class Journal:
         return entry
 
     def _patiently(self, entry: Entry) -> str:
-        """Why it could not be written; "" when it was."""
+        """Write an entry, with retries. Return why that failed, or ""."""
         why = ""
         for _ in range(TRIES):
             try:
@@ -121,7 +123,7 @@ class Journal:
                 if not error.passing:
                     break
                 time.sleep(PAUSE_S)
-            except Exception as error:  # A thread must never die in silence.
+            except Exception as error:  # A thread must never die silently.
                 return f"{type(error).__name__}: {error}"
         return why
 
@@ -136,7 +138,8 @@ class Journal:
             self._client.post(self._path, body)
 
     def _create(self, entry: Entry) -> None:
-        """Under the next number that is free; what another writer took, or an answer that was lost, is seen."""
+        """Create the entry under the next free number. A number taken by another writer, or by our own lost write,
+        is recognised."""
         found = self._client.metadata(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}")
         known = sorted(number for each in found if (number := _number(str(each["name"]))))
         first = self._tried or (known[-1] + 1 if known else 1)
@@ -154,7 +157,7 @@ class Journal:
         return True
 
     def _prune(self, known: list[int]) -> None:
-        """The new one included, so many are kept."""
+        """Delete the oldest entries, so that with the new one KEPT remain."""
         for number in known[: max(len(known) + 1 - KEPT, 0)]:
             with suppress(VgpuctlError):
                 self._client.delete(f"{self._path}/{NAME}{number}")
@@ -170,7 +173,7 @@ class Journal:
 
 
 def _text(entry: Entry) -> str:
-    """Halved until it fits: what is longest says most."""
+    """Return the entry as JSON, with its steps halved until it fits. The longest steps are kept: they say most."""
     entry = entry.readable()
     entry = entry.shortened(MOST_STEPS) if len(entry.steps) > MOST_STEPS else entry
     while (
@@ -182,7 +185,7 @@ def _text(entry: Entry) -> str:
 
 
 def _entry(found: Object) -> Entry:
-    """UnreadableError for what is none of ours, or was made unreadable."""
+    """Read an entry. UnreadableError if it is not ours, or was damaged."""
     number = _number(found["metadata"]["name"])
     if not number:
         raise UnreadableError("its name has no number")
@@ -194,6 +197,6 @@ def _holder(found: Object) -> str:
 
 
 def _number(name: str) -> int:
-    """0 for a name that is none of ours."""
+    """Return the entry's number; 0 for a name that is not ours."""
     digits = name.removeprefix(NAME)
     return int(digits) if digits != name and _DIGITS.fullmatch(digits) else 0

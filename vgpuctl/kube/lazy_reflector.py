@@ -1,4 +1,4 @@
-"""What no decision stands on: asked for only when somebody wants to know, then kept like everything else."""
+"""Objects that no decision depends on: fetched when they are first wanted, then kept up to date like the others."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ ROLLOUTS = Kind("/apis/apps/v1/daemonsets", views.rollout)
 
 
 class LazyReflector:
-    """All objects of one kind. A server that does not let us see them is not asked again."""
+    """All objects of one kind. If the server denies us access, it is not asked again."""
 
     def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
         self._shelf = Reflector(client, kind, on_change)
         self._asked = False
 
     def seen(self, *, follow: bool) -> list[Any] | None:
-        """None where they cannot be seen. `follow`: from now on, also if they cannot be seen just now."""
+        """Return the objects, or None if they cannot be seen. `follow`: watch from now on, even if they cannot be
+        seen yet."""
         if not self._asked:
             self._asked = True
             self._ask(follow=follow)

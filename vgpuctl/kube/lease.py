@@ -1,4 +1,4 @@
-"""The acting Lease: only its holder writes. Taken for a plan that is not empty, released after it."""
+"""The acting Lease: only its holder writes. It is taken for a plan that is not empty, and released afterwards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Stop = Callable[[], bool]
 
 
 def _silence(_text: str) -> None:
-    """Before there is a listener."""
+    """Drop messages until a listener is set."""
 
 
 class ActingLease:
-    """Held by one instance at a time, judged by the monotonic clock alone."""
+    """The Lease as one instance holds it. Only the monotonic clock decides."""
 
     def __init__(self, client: Client, namespace: str, duration_s: float = 15.0) -> None:
         self._client, self._duration_s = client, duration_s
@@ -40,8 +40,11 @@ class ActingLease:
         self._say: Say = _silence
 
     def acquire(self, say: Say, stop: Stop) -> None:
-        """Take it. A holder that renews it is at work: BusyError. One that does not is waited out. A server that cannot
-        answer is asked again for at least as long. Once `stop` says so, nothing is taken: StoppedError."""
+        """Take the Lease.
+
+        If its holder renews it, another instance is at work: BusyError. If not, its time is waited out. A server that
+        cannot answer is asked again for at least that long. Once `stop` returns True, nothing is taken: StoppedError.
+        """
         self._say = say
         patience_s = max(PATIENCE_S, self._duration_s + LOOK_EVERY_S)
         try:
@@ -49,7 +52,7 @@ class ActingLease:
         except VgpuctlError as error:
             if not stop():
                 raise
-            # The answer to a write of ours may have been lost.
+            # Our own write may have succeeded although its answer was lost.
             self._release_what_is_there()
             raise _stopped() from error
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
@@ -68,14 +71,15 @@ class ActingLease:
         self._take(found)
 
     def held(self) -> bool:
-        """Half a duration of silence is the most that we trust: nobody else takes it before a whole one."""
+        """True while our last renewal is younger than two thirds of the duration. No other instance takes the Lease
+        before a whole one."""
         return not self._released.is_set() and time.monotonic() - self._renewed_s < self._duration_s * 2 / 3
 
     def lost(self) -> bool:
         return self._lost
 
     def release(self) -> None:
-        """Say that nobody acts; a release that fails is waited out by the next one."""
+        """Release the Lease. If that fails, the next instance waits it out."""
         if self._released.is_set():
             return
         self._released.set()
@@ -88,7 +92,7 @@ class ActingLease:
                 return
 
     def _release_what_is_there(self) -> None:
-        """Our last renewal arrived although its answer did not: what is there is newer than what we know."""
+        """Release the Lease as it is on the server: our last renewal may have arrived although its answer did not."""
         with contextlib.suppress(VgpuctlError):
             found = self._read()
             if found is not None and holder_of(found) == self.identity:
@@ -105,8 +109,8 @@ class ActingLease:
             return None
 
     def _wait_out(self, found: Object, say: Say, stop: Stop) -> None:
-        """Watch for a sign of life for as long as the holder said it needs. A look that fails shows none; whoever takes
-        it looks once more."""
+        """Wait for a sign of life for as long as the holder claimed. A failed read shows none; `acquire` reads once
+        more before it takes the Lease."""
         patience = claimed_s(found) or self._duration_s
         say(
             f"Another instance ({holder_of(found)}) holds the Lease; waiting up to {patience:.0f} s for a sign of life."
@@ -148,7 +152,7 @@ class ActingLease:
                     pause_s = max(self._duration_s / 3, self._renew())
 
     def _renew(self) -> float:
-        """For how long the server asks not to be asked again; while that is too long, nothing is written."""
+        """Renew the Lease. Return the pause that the server asks for; nothing is written during it."""
         began = time.monotonic()
         try:
             self._write_or_put_back()
@@ -158,26 +162,27 @@ class ActingLease:
         except VgpuctlError as error:
             return error.after_s
         except Exception as error:
-            # Without this thread the Lease would grow old with nobody told; the next renewal may succeed.
+            # Without this thread the Lease would expire silently; the next renewal may succeed.
             with contextlib.suppress(Exception):
                 self._say(f"The Lease could not be renewed: {with_place(error)}")
         return 0.0
 
     def _write_or_put_back(self) -> None:
-        """One that somebody deleted is made again. If another instance was quicker, the server refuses ours."""
+        """Write the Lease, or create it again if it was deleted. If another instance was quicker, the server refuses
+        our write."""
         try:
             self._write(holder=self.identity)
         except NotFoundError:
             self._lease = self._client.post(self._path, self._body(None, holder=self.identity))
 
     def _take_back(self, began: float) -> None:
-        """Somebody wrote it: we ourselves, where an answer was lost; else it is lost."""
+        """Find out who wrote the Lease: we did, if only an answer was lost; otherwise the Lease is lost."""
         try:
             found = self._read()
         except VgpuctlError:
             return
         if found is None:
-            # Deleted since the server refused our write; the next renewal puts it back.
+            # Deleted since the server refused our write; the next renewal creates it again.
             return
         if holder_of(found) != self.identity:
             self._lost = True

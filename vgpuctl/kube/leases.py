@@ -1,4 +1,4 @@
-"""The acting Lease as an object: who holds it, for how long the holder asks to be believed, and how it is written."""
+"""The acting Lease as an object: its holder, the time the holder claims, and how it is written."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from vgpuctl.model import bounded
 from vgpuctl.model.bounded import UnreadableError
 
 NAME = "vgpuctl"
-#: A holder is waited out for no longer, whatever its Lease claims. Our own setting is refused beyond it.
+#: The longest wait for a holder, whatever its Lease claims. A longer setting of our own is refused.
 LONGEST_S = 60.0
 LONGEST_HOLDER = 253
 
 
 def written(found: Object | None, holder: str, duration_s: float) -> Object:
-    """What is there (None: nothing), renewed now by this holder. It holds for the version that was read."""
+    """Return the found Lease (None: a new one), renewed now by this holder. It is valid for the version that was
+    read."""
     spec = dict((found or {}).get("spec") or {})
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     spec |= {"holderIdentity": holder, "leaseDurationSeconds": max(1, round(duration_s)), "renewTime": now}
@@ -29,17 +30,17 @@ def written(found: Object | None, holder: str, duration_s: float) -> Object:
 
 
 def holder_of(lease: Object | None) -> str:
-    """The holder's identity, cut if it is longer than a server of today takes; "" if nobody holds the Lease."""
+    """Return the holder's identity, cut to the length that today's servers accept; "" if the Lease is free."""
     return bounded.cut(_spec(lease).get("holderIdentity"), LONGEST_HOLDER)
 
 
 def renewal_of(lease: Object) -> object:
-    """Compared only: any change is a sign of life."""
+    """Return the renewal mark. It is only compared: any change is a sign of life."""
     return _spec(lease).get("renewTime")
 
 
 def claimed_s(lease: Object) -> float:
-    """For how long its holder asks to be believed, at most LONGEST_S; 0 if it says nothing that can be read."""
+    """Return how long the holder claims the Lease, at most LONGEST_S; 0 if that cannot be read."""
     try:
         claimed = float(_spec(lease).get("leaseDurationSeconds") or 0)
     except (TypeError, ValueError, OverflowError):
@@ -48,7 +49,7 @@ def claimed_s(lease: Object) -> float:
 
 
 def acting(client: Client, namespace: str) -> str:
-    """For people: who holds it and, by the wall clock, renews it; "" for nobody. No write depends on this."""
+    """Return the holder that renews the Lease by the wall clock, or "". For people only: no write depends on it."""
     try:
         found = client.get(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{NAME}")
         renewed = bounded.time(renewal_of(found), "spec.renewTime")

@@ -1,4 +1,4 @@
-"""The Machines of Cluster API: asked for only once a node names one, and done without where we may not mark them."""
+"""The Machines of Cluster API: fetched only once a node names one, and skipped if we may not mark them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ _MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Machines(Reflector):
-    """Empty until a node names a Machine, and where there are none that we may see and mark: they may be in another
-    cluster, or our account may lack the right. That is asked again from time to time."""
+    """The Machines that nodes name.
+
+    Empty until a node names one, and if we cannot see and mark Machines. They may be in another cluster, or our account
+    may lack the right; both are checked again from time to time.
+    """
 
     def __init__(self, client: Client, on_change: Callable[[], None]) -> None:
         super().__init__(client, Kind("machines", _unseen), on_change)
@@ -26,7 +29,7 @@ class Machines(Reflector):
         self._now_heard()
 
     def named_by(self, nodes: Kind) -> Kind:
-        """The same kind, at whose nodes we look in passing."""
+        """Return the same kind, with a view that also notices nodes that name a Machine."""
 
         def view(raw: Any) -> Any:
             seen = nodes.view(raw)
@@ -45,7 +48,7 @@ class Machines(Reflector):
         self._begin()
 
     def _begin(self) -> None:
-        """Once, as soon as both are true: somebody follows, and there is something to follow."""
+        """Begin to follow, once, when a follower and a named Machine are both there."""
         if self._wanted and self._following and self._begun.acquire(blocking=False):
             super().follow()
 
@@ -57,7 +60,8 @@ class Machines(Reflector):
         return [] if self._barred else super().objects()
 
     def fill(self) -> None:
-        """Under the version that this server prefers: Cluster API changes it every few years, also while we run."""
+        """List Machines in the version that this server prefers: Cluster API changes it every few years, also while
+        we run."""
         if not self._wanted:
             return
         try:
@@ -77,7 +81,7 @@ class Machines(Reflector):
             raise self._client.garbled(f"its group {_GROUP} has no version") from error
 
     def _may_mark(self) -> bool:
-        """A server that does not answer this question tells it when we do."""
+        """True if we may mark Machines. If the server cannot answer this question, the first mark will."""
         asked = {"group": _GROUP, "resource": "machines", "verb": "patch"}
         question = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
         try:

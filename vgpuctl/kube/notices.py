@@ -12,7 +12,7 @@ from vgpuctl.model.notice import Notice
 
 
 def post(client: Client, notices: Sequence[Notice]) -> None:
-    """Returns at once. A server that refuses one is not asked to take the others."""
+    """Post the notices in the background. If the server refuses one, the rest are not sent."""
     if notices:
         threading.Thread(target=_post, args=(client, notices), name="notices", daemon=True).start()
 

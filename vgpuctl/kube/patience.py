@@ -1,4 +1,4 @@
-"""A server that cannot answer just now is asked again, not before it wants to be."""
+"""Retries for a server that cannot answer just now, no sooner than it asks for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vgpuctl.model.errors import VgpuctlError
 
 Thing = TypeVar("Thing")
 PATIENCE_S = 15.0
-#: How soon who waits notices that he is to stop.
+#: How soon a waiting thread notices that it is to stop.
 NAP_S = 0.2
 
 
@@ -20,7 +20,7 @@ def patiently(
     patience_s: float = PATIENCE_S,
     stop: Callable[[], bool] = lambda: False,
 ) -> Thing:
-    """For so long in all, with at least such a pause before each time."""
+    """Call `attempt` until it succeeds, for `patience_s` in all, with at least `pause_s` before each retry."""
     began = time.monotonic()
     while True:
         try:
@@ -33,6 +33,6 @@ def patiently(
 
 
 def rest_until(when_s: float, stop: Callable[[], bool]) -> None:
-    """A moment of the monotonic clock, or until told to stop."""
+    """Sleep until a moment of the monotonic clock, or until `stop` returns True."""
     while (left_s := when_s - time.monotonic()) > 0 and not stop():
         time.sleep(min(left_s, NAP_S))

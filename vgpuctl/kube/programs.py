@@ -1,4 +1,5 @@
-"""What a kubeconfig's user may run or read to let us in: what programs are not shown, and tokens that change."""
+"""Credentials of a kubeconfig's user that come from programs and files: what programs may see, and tokens that
+change."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from typing import Any
 
 from vgpuctl.model.errors import UsageError
 
-#: As often as kubectl reads a token's file again.
+#: kubectl reads a token's file again as often.
 REREAD_AFTER_S = 60.0
 
 
 def keep_back(user: dict[str, Any], withheld: frozenset[str]) -> None:
-    """An exec plugin gets our environment less `withheld`, unless its own env says otherwise."""
+    """Give an exec plugin our environment without `withheld`, unless its own env sets those variables."""
     plugin, provider = user.get("exec"), user.get("auth-provider")
     if isinstance(plugin, dict):
         own = list(plugin.get("env") or ())
@@ -30,14 +31,14 @@ def keep_back(user: dict[str, Any], withheld: frozenset[str]) -> None:
 
 
 def reread_token(user: Mapping[str, Any], into: Any) -> None:
-    """The official client reads a tokenFile once; what is in it lasts an hour as a rule."""
+    """Read a tokenFile again and again. The official client reads it once, but a token usually lasts an hour."""
     file = user.get("tokenFile")
     if file and not user.get("token"):
         into.refresh_api_key_hook = TokenFile(Path(os.path.normpath(str(file)))).refresh
 
 
 class TokenFile:
-    """While it cannot be read, the last token is used."""
+    """A token in a file. While the file cannot be read, the last token is used."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._read_s = path, time.monotonic()

@@ -1,4 +1,4 @@
-"""All objects of one kind, listed once and kept true by the API server's own events."""
+"""All objects of one kind, listed once and kept up to date by the API server's own events."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vgpuctl.wire.replies import CHUNK, MIB
 
 WATCH_S = 240
 PAGE = "500"
-#: Five million objects: a list that goes on longer never ends.
+#: Five million objects: a longer list is endless.
 MOST_PAGES = 10_000
-#: A watch that ends sooner, with no event, would be asked for again and again.
+#: A shorter watch without any event would be requested again and again.
 SHORTEST_S = 1.0
 _CHANGES = {"ADDED", "MODIFIED"}
 #: Digits of the largest version that a server counts to: 2**64.
@@ -26,7 +26,7 @@ LONGEST_VERSION = 20
 
 
 class Kind(NamedTuple):
-    """Where objects of a kind are listed, and what we keep of each. `query`: which of them."""
+    """Where objects of a kind are listed, which of them (`query`), and what we keep of each."""
 
     path: str
     view: Callable[[Any], Any]
@@ -34,9 +34,9 @@ class Kind(NamedTuple):
 
 
 class Reflector(Follower):
-    """All objects of one kind, as views of ours. One thread writes; readers take a copy under the lock.
+    """All objects of one kind, as our own views. One thread writes; readers take a copy under the lock.
 
-    An object that cannot be read is left out, together with what was known of it before, and named as unreadable.
+    If an object cannot be read, it and its earlier view are left out, and it is listed as unreadable.
     """
 
     def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
@@ -47,7 +47,7 @@ class Reflector(Follower):
         self._version = ""
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
-        #: The version that the last refresh has seen, and those of what the watch brings while one goes on.
+        #: The version that the last refresh saw, and the versions of events that arrive during one.
         self._seen_until = 0
         self._meanwhile: dict[str, int] | None = None
 
@@ -60,7 +60,7 @@ class Reflector(Follower):
             return list(self._unreadable.values())
 
     def fill(self) -> None:
-        """The whole list, page by page; raises where the server cannot be asked."""
+        """Fetch the whole list, page by page; raise if the server cannot be asked."""
         with self._refreshing:
             objects, unreadable, version = self._listed()
             with self._lock:
@@ -69,7 +69,7 @@ class Reflector(Follower):
         self._now_heard()
 
     def refresh(self) -> None:
-        """List once more, now, beside the watch: what that brings later, and the list has seen, is passed over."""
+        """List once more, now, beside the watch. Later events that are older than this list are skipped."""
         with self._refreshing:
             self._meanwhile = meanwhile = dict[str, int]()
             try:
@@ -99,7 +99,7 @@ class Reflector(Follower):
         return objects, unreadable, version
 
     def _page(self, page: Any) -> tuple[list[Any], str, str]:
-        """Its objects, the version from which to watch, and where the next page is."""
+        """Return the page's objects, the version to watch from, and the token of the next page."""
         items, meta = page.get("items"), page.get("metadata")
         version = meta.get("resourceVersion") if isinstance(meta, dict) else None
         if not isinstance(items, list | None) or not isinstance(version, str) or not version:
@@ -107,7 +107,7 @@ class Reflector(Follower):
         return items or [], version, str(meta.get("continue") or "")
 
     def _put(self, name: str, item: Any, objects: dict[str, Any], unreadable: dict[str, Unreadable]) -> None:
-        """By its name: that of an object that cannot be read is what is left of it."""
+        """Store an object by its name. Of an unreadable object only the name remains."""
         objects.pop(name, None)
         unreadable.pop(name, None)
         try:
@@ -135,7 +135,7 @@ class Reflector(Follower):
             raise PassingError("the watch ended as soon as it began")
 
     def _take(self, event: Any) -> None:
-        """An event that names no object, or is of no known type, makes the list be read anew."""
+        """Apply an event. If it names no object, or its type is unknown, the list is read again."""
         kind, item = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
         name = _name(item)
         if kind == "ERROR":
@@ -162,7 +162,7 @@ class Reflector(Follower):
 
 
 def _events(response: Any, most_bytes: float) -> Iterator[Any]:
-    """The lines of a watch; a connection that breaks is an error, one that ends in good order is not."""
+    """Yield the events of a watch. A broken connection is an error, a proper end is not."""
     from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
     ended = False
@@ -173,18 +173,18 @@ def _events(response: Any, most_bytes: float) -> Iterator[Any]:
     except (HTTPError, OSError, ValueError, RecursionError) as error:
         raise PassingError(f"the watch broke: {type(error).__name__}") from error
     finally:
-        # What was not read to its end must not be met by the next request of this connection.
+        # The next request on this connection must not read the rest of this answer.
         (response.release_conn if ended else response.close)()
 
 
 def _chunks(response: Any) -> Iterator[bytes]:
-    """What has come so far, without waiting for more."""
+    """Yield what has arrived so far, without waiting for more."""
     while chunk := response.read1(CHUNK, decode_content=False):
         yield chunk
 
 
 def _lines(chunks: Iterator[bytes], most_bytes: float) -> Iterator[bytes]:
-    """A line may come in many chunks: they are joined once."""
+    """Yield whole lines. A line may arrive in many chunks, which are joined once."""
     begun: list[bytes] = []
     size = 0
     for chunk in chunks:
@@ -203,13 +203,14 @@ def _lines(chunks: Iterator[bytes], most_bytes: float) -> Iterator[bytes]:
 
 
 def _with(known: dict[str, Any], listed: dict[str, Any], newer: set[str]) -> dict[str, Any]:
-    """What was listed, but for the names of which something newer is known: that they are gone, perhaps."""
+    """Return the list, but keep what is known under `newer` names. A newer event may also be a deletion."""
     kept = {name: known[name] for name in newer if name in known}
     return {name: each for name, each in listed.items() if name not in newer} | kept
 
 
 def as_number(version: str) -> int:
-    """To compare resource versions of one kind: KEP-5504 promises what etcd's always were. 0 for any other."""
+    """Return a resource version as a number, to compare versions of one kind; 0 if it is none. KEP-5504 promises the
+    order that etcd's versions always had."""
     return int(version) if version.isascii() and version.isdecimal() and len(version) <= LONGEST_VERSION else 0
 
 
@@ -219,7 +220,7 @@ def _meta(item: Any) -> dict[str, Any]:
 
 
 def _name(item: Any) -> str:
-    """With its namespace; "" where it has none."""
+    """Return the name with its namespace; "" if there is none."""
     meta = _meta(item)
     name, namespace = meta.get("name"), meta.get("namespace")
     if not isinstance(name, str) or not name:
@@ -233,12 +234,12 @@ def _version(item: Any) -> str:
 
 
 def _node(item: Any) -> str:
-    """Of a pod, where it runs."""
+    """Return the node of a pod."""
     spec = item.get("spec") if isinstance(item, dict) else None
     node = spec.get("nodeName") if isinstance(spec, dict) else None
     return node if isinstance(node, str) else ""
 
 
 def _word(path: str) -> str:
-    """`/api/v1/pods` → `pod`."""
+    """Return the kind of a path: `/api/v1/pods` → `pod`."""
     return path.rsplit("/", 1)[-1].removesuffix("s")

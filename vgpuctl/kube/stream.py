@@ -1,4 +1,4 @@
-"""Lists and watches: one copy of nodes, pods, leases and budgets, kept true by the API server's own events."""
+"""Lists and watches: one copy of nodes, pods, leases and budgets, kept up to date by the API server's own events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = {
     "leases": Kind("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", views.renewal),
     "budgets": Kind("/apis/policy/v1/poddisruptionbudgets", views.budget),
 }
-#: What only a drain needs to know; what stands here alone it does without where it is denied.
+#: Needed only for drains. Kinds that are listed only here are skipped if access is denied.
 DRAIN_KINDS = {
     "pods": Kind("/api/v1/pods", partial(views.pod, with_needs=True)),
     "daemonsets": Kind("/apis/apps/v1/daemonsets", views.daemon_set),
@@ -33,7 +33,7 @@ DRAIN_KINDS = {
 }
 
 
-#: What only timetables that scale workloads need to know.
+#: Needed only for timetables that scale workloads.
 SCALE_KINDS = {
     "deployments": Kind("/apis/apps/v1/deployments", workloads.deployment),
     "statefulsets": Kind("/apis/apps/v1/statefulsets", workloads.stateful_set),
@@ -45,7 +45,7 @@ REFRESHED = ("nodes", "pods", "deployments", "statefulsets")
 
 
 class KubernetesStream:
-    """The four shelves together, and those for drains and for scaling as far as there is something that we may see."""
+    """The four basic kinds together, and the kinds for drains and scaling as far as we may see them."""
 
     def __init__(
         self, client: Client, on_change: Callable[[], None], *, drains: bool = False, scales: bool = False
@@ -59,8 +59,11 @@ class KubernetesStream:
         self._denied: tuple[str, ...] = ()
 
     def fill(self) -> None:
-        """In this order: a pod's DaemonSet, listed after the pod, is missing only if it is gone. What was told before
-        another failed is not asked again: its watch goes on from there."""
+        """List all kinds, in this order.
+
+        A pod's DaemonSet is listed after the pod, so it is missing only if it is gone. A kind that was listed before
+        another failed is not listed again: its watch continues from there.
+        """
         for name, shelf in tuple(self.shelves.items()):
             try:
                 if not shelf.heard:
@@ -72,7 +75,7 @@ class KubernetesStream:
                 del self.shelves[name]
 
     def refresh(self) -> None:
-        """Nodes, pods and workloads once more, as they are now. PassingError if Kubernetes is not heard."""
+        """List nodes, pods and workloads once more, as they are now. PassingError if Kubernetes does not answer."""
         for name in REFRESHED:
             if name in self.shelves:
                 self.shelves[name].refresh()
@@ -93,7 +96,7 @@ class KubernetesStream:
 
     @property
     def silence(self) -> str:
-        """Why it is not heard: the first reason, and of what, unless the server itself is silent."""
+        """Return why Kubernetes is not heard: the first reason and its kind, unless the server itself is silent."""
         reasons = ((name, shelf.silence) for name, shelf in self.shelves.items() if not shelf.heard)
         found = (why if "Kubernetes at" in why else f"{name}: {why}" for name, why in reasons)
         return next(found, "")
@@ -120,21 +123,21 @@ class KubernetesStream:
         return self._machines.objects()
 
     def without_machines(self) -> None:
-        """They cannot be marked after all."""
+        """Do without Machines: a mark was refused after all."""
         self._machines.bar()
 
     def daemon_sets(self) -> frozenset[str] | None:
-        """None where they are not known."""
+        """Return the DaemonSets, or None if they are not known."""
         shelf = self.shelves.get("daemonsets")
         return frozenset(shelf.objects()) if shelf else None
 
     def counting_jobs(self) -> frozenset[str]:
-        """Those that count an eviction as a failure."""
+        """Return the Jobs that count an eviction as a failure."""
         shelf = self.shelves.get("jobs")
         return frozenset(name for name, ignores in shelf.objects() if not ignores) if shelf else frozenset()
 
     def workloads(self) -> dict[str, Workload]:
-        """By their keys, with what is known of who else decides their size."""
+        """Return the workloads by key, with what else is known to decide their size."""
         found = [each for kind in ("deployments", "statefulsets") for each in self._objects_of(kind)]
         return {each.key: each for each in workloads.decided(found, self._objects_of("horizontalpodautoscalers"))}
 
@@ -142,14 +145,14 @@ class KubernetesStream:
         return self.shelves[kind].objects() if kind in self.shelves else []
 
     def disks(self) -> dict[str, list[Disk]] | None:
-        """What hangs on each node; None where that, or to whom it belongs, is not known."""
+        """Return the disks attached to each node; None if attachments or their claims are not known."""
         if "volumeattachments" not in self.shelves or "persistentvolumeclaims" not in self.shelves:
             return None
         return disks_of(self.shelves["volumeattachments"].objects(), self.shelves["persistentvolumeclaims"].objects())
 
 
 def disks_of(attachments: list[tuple[str, str]], claims: list[tuple[str, str]]) -> dict[str, list[Disk]]:
-    """By node, in an order that stays."""
+    """Return the disks by node, in a stable order."""
     bound, found = dict(claims), dict[str, list[Disk]]()
     for node, volume in sorted(attachments):
         found.setdefault(node, []).append(Disk(volume, bound.get(volume, "")))

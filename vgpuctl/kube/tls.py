@@ -12,14 +12,16 @@ from typing import Any
 
 from vgpuctl.model.errors import UsageError
 
-#: A file, or the PEM that stood inside the kubeconfig.
+#: A file, or the PEM text inside the kubeconfig.
 Part = Path | bytes | None
 
 
 @dataclass(slots=True)
 class Tls:
-    """One context for all connections, made anew after one of its files has changed: certificates are renewed while a
-    daemon runs."""
+    """One TLS context for all connections.
+
+    It is made again after one of its files has changed: certificates are renewed while a daemon runs.
+    """
 
     ca: Part
     certificate: Part
@@ -32,7 +34,8 @@ class Tls:
 
     @classmethod
     def of(cls, found: Any, folder: Path, where: str) -> Tls:
-        """From the official client's configuration. What it wrote into `folder` is read, and may then go."""
+        """Read the TLS settings from the official client's configuration. Its files in `folder` may be deleted
+        afterwards."""
         ca, certificate, key = (_part(name, folder) for name in (found.ssl_ca_cert, found.cert_file, found.key_file))
         found.ssl_ca_cert = found.cert_file = found.key_file = None
         return cls(ca, certificate, key, bool(found.verify_ssl), where)
@@ -69,7 +72,7 @@ class Tls:
         return found
 
     def _load_certificate(self, into: ssl.SSLContext) -> None:
-        """OpenSSL reads keys from files alone: they are there for no longer than it reads."""
+        """Load our certificate. OpenSSL reads keys only from files, so a file exists while it reads and no longer."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vgpuctl-")))
             files = [_as_file(part, folder / name) for part, name in ((self.certificate, "crt"), (self.key, "key"))]
@@ -99,5 +102,5 @@ def _stamp(part: Part) -> object:
 
 
 def _reason(error: Exception) -> str:
-    """Never what stood in a file."""
+    """Return the reason of an error, never a file's contents."""
     return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__)

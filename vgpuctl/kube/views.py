@@ -1,4 +1,4 @@
-"""What the API server says of nodes, pods and budgets, as our own frozen data."""
+"""What the API server says about nodes, pods and budgets, as our own frozen data."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from vgpuctl.model.selectors import Selector
 Object = Mapping[str, Any]
 
 _MIRROR = "kubernetes.io/config.mirror"
-#: The taints of a node that is not heard any more.
+#: The taints of a node that does not report any more.
 SILENT = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
-#: How people tell other programs that a pod is not to be disturbed.
+#: The annotations by which people keep other programs away from a pod.
 _NOT_NOW = (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"), ("karpenter.sh/do-not-disrupt", "true"))
-#: By these labels and annotations nodes tell that a program may add others like them.
+#: Labels and annotations with these prefixes show that a program may add similar nodes.
 _AUTOSCALERS = ("karpenter.sh/", "cluster-autoscaler.kubernetes.io/", "cluster.x-k8s.io/")
-#: This one only keeps a program off.
+#: This one only keeps a program away.
 _NO_AUTOSCALER = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-#: How Cluster API says on a node which of its Machines that is.
+#: The annotations in which Cluster API names a node's Machine.
 _MACHINE, _MACHINES_NAMESPACE = "cluster.x-k8s.io/machine", "cluster.x-k8s.io/cluster-namespace"
 _PROVIDER = "vsphere://"
 
 
 @dataclass(frozen=True, slots=True)
 class SeenNode:
-    """A node by itself: its lease and pods are told by other objects."""
+    """A node by itself. Its lease and its pods are separate objects."""
 
     identity: NodeIdentity
     node: Node
@@ -78,8 +78,11 @@ def pod(raw: Object, *, with_needs: bool = False) -> Pod:
 
 
 def _freeze(annotations: Object, spec: Object) -> Freeze:
-    """The taint manager takes the smallest limit of all tolerations that cover a taint; DefaultTolerationSeconds adds
-    one of 300 s where the pod names none."""
+    """Return whether a pod can be frozen.
+
+    The taint manager takes the smallest limit of all tolerations that cover a taint. DefaultTolerationSeconds adds a
+    toleration of 300 s for each of these taints that the pod does not name.
+    """
     if annotations.get(ON_SWITCH) != "freeze":
         return Freeze.NO
     tolerations = [(_toleration(raw), raw.get("tolerationSeconds")) for raw in spec.get("tolerations") or ()]
@@ -91,7 +94,7 @@ def _freeze(annotations: Object, spec: Object) -> Freeze:
 
 
 def _claims(meta: Object, spec: Object) -> Iterator[str]:
-    """Those of its own making, too, which bear its name."""
+    """Yield the pod's claims, with those of its ephemeral volumes, which bear the pod's name."""
     for volume in spec.get("volumes") or ():
         if "persistentVolumeClaim" in volume:
             yield f"{meta['namespace']}/{volume['persistentVolumeClaim']['claimName']}"
@@ -100,7 +103,7 @@ def _claims(meta: Object, spec: Object) -> Iterator[str]:
 
 
 def _end(meta: Object) -> str:
-    """By when it must have ended; "" while it need not."""
+    """Return when a terminating pod must have ended; "" for other pods."""
     end = meta.get("deletionTimestamp")
     if end is None:
         return ""
@@ -109,14 +112,16 @@ def _end(meta: Object) -> str:
 
 
 def _grace(meta: Object, spec: Object) -> int:
-    """Once it is terminating, the grace that it was given then. A negative one counts as none, as for kubelets."""
+    """Return the pod's grace period; once it terminates, the one it was given then. A negative one counts as 0, as
+    in kubelet."""
     told = (meta.get("deletionGracePeriodSeconds"), spec.get("terminationGracePeriodSeconds"))
     seconds = next((seconds for seconds in told if seconds is not None), GRACE_S)
     return max(0, bounded.whole(seconds, "its grace period", -bounded.MOST_WHOLE))
 
 
 def _demand(spec: Object, status: Object) -> Demand:
-    """Only of pods without a node: of the many that run nobody asks."""
+    """Return what a pod asks for. It is needed only of pods without a node: the many running pods are not asked for
+    it."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     return Demand(
@@ -127,7 +132,8 @@ def _demand(spec: Object, status: Object) -> Demand:
 
 
 def needs_of(spec: Object) -> Needs:
-    """Requests are those of the containers that run side by side: what else counts only adds to them."""
+    """Return a pod's needs. Its requests are the sum of the containers that run side by side; the rest only adds to
+    it."""
     requests: dict[str, int] = {}
     for container in spec.get("containers") or ():
         for name, value in ((container.get("resources") or {}).get("requests") or {}).items():
@@ -168,7 +174,7 @@ def _gpus(container: Object) -> int:
 
 
 def quota(raw: Object) -> Quota | None:
-    """None for a quota that does not count GPUs."""
+    """Return a quota, or None if it does not count GPUs."""
     status, resource = raw.get("status") or {}, f"requests.{GPU_RESOURCE}"
     hard = (status.get("hard") or {}).get(resource)
     if hard is None:
@@ -202,7 +208,7 @@ def budget(raw: Object) -> Budget:
 
 
 def rollout(raw: Object) -> Rollout | None:
-    """None for a DaemonSet that has nothing to update, or that does so at no one's cost."""
+    """Return the rollout of a DaemonSet, or None if nothing is left to update, or the update takes no pod away."""
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     names = ("desiredNumberScheduled", "updatedNumberScheduled")
@@ -221,18 +227,19 @@ def daemon_set(raw: Object) -> str:
 
 
 def attachment(raw: Object) -> tuple[str, str]:
-    """On which node which volume hangs; one that a pod names itself has no name but this object's."""
+    """Return a node and the volume attached to it. A volume written in the pod itself has no name, so the
+    attachment's is used."""
     source = raw["spec"].get("source") or {}
     return raw["spec"]["nodeName"], source.get("persistentVolumeName") or raw["metadata"]["name"]
 
 
 def claim(raw: Object) -> tuple[str, str]:
-    """Which volume is bound to which claim."""
+    """Return a volume and the claim it is bound to."""
     return (raw.get("spec") or {}).get("volumeName") or "", f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
 
 
 def job(raw: Object) -> tuple[str, bool]:
-    """Does it pass over pods that were taken away from it, instead of counting them as failures?"""
+    """Return a Job's name, and whether its failure policy ignores pods that were evicted."""
     rules = ((raw.get("spec") or {}).get("podFailurePolicy") or {}).get("rules") or ()
     patterns = (p for rule in rules if rule.get("action") == "Ignore" for p in rule.get("onPodConditions") or ())
     ignores = any(p.get("type") == "DisruptionTarget" and p.get("status", "True") == "True" for p in patterns)
@@ -276,7 +283,7 @@ def _machine_named(annotations: Object) -> str:
 
 
 def machine(raw: Object, *, at: str) -> Machine:
-    """`at`: where Machines of all namespaces begin, as this server serves them."""
+    """Return a Machine. `at`: the path under which this server serves the Machines of all namespaces."""
     meta, annotations = raw["metadata"], raw["metadata"].get("annotations") or {}
     return Machine(
         path=f"{at}/namespaces/{meta['namespace']}/machines/{meta['name']}",
@@ -290,13 +297,13 @@ def machine(raw: Object, *, at: str) -> Machine:
 
 
 def _writer_of_the_cordon(meta: Object) -> Object:
-    """Who last wrote spec.unschedulable, by the server's own books."""
+    """Return the last writer of spec.unschedulable, from the server's managed fields."""
     fields = (entry for entry in meta.get("managedFields") or () if isinstance(entry.get("fieldsV1"), dict))
     return next((e for e in fields if "f:unschedulable" in (e["fieldsV1"].get("f:spec") or {})), {})
 
 
 def _identity(raw: Object) -> NodeIdentity:
-    """What tells which VM a node is: its provider's id, if that is vSphere, and its system's uuid."""
+    """Return what identifies a node's VM: its provider id, if that is vSphere's, and its system UUID."""
     provider = bounded.text((raw.get("spec") or {}).get("providerID") or "", "spec.providerID")
     system = bounded.text(((raw.get("status") or {}).get("nodeInfo") or {}).get("systemUUID") or "", "systemUUID")
     vm = provider.removeprefix(_PROVIDER).lower() if provider.startswith(_PROVIDER) else ""

@@ -1,4 +1,4 @@
-"""What the API server says of workloads, and of who else decides their size."""
+"""What the API server says about workloads, and about what else decides their size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vgpuctl.model.workloads import MOST_REPLICAS, Workload, read_scaled
 
 Object = Mapping[str, Any]
 
-#: Field managers by which programs write what Git declares, and what people call these.
+#: Field managers of programs that write what Git declares, with their usual names.
 _DECLARING = {
     "argocd-controller": "Argo CD",
     "argocd-application-controller": "Argo CD",
@@ -66,7 +66,7 @@ def _workload(kind: str, raw: Object) -> Workload:
 
 
 def _declaring(meta: Object) -> Iterator[str]:
-    """Who owns spec.replicas by the server's own books, if it is a program that would write it again."""
+    """Yield the managed-fields owners of spec.replicas that are programs and would write it again."""
     for entry in meta.get("managedFields") or ():
         fields = entry.get("fieldsV1") or {}
         if entry.get("manager") in _DECLARING and "f:replicas" in (fields.get("f:spec") or {}):
@@ -85,7 +85,7 @@ def autoscaler(raw: Object) -> Autoscaler:
 
 
 def decided(workloads: Iterable[Workload], autoscalers: Iterable[Autoscaler]) -> Iterator[Workload]:
-    """The workloads, each with what decides its size besides us."""
+    """Yield the workloads, each with what decides its size besides vgpuctl."""
     by_target = {(each.namespace, each.kind, each.target): each for each in autoscalers}
     for workload in workloads:
         found = by_target.get((workload.namespace, workload.kind, workload.name))
