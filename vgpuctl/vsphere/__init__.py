@@ -1,1 +1,1 @@
-"""vCenter: the only room that knows pyVmomi, and loads it only when it is needed."""
+"""vCenter: the only package that knows pyVmomi, and loads it only when it is needed."""

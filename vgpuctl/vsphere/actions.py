@@ -1,4 +1,4 @@
-"""What we ask of vCenter: one task call for each request."""
+"""The requests we send to vCenter: one call for each request, most of them tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VmRequest = SuspendVm | PowerOnVm | ShutDownGuest | PowerOffVm | AttachVgpus
 
 
 def send(session: Session, request: VmRequest) -> Answer:
-    """Send it, once; vCenter's task tells the rest."""
+    """Send a request once. The stream reports the rest about its task."""
     vm = session.object("VirtualMachine", request.vm)
     with translated(session.settings.server):
         match request:
@@ -32,7 +32,8 @@ def send(session: Session, request: VmRequest) -> Answer:
 
 
 def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
-    """The guest is asked; that it heard is all that is answered. Where nobody is there to hear, power may be cut."""
+    """Ask the guest to shut down. vCenter only confirms the request. Without VMware Tools the VM may be powered off
+    instead."""
     try:
         vm.ShutdownGuest()
     except _types().fault.ToolsUnavailable:
@@ -43,7 +44,8 @@ def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
 
 
 def _equipment(vm: Any, request: AttachVgpus) -> Any:
-    """Wrong vGPUs out and the wanted ones in, in one change. Memory must be reserved for a vGPU to start."""
+    """Return one change that removes wrong vGPUs and adds the wanted ones. A vGPU needs all memory reserved to
+    start."""
     vim, wanted = _types(), request.vgpus
     present = vgpu_devices(vm.config.hardware.device)
     spec = vim.vm.ConfigSpec(memoryReservationLockedToMax=True if wanted else None)

@@ -1,4 +1,4 @@
-"""What a cluster's settings say of HA admission control."""
+"""HA admission control, from a cluster's settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AS_THE_CLUSTER = {"clusterRestartPriority", ""}
 
 
 def admission(cluster: str, config: Any, hosts: Mapping[str, str]) -> Admission | None:
-    """None where nothing is refused, or where it cannot be told. `hosts`: names by ids."""
+    """Return the cluster's admission control; None if it refuses nothing or cannot be read. `hosts`: names by ids."""
     ha = getattr(config, "dasConfig", None)
     if ha is None or not ha.enabled or not ha.admissionControlEnabled or (policy := _policy(ha, hosts)) is None:
         return None

@@ -1,4 +1,4 @@
-"""What vCenter is asked for: little of all, much of few. Each is one filter, however many objects it covers."""
+"""What we ask vCenter for: a little about all objects, much about a few. Each filter covers any number of objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-#: Of VMs that matter; leaf paths only.
+#: For VMs that matter; leaf paths only.
 VM_PATHS = [
     "runtime.powerState",
     "runtime.host",
@@ -18,12 +18,12 @@ VM_PATHS = [
     "config.memoryReservationLockedToMax",
     "config.managedBy",
 ]
-#: What only a change of devices, or a check of them, needs to know.
+#: Needed only to change devices, or to check them.
 VM_MMIO_PATHS = ["config.firmware", "config.extraConfig"]
-#: Where a suspend writes, and how much is free there.
+#: Where a suspended VM's state is written, and how much space is free there.
 VM_STORE_PATHS = ["config.files.vmPathName"]
 STORE_PATHS = ["name", "summary.freeSpace"]
-#: Of VMs that matter only by the memory that they take on our hosts.
+#: For VMs that matter only because they take memory on our hosts.
 NEIGHBOUR_PATHS = ["runtime.powerState", "summary.config.memoryReservation"]
 HOST_PATHS = [
     "name",
@@ -36,18 +36,19 @@ HOST_PATHS = [
     "config.sharedPassthruGpuTypes",
     "config.sharedGpuCapabilities",
 ]
-#: What HA and DRS may do in a cluster. Whole, for the leaves that we want belong to a subtype of it, and a path through
-#: them is none of the declared type.
+#: What HA and DRS may do in a cluster. We ask for the whole: the leaves we want belong to a subtype, and paths through
+#: the declared type do not reach them.
 CLUSTER_SETTINGS = "configurationEx"
 TASK_PATHS = ["info.key", "info.state", "info.descriptionId", "info.entity", "info.error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationScope:
-    """How much must be known. `folders`, `clusters`, `uuids`: of all VMs, because workers are chosen by them; `mmio`,
-    `neighbours`: by commands that change devices or start VMs; `drains`: by those that stop them.
+    """How much of vCenter a command must observe.
 
-    `scales`: by timetables that scale workloads. `types`: what a host says of types that files name.
+    `folders`, `clusters`, `uuids`: read them for all VMs, because workers are chosen by them. `mmio`, `neighbours`: for
+    commands that change devices or start VMs. `drains`: for commands that stop VMs. `scales`: for timetables that scale
+    workloads. `types`: read what hosts report about the vGPU types in the files.
     """
 
     folders: bool = False
@@ -61,8 +62,8 @@ class ObservationScope:
 
 
 def outlines(root: Any, view_manager: Any, scope: ObservationScope, version: str) -> tuple[Any, Any]:
-    """A view of everything below `root`, and a filter over it that changes with it: VMs come and go. One call makes the
-    view."""
+    """Return a view of everything below `root`, and a filter over it. The view changes as VMs come and go; one call
+    makes it."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     kinds: dict[Any, list[str]] = {
@@ -92,7 +93,7 @@ def outlines(root: Any, view_manager: Any, scope: ObservationScope, version: str
 
 
 def details(vms: Iterable[Any], scope: ObservationScope) -> Any:
-    """A filter over the VMs that matter; their recent tasks come along."""
+    """Return a filter over the VMs that matter, with their recent tasks."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     spec = vmodl.query.PropertyCollector
@@ -105,7 +106,7 @@ def details(vms: Iterable[Any], scope: ObservationScope) -> Any:
 
 
 def neighbours(vms: Iterable[Any]) -> Any:
-    """A filter over VMs of others that take memory where ours want some."""
+    """Return a filter over other VMs that take memory on hosts where our VMs need some."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     spec = vmodl.query.PropertyCollector
@@ -116,7 +117,7 @@ def neighbours(vms: Iterable[Any]) -> Any:
 
 
 def in_version(kind: Any, path: str, version: str) -> bool:
-    """Does this version of the API have it? To ask for what is newer is refused, or answered in words it cannot say."""
+    """True if this API version has the path. A newer path is refused, or answered with types this version lacks."""
     from pyVmomi.VmomiSupport import IsChildVersion  # type: ignore[attr-defined]  # noqa: PLC0415
 
     for part in path.split("."):

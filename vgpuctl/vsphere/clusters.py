@@ -1,4 +1,4 @@
-"""vSphere's clusters: what DRS may do with their VMs. Asked for once, for all clusters together."""
+"""vSphere's clusters: what DRS may do with their VMs. One request reads all clusters."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _clusters(content: Any) -> Iterator[Any]:
 
 
 def places(config: Any) -> bool:
-    """`manual` only recommends: then a VM starts where it is."""
+    """True if DRS places VMs. With `manual` it only recommends, so a VM starts where it is."""
     return bool(config and config.enabled) and str(config.defaultVmBehavior) != "manual"
 
 
 def _overridden(config: Any) -> Iterator[str]:
-    """VMs for which DRS is switched off, or only recommends; such words count only where the cluster allows them."""
+    """Yield VMs for which DRS is off or only recommends. Such overrides count only if the cluster allows them."""
     if config.drsConfig is None or config.drsConfig.enableVmBehaviorOverrides is False:
         return
     for override in config.drsVmConfig or ():
@@ -55,7 +55,7 @@ def _overridden(config: Any) -> Iterator[str]:
 
 
 def _ruled(config: Any) -> Iterator[str]:
-    """VMs that must run on one host."""
+    """Yield VMs that a rule ties to one host."""
     from pyVmomi import vim  # noqa: PLC0415
 
     groups = {group.name: group for group in config.group or ()}

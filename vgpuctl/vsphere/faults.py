@@ -1,4 +1,4 @@
-"""vSphere's faults in plain words: what happened, what to do, and whether trying again helps."""
+"""vSphere's faults in plain words: what happened, what to do, and whether a retry helps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.model.errors import PassingError, RequestFailedError, TryAgainError
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`passing`: it may be tried again. `own`: nobody knows a reason outside of the VM itself."""
+    """A fault in plain words. `passing`: a retry may help. `own`: no cause outside the VM itself is known."""
 
     text: str
     passing: bool = False
@@ -41,7 +41,7 @@ _GRAPHICS_WORDS = ("graphics resource", "no graphics device is available")
 
 
 def explain(fault: Any) -> Explanation:
-    """The fault's type first, its text second."""
+    """Explain a fault by its type, or else by its text."""
     name = type(fault).__name__.rsplit(".", 1)[-1]
     message = getattr(fault, "msg", None) or _inner(fault) or name
     known = _EXPLAINED.get(name)
@@ -59,7 +59,7 @@ def _inner(fault: Any) -> str:
 
 @contextmanager
 def translated(server: str) -> Iterator[None]:
-    """Whatever goes wrong inside leaves as one of our own errors."""
+    """Turn every error inside into one of our own."""
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     try:
@@ -67,7 +67,7 @@ def translated(server: str) -> Iterator[None]:
     except VgpuctlError:
         raise
     except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound) as fault:
-        # Before NoPermission, of which vSphere makes NotAuthenticated a special case.
+        # Check this before NoPermission: in vSphere, NotAuthenticated is a kind of it.
         raise PassingError(f"the session with vCenter {server} has ended") from fault
     except vim.fault.NoPermission as fault:
         raise UnreachableError(
@@ -89,7 +89,7 @@ def translated(server: str) -> Iterator[None]:
 
 
 def _without_number(error: Exception) -> str:
-    """`Connection refused`, without the operating system's number of it."""
+    """Return the error's text without the operating system's number: `Connection refused`."""
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 

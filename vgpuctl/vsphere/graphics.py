@@ -1,4 +1,4 @@
-"""What a host says of its vGPU types beyond their names."""
+"""What a host reports about its vGPU types beyond their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _SERIES = {"compute": "c", "quadro": "q"}
 
 
 def told_by(session: Session, host: str) -> tuple[TypeFacts, ...]:
-    """Since API 7.0.3. A host that does not answer it leaves us with the names."""
+    """Return the host's facts about its types (API 7.0.3 or later). If the host does not answer, only the names are
+    known."""
     from pyVmomi import vim  # noqa: PLC0415
     from pyVmomi.VmomiSupport import IsChildVersion  # type: ignore[attr-defined]  # noqa: PLC0415
 

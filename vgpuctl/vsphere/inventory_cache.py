@@ -1,4 +1,4 @@
-"""What vCenter has told so far, and the views of it. Not safe for several threads: the stream guards it."""
+"""Everything vCenter has reported so far, and our views of it. Not safe for several threads: the stream guards it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _OF_THE_OUTLINE = {"name", "parent", "runtime.host", "config.uuid"}
 
 
 class InventoryCache:
-    """Raw properties by kind and id. A view is made once and kept until its object changes: same object, same view.
+    """Raw properties by kind and id. A view is kept until its object changes: same object, same view.
 
-    `moved`: since it was last set to False, something changed that tells which VMs matter. `unclear`: something was
-    told that finds no place in what is known.
+    `moved`: since it was last set to False, something changed that decides which VMs matter. `unclear`: a change did
+    not fit into what is known.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class InventoryCache:
         self._unreadable: dict[str, Unreadable] = {}
 
     def take(self, update: Any) -> None:
-        """One object's news."""
+        """Apply the update of one object."""
         kind = type(update.obj).__name__.rsplit(".", 1)[-1]
         objects, moid = self._raw.setdefault(_KINDS.get(kind, kind), {}), update.obj._moId
         if update.kind == "leave":
@@ -66,7 +66,8 @@ class InventoryCache:
         self._forget(kind, moid, {change.name for change in update.changeSet or ()})
 
     def _forget(self, kind: str, moid: str, changed: set[str]) -> None:
-        """A change of a VM or task concerns its own view; one of folders and clusters may concern every path."""
+        """Drop outdated views. A change of a VM or task affects only its own; a change of folders or clusters may
+        affect every path."""
         self._unreadable.pop(moid, None)
         if kind in {"Task", "Datastore"}:
             self._tasks.pop(moid, None)
@@ -88,11 +89,12 @@ class InventoryCache:
             self._vms.clear()
 
     def unreadable(self) -> dict[str, Unreadable]:
-        """The objects that could not be read when they were last looked at, by their ids."""
+        """Return the objects that could not be read last time, by their ids."""
         return dict(self._unreadable)
 
     def _view(self, kind: str, moid: str, make: Callable[[], Made], instead: Callable[[str], Made]) -> Made:
-        """`instead`: what is safe to assume of an object that cannot be read, and why not. One spoils nothing else."""
+        """Return a view, or `instead`: what is safe to assume about an object that cannot be read. One such object
+        spoils no other."""
         try:
             made = make()
         except Exception as error:
@@ -106,7 +108,7 @@ class InventoryCache:
         return str(self._of(kind).get(moid, {}).get("name") or moid)
 
     def lacking(self, moids: set[str]) -> bool:
-        """Is there one of these VMs of which no details came?"""
+        """True if details of any of these VMs are missing."""
         raw = self._of("VirtualMachine")
         return any(moid in raw and "runtime.powerState" not in raw[moid] for moid in moids)
 
@@ -114,7 +116,7 @@ class InventoryCache:
         return self._references[moid]
 
     def outlines(self) -> list[Outline]:
-        """All VMs from afar."""
+        """Return the outlines of all VMs."""
         for moid, raw in self._of("VirtualMachine").items():
             if moid not in self._outlines and "name" in raw:
                 made = partial(self._outline, moid, raw)
@@ -136,7 +138,7 @@ class InventoryCache:
         return Outline(moid=moid, name=self._name("VirtualMachine", moid))
 
     def _path(self, moid: str) -> str:
-        """`/dc-1/vm/gpu`; the root folder has no name of its own."""
+        """Return a folder's path, such as `/dc-1/vm/gpu`; the root folder has no name of its own."""
         raw = self._of("Folder").get(moid) or self._of("Datacenter").get(moid)
         if raw is None or raw.get("parent") is None:
             return ""
@@ -149,7 +151,7 @@ class InventoryCache:
         return moid_of(self._of("HostSystem").get(host, {}).get("parent"))
 
     def vms(self) -> dict[str, Vm]:
-        """Those whose details are known."""
+        """Return the VMs whose details are known."""
         self.outlines()
         for moid, raw in self._of("VirtualMachine").items():
             if moid not in self._vms and moid in self._outlines and "runtime.powerState" in raw:
@@ -159,7 +161,7 @@ class InventoryCache:
     def _vm(self, moid: str, raw: dict[str, Any]) -> Vm:
         known = raw, self._outlines[moid]
         if moid in self._unreadable:
-            # Its outline could not be read, so its details are not trusted either.
+            # The VM's outline could not be read, so its details are not trusted either.
             return views.unreadable_vm(*known, self._unreadable[moid].why)
         return self._view("VirtualMachine", moid, partial(views.vm, *known), partial(views.unreadable_vm, *known))
 
@@ -177,7 +179,7 @@ class InventoryCache:
         return Host(name=self._name("HostSystem", moid))
 
     def _admission(self, cluster: str) -> Admission | None:
-        """Made once for all its hosts."""
+        """Return the cluster's admission control, read once for all its hosts."""
         settings = self._of("ComputeResource").get(cluster, {}).get(CLUSTER_SETTINGS)
         if cluster not in self._admissions:
             names = {moid: str(raw.get("name", "")) for moid, raw in self._of("HostSystem").items()}
@@ -186,13 +188,13 @@ class InventoryCache:
         return self._admissions[cluster]
 
     def beside(self, hosts: set[str]) -> set[str]:
-        """These hosts, and those with which they share what HA keeps free."""
+        """Return these hosts, and the hosts that share HA's reserve with them."""
         shared = {self._parent(host) for host in hosts}
         shared = {cluster for cluster in shared if self._admission(cluster) is not None}
         return hosts | {host for host in self._of("HostSystem") if self._parent(host) in shared}
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
-        """The tasks of each VM."""
+        """Return the tasks of each VM."""
         if self._tasks_of is None:
             self._tasks_of = self._found_tasks()
         return self._tasks_of
@@ -208,7 +210,7 @@ class InventoryCache:
         return found
 
     def datastores(self) -> dict[str, int]:
-        """MiB that are free on each."""
+        """Return the free space of each datastore in MiB."""
         known = {moid: raw for moid, raw in self._of("Datastore").items() if "name" in raw}
         free = {
             moid: self._view("Datastore", moid, partial(_free_mib, raw), lambda _: None) for moid, raw in known.items()
@@ -216,7 +218,7 @@ class InventoryCache:
         return {str(known[moid]["name"]): mib for moid, mib in free.items() if mib is not None}
 
     def seated(self) -> set[str]:
-        """The ids of all VMs that sit on cards."""
+        """Return the ids of all VMs on cards."""
         return {vm for host in self.hosts().values() for card in host.cards for vm in card.holds}
 
     def _of(self, kind: str) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""One change put where it belongs: a filter for partial updates tells of `config.hardware.device[4000]` alone."""
+"""Puts one partial update in its place: such a filter reports a change of `config.hardware.device[4000]` alone."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ _GONE = {"remove", "indirectRemove"}
 
 
 class Step(NamedTuple):
-    """Into a part by its name, or into an array to the element with that key."""
+    """One step into an object: to a property by its name, or to an array's element by its key."""
 
     name: str | None
     key: str | None
 
 
 def take(raw: dict[str, Any], change: Any) -> bool:
-    """Into what is known of an object, by the paths that were asked for; False where it finds no place there, so that
-    the object must be asked for as a whole."""
+    """Apply a change to the known properties, stored under the paths we asked for.
+
+    False if the change does not fit; then the object must be fetched whole.
+    """
     name = str(change.name)
     whole = name if name in raw else next((path for path in raw if name.startswith((f"{path}.", f"{path}["))), None)
     if whole is None:
-        # An array may have been empty, and so not been told of.
+        # An empty array is not reported at first, so it may be unknown.
         whole = name.partition("[")[0]
     try:
         raw[whole] = _after(raw.get(whole), _steps(name.removeprefix(whole)), change)
@@ -39,7 +41,7 @@ def _steps(inside: str) -> list[Step]:
 
 
 def _after(value: Any, steps: list[Step], change: Any) -> Any:
-    """What `value` becomes by a change that is these steps inside it."""
+    """Return `value` after the change at the end of these steps."""
     if not steps:
         return None if change.op in _GONE else change.val
     (name, key), *rest = steps

@@ -1,4 +1,4 @@
-"""One login at vCenter, shared by all threads, renewed where it ended."""
+"""One login at vCenter, shared by all threads, renewed after it ends."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from vgpuctl.wire import replies
 from vgpuctl.wire.replies import Bounds
 
 CONNECT_WITHIN_S = 10
-#: A server that hangs does not hold up the end of a command for longer.
+#: A server that hangs delays the end of a command no longer than this.
 LOGOUT_WITHIN_S = 2.0
 MAX_VERSIONS_BYTES = 1 << 20
-#: Kept open for as many threads as send at once: a handshake costs more than a call.
+#: As many connections stay open as threads send at once: a handshake costs more than a call.
 CONNECTIONS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VcenterSettings:
-    """Where vCenter is and who we are. The password is in no print of it.
+    """Where vCenter is, and our login. The password never appears when the settings are printed.
 
-    `reread`: reads the password again where it stands; None where that cannot change while we run.
+    `reread` reads the password again from its source; None if it cannot change while we run.
     """
 
     host: str
@@ -41,7 +41,7 @@ class VcenterSettings:
     reread: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     trust: Trust = field(default_factory=Trust)
     bounds: Bounds = field(default_factory=Bounds)
-    #: Where a person finds what was wrong: `the user comes from …, the password from …`.
+    #: Where the login came from, for the hint: `the user comes from …, the password from …`.
     login_said_by: str = field(default="", compare=False)
 
     @property
@@ -54,14 +54,14 @@ class VcenterSettings:
 
 
 class LoginRefusedError(UnreachableError):
-    """vCenter does not accept this user and password. `after_s`: another try before that might lock the account."""
+    """vCenter does not accept this user and password. Another try within `after_s` might lock the account."""
 
 
 class Session:
-    """pyVmomi loads here, so that `--help` stays quick.
+    """A vCenter session. pyVmomi loads here, so that `--help` stays quick.
 
-    A session idles out after 30 minutes without a call. Ours does not: the stream's `WaitForUpdatesEx` returns and is
-    sent again at least each minute.
+    vCenter ends a session after 30 minutes without a call. Ours stays open: the stream's `WaitForUpdatesEx` returns and
+    is sent again at least each minute.
     """
 
     def __init__(self, settings: VcenterSettings) -> None:
@@ -73,7 +73,7 @@ class Session:
         self._throttle = Throttle()
 
     def open(self) -> Session:
-        """Log in, unless an earlier login still lasts: vCenter keeps only so many sessions."""
+        """Log in, unless an earlier login still holds: vCenter limits the number of sessions."""
         s = self.settings
         with self._lock, translated(s.server), _distrust_explained(s):
             if self._closed:
@@ -84,24 +84,25 @@ class Session:
 
     @property
     def version(self) -> str:
-        """Of the API, as pyVmomi calls it: the newest that both know."""
+        """Return the API version in pyVmomi's words: the newest that both sides know."""
         return str(self._stub.version)
 
     def object(self, kind: str, moid: str) -> Any:
-        """A managed object by its id."""
+        """Return a managed object by its id."""
         from pyVmomi import vim  # noqa: PLC0415
 
         return getattr(vim, kind)(moid, self._stub)
 
     def close(self) -> None:
-        """Log out; also from a login that is still under way."""
+        """Log out, also from a login that is still under way."""
         self._closed = True
         logout = threading.Thread(target=self._log_out, name="logout", daemon=True)
         logout.start()
         logout.join(LOGOUT_WITHIN_S)
 
     def _lasts(self) -> bool:
-        """Is the session still known to vCenter? A server that does not answer is not asked to log us in either."""
+        """True if vCenter still knows the session. If the server does not answer, the error goes up and no login is
+        tried."""
         from pyVmomi import vmodl  # noqa: PLC0415
 
         try:
@@ -140,7 +141,7 @@ class Session:
         self._throttle.accepted()
 
     def _password(self) -> str:
-        """Read again for each login but the first: it may have been changed since."""
+        """Return the password. Each login after the first reads it again, because it may have changed."""
         again, self._tried = self._tried, True
         return self.settings.reread() if again and self.settings.reread else self.settings.password
 
@@ -154,7 +155,7 @@ class Session:
         return error
 
     def _log_out(self) -> None:
-        with suppress(Exception), self._lock:  # A session whose logout fails idles out by itself.
+        with suppress(Exception), self._lock:  # If the logout fails, vCenter ends the idle session by itself.
             if self._logged_in:
                 self._logged_in = False
                 self.content.sessionManager.Logout()
@@ -162,7 +163,7 @@ class Session:
 
 @contextmanager
 def _distrust_explained(s: VcenterSettings) -> Iterator[None]:
-    """A certificate that no CA vouches for: what a person needs to decide is its thumbprint."""
+    """Explain a certificate that no CA vouches for, with the thumbprint that a person needs to decide."""
     try:
         yield
     except ssl.SSLCertVerificationError as error:
@@ -175,7 +176,8 @@ def _distrust_explained(s: VcenterSettings) -> Iterator[None]:
 
 
 def _newest_version(s: VcenterSettings, tls: ssl.SSLContext) -> str:
-    """The newest API that both sides know. pyVim's own look-up waits for ever, and shrugs at what is no vCenter."""
+    """Return the newest API that both sides know. pyVim's own check has no timeout, and accepts servers other than
+    vCenter."""
     from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap  # noqa: PLC0415
 
     offered = _offered_versions(s, tls)

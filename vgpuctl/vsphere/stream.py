@@ -1,4 +1,4 @@
-"""vCenter's stream of changes: first all that matters, then only what changed, with no polling."""
+"""vCenter's stream of changes: first everything that matters, then only changes, without polling."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from vgpuctl.wire.follower import Follower
 
 WAIT_S = 60
 OBJECTS_A_PAGE = 1000
-#: How long a refresh may take, and how often the call that it waits for is cancelled meanwhile.
+#: How long a refresh may take, and how often it cancels the long call meanwhile.
 REFRESH_WITHIN_S = 30.0
 CANCEL_EVERY_S = 0.2
-#: How often everything is asked for once more because a change found no place in what is known.
+#: How often everything is fetched again because a change did not fit into what is known.
 MOST_ANEW = 3
 
 Chooser = Callable[[list[Outline]], Iterable[Outline]]
@@ -50,7 +50,7 @@ class VcenterStream(Follower):
         self._refreshes: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
 
     def fill(self) -> None:
-        """The first picture, whole; raises where vCenter cannot be asked."""
+        """Fetch the first, whole picture; raise if vCenter cannot be asked."""
         content = self._session.content
         with translated(self._session.settings.server):
             self._let_go(content)
@@ -69,16 +69,17 @@ class VcenterStream(Follower):
         self._now_heard()
 
     def _let_go(self, content: Any) -> None:
-        """What an earlier fill of the same session made would stay with vCenter until that ends."""
+        """Destroy what an earlier fill made in the same session; otherwise vCenter keeps it until the session ends."""
         (login, *made), self._made = self._made or (None,), ()
         with suppress(Exception):
             for each in made if login is content else ():
                 each.Destroy()
 
     def refresh(self) -> None:
-        """Ask once more without waiting, and return once the answer is in place. PassingError if vCenter is not heard.
+        """Ask once more without waiting, and return when the answer is in place. PassingError if vCenter does not
+        answer.
 
-        The listening thread asks, for the collector's version is its own; its long call is cancelled for that.
+        The listening thread asks, because the collector's version belongs to it. Its long call is cancelled for that.
         """
         if not self.following:
             with translated(self._session.settings.server):
@@ -88,7 +89,7 @@ class VcenterStream(Follower):
         self._refreshes.put(asked)
         until_s = time.monotonic() + REFRESH_WITHIN_S
         while self.heard and time.monotonic() < until_s:
-            # Once more each time: the first may have come before the long call.
+            # Cancel each time: the first cancel may have come before the long call.
             with suppress(Exception):
                 self._collector.CancelWaitForUpdates()
             if asked.wait(CANCEL_EVERY_S):
@@ -116,8 +117,11 @@ class VcenterStream(Follower):
             return self._shelves.unreadable()
 
     def _catch_up(self) -> bool:
-        """Learn of VMs that have come to matter. A server that tells of a later filter only its changes, as vcsim does,
-        is asked for everything once more."""
+        """Learn about VMs that matter since the last look.
+
+        Some servers, such as vcsim, report only changes to a filter that is added later. They are asked for everything
+        again.
+        """
         if not self._ask_for_more():
             return False
         self._next(wait_s=0)
@@ -129,7 +133,7 @@ class VcenterStream(Follower):
         return True
 
     def _ask_for_more(self) -> bool:
-        """Follow those VMs that have come to matter; a filter for all of them together."""
+        """Follow the VMs that matter since the last look, with one filter for all of them."""
         with self._lock:
             if not (self._shelves.moved or self._scope.uuids):
                 return False
@@ -145,7 +149,7 @@ class VcenterStream(Follower):
         return bool(ours or others)
 
     def _mattering(self) -> tuple[set[str], set[str]]:
-        """The VMs that matter and are not followed yet: for their own sake, and for the memory that they take."""
+        """Return the VMs to follow now: those that matter themselves, and those whose memory matters."""
         outlines = self._shelves.outlines()
         known = {outline.moid for outline in outlines}
         wanted = {outline.moid for outline in self._choose(outlines)}

@@ -1,4 +1,4 @@
-"""pyVmomi's connection to vCenter, within bounds. A reply that it cannot read becomes one of our errors here."""
+"""pyVmomi's connection to vCenter, within bounds. Here a reply that it cannot read becomes one of our errors."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ class Stub(SoapStubAdapter):
     def GetConnection(self) -> Any:
         self._mine.connection = connection = super().GetConnection()  # type: ignore[no-untyped-call]
         if connection.sock is not None:
-            # An earlier call may have left it with no more time than that had left.
+            # An earlier call may have left a shorter timeout.
             connection.sock.settimeout(self._bounds.call_s)
         return connection

@@ -1,4 +1,4 @@
-"""When a login that was refused may be tried again.
+"""When a refused login may be tried again.
 
 By default vCenter locks an account after five refusals within three minutes. We use four and leave one to people.
 """
@@ -14,12 +14,12 @@ PAUSE_S = 300.0
 
 
 def next_try(now_s: float, refusals: Sequence[float]) -> float:
-    """The moment from which a login may be tried. `refusals`: the moments of those that count."""
+    """Return the moment of the next allowed login. `refusals`: the moments of the refusals that count."""
     return max(now_s, refusals[-1] + PAUSE_S) if len(refusals) >= MOST else now_s
 
 
 class Throttle:
-    """The refusals of one account that count: those since the last login, and those that vCenter still counts."""
+    """Counts the refused logins of one account: those since the last login, and those that vCenter still counts."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Whom we take for vCenter: one whose certificate a CA vouches for, or exactly the one that was pinned."""
+"""Which server we accept as vCenter: one with a certificate from a trusted CA, or only the one that was pinned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROBE_WITHIN_S = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """What makes a certificate good enough. A pin is asked first, always, and then no CA."""
+    """What makes a certificate acceptable. A pin always decides alone; no CA is asked then."""
 
     ca_file: str | None = None
     verify: bool = True
@@ -26,7 +26,8 @@ class Trust:
 
 
 def normal(thumbprint: str) -> str | None:
-    """As people paste it, with colons or openssl's `… Fingerprint=`, to lower hex; None where it is none."""
+    """Return a pasted thumbprint, with colons or openssl's `… Fingerprint=`, as lower-case hex; None if it is not
+    one."""
     digits = "".join(thumbprint.rpartition("=")[2].split()).replace(":", "").lower()
     known = len(digits) in ALGORITHMS and all(digit in "0123456789abcdef" for digit in digits)
     return digits if known else None
@@ -37,7 +38,7 @@ def shown(digits: str) -> str:
 
 
 def context(trust: Trust, server: str) -> ssl.SSLContext:
-    """For every connection of one session."""
+    """Return the TLS context for every connection of one session."""
     if trust.pin:
         return _PinnedContext.of(trust, server)
     found = ssl.create_default_context()
@@ -53,7 +54,7 @@ def context(trust: Trust, server: str) -> ssl.SSLContext:
 
 
 def thumbprint_of(host: str, port: int) -> str | None:
-    """What a server shows just now, for a message. It says nothing about who the server is."""
+    """Return the thumbprint that a server shows now, for a message. It proves nothing about the server."""
     try:
         certificate = ssl.get_server_certificate((host, port), timeout=PROBE_WITHIN_S)
     except OSError:
@@ -62,10 +63,10 @@ def thumbprint_of(host: str, port: int) -> str | None:
 
 
 class _PinnedSocket(ssl.SSLSocket):
-    """Whoever opens a connection, it is refused in the handshake: before any byte of ours, such as a password.
+    """Refuses a wrong certificate in the handshake: before any byte of ours, such as a password, is sent.
 
-    pyVmomi's own pinning asks a CA first and its pin only if the CA says no, so a foreign certificate that any CA
-    signed would pass (SoapAdapter._Connect).
+    pyVmomi's own pinning asks a CA first and its pin only if the CA says no. A foreign certificate that any CA signed
+    would pass (SoapAdapter._Connect).
     """
 
     def do_handshake(self, block: bool = False) -> None:
@@ -78,7 +79,7 @@ class _PinnedSocket(ssl.SSLSocket):
 
 
 class _PinnedContext(ssl.SSLContext):
-    """The check hangs on the socket class, not on pyVmomi's connections: no way around it is left to them."""
+    """Puts the check into the socket class, so that no connection of pyVmomi can avoid it."""
 
     sslsocket_class = _PinnedSocket
     _trust: Trust
@@ -93,7 +94,7 @@ class _PinnedContext(ssl.SSLContext):
         return found
 
     def wrap_bio(self, *_: Any, **__: Any) -> Any:
-        """The other way to speak TLS knows nothing of the socket class."""
+        """Refuse TLS without a socket: it would not use the checking socket class."""
         raise NotImplementedError("a pinned connection needs a socket")
 
     def check(self, certificate: bytes | None) -> None:

@@ -1,4 +1,4 @@
-"""What vCenter says of VMs, hosts and tasks, as our own frozen data: one function for each."""
+"""What vCenter reports about VMs, hosts and tasks, as our own frozen data: one function for each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vgpuctl.vsphere.faults import explain
 
 SHARED = "sharedDirect"
 SHUTTING_DOWN = "shuttingDown"
-#: The type of a vGPU of which nothing can be read: it may take a whole card.
+#: The type of a vGPU that cannot be read: it may take a whole card.
 UNKNOWN_VGPU = "unknown-vgpu"
-#: In these states a task has ended.
+#: The states of a task that has ended.
 _ENDED = {"success", "error"}
 
 Properties = Mapping[str, Any]
@@ -23,7 +23,7 @@ Properties = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """A VM from afar: enough to tell whether it matters to us."""
+    """The little we read about every VM: enough to decide whether it matters to us."""
 
     moid: str
     name: str
@@ -35,7 +35,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vm:
-    """A VM that matters. `unreadable`: why the rest of it is not what vCenter says, but what is safe to assume."""
+    """A VM that matters. `unreadable`: why the other fields are safe assumptions and not vCenter's report."""
 
     outline: Outline
     power: Power
@@ -80,7 +80,7 @@ def vm(properties: Properties, outline: Outline) -> Vm:
 
 
 def unreadable_vm(properties: Properties, outline: Outline, why: str) -> Vm:
-    """Instead of a VM that cannot be read: unless something else is certain, it runs and fills its card."""
+    """Return a safe picture of a VM that cannot be read: unless the opposite is certain, it runs and fills its card."""
     power = str(properties.get("runtime.powerState"))
     try:
         vgpus = _vgpu_types(properties)
@@ -103,7 +103,7 @@ def _vgpu_types(properties: Properties) -> tuple[str, ...]:
 
 
 def vgpu_devices(devices: Any) -> list[Any]:
-    """The devices that are vGPUs."""
+    """Return the devices that are vGPUs."""
     from pyVmomi import vim  # noqa: PLC0415
 
     backing = vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo
@@ -112,7 +112,7 @@ def vgpu_devices(devices: Any) -> list[Any]:
 
 
 def _fixed_devices(devices: Any) -> Iterator[str]:
-    """Devices with which a VM cannot be suspended."""
+    """Yield devices that prevent a suspend of the VM."""
     from pyVmomi import vim  # noqa: PLC0415
 
     backings = vim.vm.device.VirtualPCIPassthrough
@@ -125,12 +125,12 @@ def _fixed_devices(devices: Any) -> Iterator[str]:
             yield "a DirectPath I/O device"
 
 
-#: Digits of an address space in GiB that a VM may be given; anybody may write more there.
+#: Digits of a VM's address space in GiB. The setting is free text and may hold more.
 LONGEST_SIZE = 9
 
 
 def _mmio(properties: Properties) -> Mmio | None:
-    """None where nobody asked."""
+    """Return the MMIO settings; None if they were not asked for."""
     if "config.firmware" not in properties and "config.extraConfig" not in properties:
         return None
     said = {option.key.lower(): str(option.value) for option in properties.get("config.extraConfig") or ()}
@@ -143,7 +143,7 @@ def _mmio(properties: Properties) -> Mmio | None:
 
 
 def task(properties: Properties) -> Task:
-    """A task in plain words; its fault explained."""
+    """Return a task in plain words, with its fault explained."""
     error = properties.get("info.error")
     explanation = explain(error) if error is not None else None
     return Task(
@@ -158,13 +158,13 @@ def task(properties: Properties) -> Task:
 
 
 def unreadable_task(properties: Properties, key: str, _why: str) -> Task:
-    """Instead of a task that cannot be read: unless it certainly has ended, its VM is busy."""
+    """Return a safe picture of a task that cannot be read: unless it has certainly ended, its VM is busy."""
     ended = str(properties.get("info.state")) in _ENDED
     return Task(key=str(properties.get("info.key") or key), kind="a task that cannot be read", running=not ended)
 
 
 def host(properties: Properties, cluster: str, admission: Admission | None = None) -> Host:
-    """Its cards hold VMs by their ids here."""
+    """Return a host. At this point its cards hold VMs by their ids."""
     cards = tuple(map(_card, properties.get("config.graphicsInfo") or ()))
     graphics = properties.get("config.graphicsConfig")
     return Host(
@@ -198,12 +198,12 @@ def _card(info: Any) -> Card:
 
 
 def _either(kind: Any, said: Any, otherwise: Any) -> Any:
-    """A word of vSphere's; one that we do not know counts as the usual one."""
+    """Return vSphere's word as ours; an unknown word counts as the usual one."""
     return kind(str(said)) if str(said) in set(kind) else otherwise
 
 
 def _model(device_name: str, frame_mib: int) -> str:
-    """`NVIDIA Tesla V100-PCIE-16GB` → `V100-16`."""
+    """Return a short name of a card: `NVIDIA Tesla V100-PCIE-16GB` → `V100-16`."""
     words = [word for word in device_name.split() if word.upper() not in {"NVIDIA", "TESLA", "CORPORATION"}]
     board = words[0].split("-")[0] if words else device_name
     return f"{board}-{round(frame_mib / 1024)}"

@@ -1,4 +1,4 @@
-"""A thread that keeps a copy of what a server says. After a failure it is not heard, says why, and begins anew."""
+"""A thread that keeps a copy of a server's state. After a failure it reports why it is not heard, and begins again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vgpuctl.model.pauses import Pauses
 
 
 class Follower(ABC):
-    """`heard`: is the copy true now? `silence`: why it is not. `following`: does the thread run?"""
+    """Keeps a copy up to date. `heard`: the copy is true now. `silence`: why not. `following`: the thread runs."""
 
     def __init__(self, name: str, on_change: Callable[[], None]) -> None:
         self._name, self._on_change = name, on_change
@@ -24,7 +24,7 @@ class Follower(ABC):
         self.silence = ""
 
     def follow(self) -> None:
-        """Begin to listen for changes."""
+        """Start the thread that listens for changes."""
         self.following = True
         threading.Thread(target=self._keep_listening, name=self._name, daemon=True).start()
 
@@ -47,7 +47,7 @@ class Follower(ABC):
                 self._closed.wait(self._fall_silent(error))
 
     def _fall_silent(self, error: Exception) -> float:
-        """For how long to wait before it is tried again."""
+        """Note the failure, and return the pause before the next try."""
         worked_s = time.monotonic() - self._heard_s if self.heard else 0.0
         self.heard, self.silence = False, in_short(error)
         with suppress(Exception):

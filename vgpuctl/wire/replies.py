@@ -1,7 +1,7 @@
 """Bounds on what a server may send: how large a reply may be, how long a call may take, how long a silence may last.
 
-The bounds hold at the socket, below pyVmomi and urllib3. Headers count too: a timeout for each read alone would let a
-server that sends one byte a second hold a call for ever.
+The bounds hold at the socket, below pyVmomi and urllib3. Headers count too. A timeout for each read alone is not
+enough: a server that sends one byte a second could hold a call for ever.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 from vgpuctl.model.errors import PassingError, UnreachableError, VgpuctlError
 
 MIB = 1 << 20
-#: An error page is read for its reason alone.
+#: An error page is read only for its reason.
 MOST_ERROR_BYTES = MIB
 CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one reply may be and one call may take. `call_s`: of long polls, beyond what they were asked to wait."""
+    """How large one reply may be and how long one call may take. `call_s` of a long poll does not count its
+    requested wait."""
 
     reply_mib: float = 256.0
     call_s: float = 120.0
@@ -61,14 +62,16 @@ _THREAD = threading.local()
 
 
 def begin(server: str, bounds: Bounds, silence_s: float, *, wait_s: float = 0.0, endless: bool = False) -> None:
-    """The next reply that this thread reads belongs to this call. `wait_s`: how long a long poll was asked to wait.
-    `endless`: a watch, whose reader bounds each event."""
+    """Begin a call: the next reply that this thread reads belongs to it.
+
+    `wait_s`: how long a long poll was asked to wait. `endless`: a watch, whose reader bounds each event.
+    """
     most_bytes = math.inf if endless else bounds.reply_mib * MIB
     _THREAD.call = Call(server, bounds, time.monotonic() + wait_s + bounds.call_s, wait_s + silence_s, most_bytes)
 
 
 class _Socket(socket.SocketIO):
-    """What a response reads from: each read of the socket is clocked and counted."""
+    """The socket as a response reads it: each read is timed and counted."""
 
     def __init__(self, sock: Any, call: Call) -> None:
         super().__init__(sock, "r")
@@ -76,7 +79,7 @@ class _Socket(socket.SocketIO):
         self.call, self.left = call, call.most_bytes
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """As `socket.makefile`, which a response calls."""
+        """Return a reader, as `socket.makefile` does. A response calls it."""
         return io.BufferedReader(self)
 
     def readinto(self, buffer: Any) -> int | None:
@@ -100,7 +103,7 @@ class _Socket(socket.SocketIO):
 
 
 class BoundedResponse(HTTPResponse):
-    """A response within the bounds of its call. What comes packed is unpacked here, where its size is counted."""
+    """A response within the bounds of its call. Packed data is unpacked here, where its size is counted."""
 
     def __init__(self, sock: Any, *args: Any, **more: Any) -> None:
         self._socket = _Socket(sock, _THREAD.call)
@@ -116,7 +119,7 @@ class BoundedResponse(HTTPResponse):
             raise self._socket.call.too_large()
         encoding = str(self.headers.get("Content-Encoding") or "identity").lower()
         if encoding == "gzip":
-            # Both are true of what the socket sends, not of what is read here.
+            # Both headers describe the socket's bytes, not what is read here.
             del self.headers["Content-Encoding"], self.headers["Content-Length"]
             self._plain = gzip.GzipFile(fileobj=_Packed(self))
         elif encoding != "identity":
@@ -142,7 +145,7 @@ class BoundedResponse(HTTPResponse):
         return data
 
     def _read_next_chunk_size(self) -> int:
-        """http.client makes room for a whole chunk before the first byte of it comes."""
+        """Bound the chunk's size. http.client makes room for a whole chunk before its first byte arrives."""
         size: int = super()._read_next_chunk_size()  # type: ignore[misc]
         if size > self._socket.left:
             raise self._socket.call.too_large()
@@ -160,14 +163,14 @@ class _Packed(io.RawIOBase):
 
 
 class BoundedHTTPSConnection(HTTPSConnection):
-    """For pyVmomi."""
+    """A bounded HTTPS connection for pyVmomi."""
 
     response_class = BoundedResponse
 
 
 def bounded(pools: dict[str, Any], tls: Callable[[], ssl.SSLContext]) -> dict[str, Any]:
-    """urllib3's pools by scheme. Their connections answer with bounded responses, and are made with the TLS of the
-    hour."""
+    """Return urllib3's pools by scheme, with connections that bound responses and use the TLS context of that
+    moment."""
     return {scheme: _bounded(pool, tls) for scheme, pool in pools.items()}
 
 
