@@ -22,7 +22,7 @@ from vgpuctl.reporting.notices import notices
 from vgpuctl.reporting.remarks import remarks, suspend_slower_than_boot
 from vgpuctl.reporting.step_history import Earlier, earlier
 
-#: The ends after which a host is in one shift, and in no other.
+#: The ends that leave a host in exactly one shift.
 WHOLE = {DONE, WENT_BACK, NOT_BEGUN}
 
 MakeWish = Callable[[Fleet], Wish]
@@ -31,7 +31,7 @@ MakeFormer = Callable[[Wish], Wish]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What would be done, and what cannot be: the content of a dry run. `earlier`: how long its steps took before."""
+    """What would be done and what is refused: the content of a dry run. `earlier`: how long such steps took before."""
 
     fleet: Fleet
     wish: Wish
@@ -42,17 +42,17 @@ class Preview:
 
     @property
     def touches(self) -> bool:
-        """Are pods or running VMs touched? Then a person is asked."""
+        """True if the plan touches pods or running VMs. Then a person is asked."""
         return any(step.disturbs for step in self.plan)
 
     @property
     def memorable(self) -> bool:
-        """Is more changed than marks on nodes? Then the journal tells of it."""
+        """True if the plan changes more than marks on nodes. Then the journal records it."""
         return any(step.lasts for step in self.plan)
 
 
 def look_ahead(fleet: Fleet, wish: Wish) -> Preview:
-    """Hosts that are refused are taken out of the wish; the others proceed."""
+    """Plan the wish. Refused hosts are taken out of it; the others proceed."""
     found = refusals(fleet, wish)
     against = {refusal.host for refusal in found}
     kept = wish.only(name for name in wish.workers if name in fleet.workers and fleet.workers[name].host not in against)
@@ -64,21 +64,21 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Preview:
 
 
 def informed(prospect: Preview, entries: Iterable[Entry]) -> Preview:
-    """The same, with what earlier switches tell of it."""
+    """Return the preview with what earlier switches show about it."""
     known = earlier(entries)
     dear = suspend_slower_than_boot(prospect.plan, prospect.fleet, known)
     return replace(prospect, earlier=known, remarks=prospect.remarks + dear)
 
 
 def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
-    """A host where nothing is to be done has nothing to refuse."""
+    """True if the host has something to do. Without work there is nothing to refuse."""
     mine = replace(wish.only(worker.name for worker in fleet.on_host(host)), prune=False, workloads={})
     return bool(plan(fleet, mine))
 
 
 @dataclass(slots=True)
 class Operation:
-    """A prospect that is carried out under the acting Lease. `timetable`: by which, for the journal."""
+    """Carries out a plan under the acting Lease. `timetable`: the plan's timetable, for the journal."""
 
     world: World
     listener: Listener
@@ -92,7 +92,7 @@ class Operation:
             self._runner.interrupt()
 
     def carry_out(self, make: MakeWish, former: MakeFormer | None) -> Report:
-        """Carried out, and then told to the journal: what becomes of that holds up nobody."""
+        """Carry out the wish, and then finish its journal entry. A journal that fails delays nothing."""
         recorder = Recorder(self.listener, self.world.journal)
         try:
             return self._under_the_lease(recorder, make, former)
@@ -100,7 +100,7 @@ class Operation:
             recorder.close()
 
     def _under_the_lease(self, recorder: Recorder, make: MakeWish, former: MakeFormer | None) -> Report:
-        """Take the Lease, look again (somebody may have acted while we waited), and run."""
+        """Take the Lease, look again (another instance may have acted during the wait), and run."""
         self.world.lease.acquire(recorder.say, lambda: self._stopped)
         try:
             fleet = self._fresh()
@@ -126,7 +126,8 @@ class Operation:
             self.world.lease.release()
 
     def _fresh(self) -> Fleet:
-        """What both servers say now: the picture that was planned on may be older than the Lease."""
+        """Return the fleet as both servers report it now. The picture that was planned on may be older than the
+        Lease."""
         self.world.observer.refresh()
         fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())
         if unheard := fleet.unheard():
@@ -134,13 +135,13 @@ class Operation:
         return fleet
 
     def _depart(self, prospect: Preview) -> None:
-        """Before the first cordon: from where each host goes, in one write for all of them."""
+        """Record, before the first cordon, the shift that each host leaves: one write for all hosts."""
         leaving = to_record(prospect.fleet, prospect.wish, prospect.plan, self.world.clock.utc())
         if leaving:
             self.world.departures.write(leaving)
 
     def _arrive(self, report: Report, prospect: Preview) -> None:
-        """What stays written down of a host that is whole does no harm: the next departure writes over it."""
+        """Delete the departures of hosts that are whole. A leftover does no harm: the next departure overwrites it."""
         there = {host.host for host in report.hosts if host.end in WHOLE}
         arrived = [left.key for host, left in prospect.wish.departures.items() if host in there]
         if arrived and prospect.plan:
@@ -149,7 +150,7 @@ class Operation:
 
 
 def refused(prospect: Preview) -> RefusedError:
-    """All refusals as the one error that ends an operation before anything was touched."""
+    """Return all refusals as one error, for an operation that has touched nothing."""
     lines = []
     for refusal in prospect.refusals:
         lines += [refusal.message, *(f"  {detail}" for detail in refusal.details)]

@@ -1,1 +1,1 @@
-"""Keeps the shift of the hour."""
+"""Keeps the current shift."""

@@ -1,4 +1,4 @@
-"""Wakes the loop up: at each start of a shift, and at least every minute. It holds no truth."""
+"""Wakes the loop: at each start of a shift, and at least every minute. It keeps no state about the fleet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ JOB = "next-start"
 
 
 class Alarm:
-    """APScheduler rings; the loop that waits here does the work, in one thread, one at a time."""
+    """APScheduler sets the alarm off; the loop that waits for it works in one thread, one round at a time."""
 
     def __init__(self, next_start: Callable[[], datetime | None]) -> None:
         self._next_start = next_start
@@ -23,7 +23,7 @@ class Alarm:
         self._rung.set()
 
     def each(self, work: Callable[[], None]) -> None:
-        """Work now, and whenever it rings, until the end."""
+        """Work now, and at every alarm, until the end."""
         from apscheduler.schedulers.background import BackgroundScheduler  # noqa: PLC0415
 
         scheduler = BackgroundScheduler(timezone="UTC")

@@ -1,4 +1,4 @@
-"""One round of the daemon: which shift is it now, how does the world stand to it, and what is to be done."""
+"""One round of the daemon: find the current shift, compare the fleet with it, and do what is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """After failures of one shift, the pause before the next try doubles; another shift begins anew."""
+    """The pause after failures of one shift. Each failure doubles it; another shift starts anew."""
 
     shift: str
     until: datetime
@@ -37,10 +37,10 @@ class BackOff:
 
 
 class ScheduleLoop:
-    """Level-triggered: it compares the world with the shift of now, and remembers nothing but its back-off.
+    """Level-triggered: it compares the world with the current shift, and remembers only its back-off.
 
-    `listening`: makes a listener for each operation, so that each reports its own steps. Nothing raises here: a fault
-    of ours is reported with its place, and the next round comes.
+    `listening` makes a listener for each operation, so that each reports its own steps. Nothing raises here: a fault of
+    ours is reported with its place, and the next round comes.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ScheduleLoop:
             self._operation.interrupt()
 
     def next_start(self) -> datetime | None:
-        """None if that cannot be told; the next round comes all the same."""
+        """Return the next start of a shift; None if it cannot be computed. The next round comes anyway."""
         try:
             starts = [timetable.next_start(self._now()) for timetable in self._files.timetables.values()]
             return min((start for found in starts if found for start in found[1:]), default=None)
@@ -70,7 +70,7 @@ class ScheduleLoop:
             return None
 
     def keep(self) -> None:
-        """One look at every timetable."""
+        """Check every timetable once."""
         for timetable in self._files.timetables.values():
             try:
                 due = timetable.shift_at(self._now())

@@ -27,7 +27,8 @@ class Files:
     timetables: Mapping[str, Timetable]
 
     def must_be_apart(self, fleet: Fleet) -> None:
-        """A worker obeys one timetable; of those that are not written out by name it shows only now."""
+        """Refuse a worker or workload in two timetables. If the files do not name it, this shows only once it is
+        seen."""
         for worker in fleet.workers.values():
             names = [t.name for t in self.timetables.values() if t.keeps(worker.name, worker.profile)]
             if len(names) > 1:
@@ -42,11 +43,11 @@ class Files:
         return any(timetable.scales for timetable in self.timetables.values())
 
     def exchanged(self, worker: str) -> tuple[Profile, ...]:
-        """What its shifts make it carry, where that changes with them."""
+        """Return the profiles that a worker's shifts give it, if they change with the shifts."""
         return tuple(profile for table in self.timetables.values() for profile in table.profiles_of(worker))
 
     def timetable_of(self, shift: str, name: str | None = None) -> Timetable:
-        """The timetable that has this shift; a name decides where several have it."""
+        """Return the timetable that has this shift. If several have it, `name` decides."""
         if name is not None and name not in self.timetables:
             raise UsageError(f"There is no timetable {name}{nearest(name, self.timetables) or '.'}")
         candidates = [t for t in self.timetables.values() if name in {None, t.name}]
@@ -64,7 +65,7 @@ class Files:
 
 
 def read_files(profiles: Path, schedules: Path) -> Files:
-    """What is wrong in any of them is told at once."""
+    """Read all files, or raise one error with the faults of all of them."""
     readings, files = read_through(profiles, schedules)
     if faulty := [reading for reading in readings if reading.problems]:
         raise UsageError("\n".join(reading.told() for reading in faulty), hint="Nothing was changed.")
@@ -72,7 +73,7 @@ def read_files(profiles: Path, schedules: Path) -> Files:
 
 
 def read_through(profiles: Path, schedules: Path) -> tuple[list[Reading], Files]:
-    """All files as far as they can be understood; what is wrong is in the readings."""
+    """Read all files as far as they can be understood. Their faults are in the readings."""
     room = Room()
     readings = [Reading(profiles, room)]
     catalogue = catalogue_of(readings[0])
@@ -83,7 +84,7 @@ def read_through(profiles: Path, schedules: Path) -> tuple[list[Reading], Files]
         timetables.append(timetable_of(readings[-1], catalogue))
         _apart(readings[-1], timetables[-1], catalogue, kept)
     if not readings[0].legible:
-        # What is told of profiles that nobody could read would not be true.
+        # Faults about profiles that could not be read would be untrue.
         readings = [reading for reading in readings if not reading.legible]
     return readings, Files(catalogue, {timetable.name: timetable for timetable in timetables})
 
@@ -96,9 +97,9 @@ def _paths(schedules: Path) -> list[Path]:
 
 
 def _apart(reading: Reading, table: Timetable, catalogue: Catalogue, kept: dict[str, str]) -> None:
-    """A worker obeys one timetable. Those that are not written out by name can be told only when they are seen.
+    """Report workers in two timetables. Workers that no file names can be checked only once they are seen.
 
-    `kept`: those of earlier timetables, by name; these are added.
+    `kept`: the workers of earlier timetables, by name; this timetable's are added.
     """
     shifts = table.shifts.values()
     profiles = {profile for shift in shifts for profile in shift.profiles}

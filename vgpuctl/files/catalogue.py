@@ -1,4 +1,4 @@
-"""profiles.yaml: profiles, and which workers carry which."""
+"""profiles.yaml: the profiles, and which workers carry which."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vgpuctl.files.reading import Reading
 from vgpuctl.model.hosts import TypeFacts
 from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Profile, WorkerRule
 
-#: There are some hundred vGPU types for all cards together.
+#: All cards together have some hundred vGPU types.
 MOST_PROFILES = 1000
 
 _FRAME = re.compile(r"([1-9][0-9]{0,3})(?: ?GB)?")
@@ -33,7 +33,7 @@ def read_catalogue(path: Path) -> Catalogue:
 
 
 def catalogue_of(reading: Reading) -> Catalogue:
-    """As much of it as can be understood; what is wrong is in the reading."""
+    """Return as much of the catalogue as can be understood; its faults are in the reading."""
     found = reading.document(("version", "label", "profiles", "workers"))
     label = found.get("label", DEFAULT_LABEL)
     if not isinstance(label, str) or not is_label_key(label):
@@ -67,7 +67,7 @@ def _profile(reading: Reading, name: str, value: Any) -> Profile:
 
 
 def _told(reading: Reading, entry: Mapping[str, Any], key: str, vgpus: tuple[str, ...]) -> TypeFacts | None:
-    """What the file says of the type, which a worker may carry several of."""
+    """Return what the file says about a profile's type. A worker may carry several vGPUs of one type."""
     if "frame" not in entry and "class" not in entry:
         return None
     if len(set(vgpus)) > 1:
@@ -82,7 +82,7 @@ def _told(reading: Reading, entry: Mapping[str, Any], key: str, vgpus: tuple[str
 
 
 def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
-    """Labels are told from devices, so no two profiles may be the same devices."""
+    """Report profiles with the same devices: a label is derived from devices, so it needs them to differ."""
     seen: dict[tuple[str, ...], str] = {}
     for profile in profiles.values():
         other = seen.setdefault(tuple(sorted(profile.vgpus)), profile.name)
@@ -91,7 +91,7 @@ def _all_different(reading: Reading, profiles: Mapping[str, Profile]) -> None:
 
 
 def _told_alike(reading: Reading, profiles: Mapping[str, Profile]) -> None:
-    """Of one type one thing is said, whichever profiles have it."""
+    """Report profiles that describe the same type differently."""
     seen: dict[str, Profile] = {}
     for profile in profiles.values():
         if profile.told:
@@ -101,7 +101,7 @@ def _told_alike(reading: Reading, profiles: Mapping[str, Profile]) -> None:
 
 
 def _choices(reading: Reading, value: Any, catalogue: Catalogue) -> Iterator[WorkerRule]:
-    """Names and their profiles; or a list of entries, each with a profile and what it chooses by."""
+    """Yield the rules: names with their profiles, or a list of entries, each with a profile and its conditions."""
     if not isinstance(value, list):
         for pattern, wanted in reading.mapping(value, "workers").items():
             key = f"workers.{pattern}"
@@ -116,7 +116,7 @@ def _choices(reading: Reading, value: Any, catalogue: Catalogue) -> Iterator[Wor
             reading.wrong(key, f"chooses nobody: add one of {', '.join(_WAYS_TO_CHOOSE)}")
         for way in ("names", "nodes"):
             if way in entry and not entry[way]:
-                # No condition at all would be met by every VM of vCenter.
+                # Without any condition, every VM of vCenter would match.
                 reading.wrong(f"{key}.{way}", "is empty: say what it chooses by, or leave it out")
         profile = _known(reading, entry.get("profile"), f"{key}.profile", catalogue)
         yield _choice(reading, entry, key, profile)
@@ -160,7 +160,7 @@ def _known(reading: Reading, wanted: Any, key: str, catalogue: Catalogue) -> str
 
 
 def _named_once(reading: Reading, choices: tuple[WorkerRule, ...]) -> None:
-    """A name that is written out decides, so it may be written out for one profile only."""
+    """Report a name written out for several profiles: a written name decides, so it may stand once."""
     seen: dict[str, WorkerRule] = {}
     for choice in choices:
         for name in choice.names.plain if choice.names and choice.by_name_alone else ():

@@ -1,4 +1,4 @@
-"""How a switch goes about it, as a timetable says."""
+"""How a switch proceeds, as a timetable says."""
 
 from __future__ import annotations
 

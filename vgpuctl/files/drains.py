@@ -1,4 +1,4 @@
-"""A timetable's `drain`: how pods leave, and how those of some namespaces do."""
+"""A timetable's `drain`: how pods leave, in general and for some namespaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vgpuctl.model.selectors import Selector, parse_selector
 from vgpuctl.model.timetable import DrainOptions
 
 _KEYS = ("timeout", "grace-period", "force", "delete-emptydir-data", "pod-selector", "skip-wait-for-delete-timeout")
-#: Each glob is compared with each.
+#: Each glob is compared with every other.
 MOST_NAMESPACES, MOST_GLOBS = 100, 30
 _NAMESPACE = re.compile(r"[a-z0-9*?]([-a-z0-9*?]{0,61}[a-z0-9*?])?")
 
@@ -28,7 +28,7 @@ def drain_of(reading: Reading, value: Any) -> DrainOptions:
 
 
 def _namespaces(reading: Reading, value: Any, general: DrainOptions) -> dict[str, DrainOptions]:
-    """What a namespace does not say holds for it as for all."""
+    """Return the options for each namespace; the general ones fill what it does not say."""
     found: dict[str, DrainOptions] = {}
     namespaces = reading.mapping(value, "drain.namespaces")
     for name, mine in reading.few(namespaces.items(), MOST_NAMESPACES, "drain.namespaces"):

@@ -1,4 +1,4 @@
-"""A file as YAML, or why it is none: with the line, and with nothing that stands there, which might be a password."""
+"""Loads a file as YAML. An error names the line but never quotes the file, which might hold a password."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vgpuctl.model.errors import UsageError
 
 
 class IllegibleError(Exception):
-    """`line`: where; `what`: in words for people."""
+    """The file is not readable YAML. `line`: where; `what`: in words for people."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(what)
@@ -20,7 +20,7 @@ class IllegibleError(Exception):
 
 
 def load_file(path: Path) -> Lined:
-    """IllegibleError where it is no YAML that we read; UsageError where there is nothing to read."""
+    """Load a file. IllegibleError if it is not YAML that we accept; UsageError if it cannot be opened."""
     try:
         data = read_bounded(path)
     except FileNotFoundError as error:
@@ -51,7 +51,7 @@ def _text(data: bytes) -> str:
 
 
 def _illegible(error: yaml.YAMLError) -> IllegibleError:
-    """The parser's words say what is wrong; those of what comes after it may quote the file."""
+    """Turn the parser's error into ours. Its own words are safe; the text after them may quote the file."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return IllegibleError(1, "is no YAML")
     line, column = error.problem_mark.line + 1, error.problem_mark.column + 1

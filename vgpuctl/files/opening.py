@@ -1,4 +1,4 @@
-"""The bytes of a file that somebody named, whatever it is: no more than allowed, and not waited for without an end."""
+"""Reads any file that a person named: never more than allowed, and never with an endless wait."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import stat
 import time
 from pathlib import Path
 
-#: Three quarters of what a ConfigMap holds: so much YAML is read in less than a second.
+#: Three quarters of what a ConfigMap holds; this much YAML is read in less than a second.
 MAX_BYTES = 768 * 1024
-#: For how long a pipe is waited for that no process writes into, or a device that sends nothing.
+#: How long to wait for a pipe without a writer, or a device that sends nothing.
 PATIENCE_S = 5.0
 STDIN = "-"
 _CHUNK = 1 << 16
 
 
 class SilentError(OSError):
-    """Nothing came within PATIENCE_S."""
+    """Nothing arrived within PATIENCE_S."""
 
     def __init__(self) -> None:
         super().__init__(None, f"no process has written anything into it for {PATIENCE_S:.0f} s")
 
 
 def read_bounded(path: Path, most: int = MAX_BYTES) -> bytes:
-    """What stands there, and one byte more than `most` where that is not all. OSError where it cannot be read.
+    """Return the contents, or `most` bytes and one more if there are more. OSError if the file cannot be read.
 
-    Symlinks are followed: Kubernetes mounts ConfigMaps by them. `-` is the standard input.
+    Symlinks are followed, because Kubernetes mounts ConfigMaps through them. `-` is the standard input.
     """
     if str(path) == STDIN:
         return _read(0, most)
@@ -38,7 +38,7 @@ def read_bounded(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def _read(handle: int, most: int) -> bytes:
-    """A person who types is waited for, and so is a process that holds a pipe open for writing, as by every program."""
+    """Read from a handle. Like other programs, wait for a person who types and for a pipe that a process holds open."""
     is_pipe, patient = stat.S_ISFIFO(os.fstat(handle).st_mode), os.isatty(handle)
     found, hung_up, deadline_s = bytearray(), False, time.monotonic() + PATIENCE_S
     while len(found) <= most:
@@ -56,7 +56,7 @@ def _read(handle: int, most: int) -> bytes:
 
 
 def _read_some(handle: int, most: int) -> bytes | None:
-    """Nothing at the end, and for a pipe that no process has opened for writing yet; None where more may come."""
+    """Return b"" at the end, or for a pipe without a writer yet; None if more may come."""
     try:
         return os.read(handle, most)
     except BlockingIOError:
@@ -64,7 +64,7 @@ def _read_some(handle: int, most: int) -> bytes | None:
 
 
 def _wait(handle: int, deadline_s: float | None) -> bool:
-    """Until something can be read, or the time is over. Has the last process closed the pipe?"""
+    """Wait for data or the deadline. True if the last process has closed the pipe."""
     asked = select.poll()
     asked.register(handle, select.POLLIN)
     told = asked.poll(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()) * 1000)

@@ -1,4 +1,4 @@
-"""One file while it is read: all its problems are told at once, each with its line and key."""
+"""Reads one file and collects all its faults, each with its line and key."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Word = TypeVar("Word", bound=StrEnum)
 Thing = TypeVar("Thing")
 
 VERSION = 1
-#: Of one pattern, and of all patterns of all files together: twice what one pattern may mean.
+#: For one pattern, and for all patterns of all files: twice the limit of one pattern.
 MAX_WORKERS, MAX_NAMES = 100_000, 200_000
-#: Of all files together: each name that vCenter shows is held against each of them.
+#: For all files together: each name that vCenter shows is compared with each glob.
 MAX_GLOBS = 256
-#: More faults than a person reads at once, more suggestions than a second is long enough for, words longer than any.
+#: More faults than a person reads, more suggestions than a second allows, words longer than real ones.
 FAULTS_SHOWN, FAULTS_KEPT, HINTS, LONGEST_WHAT = 50, 10_000, 20, 500
-#: To look through more takes longer than a person waits for a suggestion.
+#: Comparing with more words takes longer than a person waits for a suggestion.
 MOST_COMPARED = 2000
 
 _NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
@@ -35,13 +35,13 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, None: 1}
 
 
 class Room:
-    """What all files together may still name: a few ranges would else be more names than fit into memory."""
+    """How many names all files together may still use: a few ranges could exceed the memory."""
 
     def __init__(self) -> None:
         self.names, self.globs = MAX_NAMES, MAX_GLOBS
 
     def lacking(self, pattern: str) -> str:
-        """Takes what a good pattern needs; says what there is too much of."""
+        """Take what a good pattern needs. Return what there is too much of, or ""."""
         if is_glob(pattern):
             self.globs -= 1
             return f"is one of more than {MAX_GLOBS} globs" if self.globs < 0 else ""
@@ -50,7 +50,7 @@ class Room:
 
 
 class Reading:
-    """Collects what is wrong instead of stopping at the first. `room`: shared by all files that are read together."""
+    """Collects faults instead of stopping at the first. `room` is shared by all files that are read together."""
 
     def __init__(self, path: Path, room: Room | None = None) -> None:
         self.path = path
@@ -65,19 +65,19 @@ class Reading:
             self.problems.append((self._lined.line(key), told))
 
     def near(self, word: str, words: Collection[str]) -> str:
-        """What may have been meant. To look that up for every word of a long file would take minutes."""
+        """Return a suggestion for a word. Only the first words get one: a long file would take minutes."""
         self._hints -= 1
         few = self._hints >= 0 and len(words) <= MOST_COMPARED and len(word) <= LONGEST_WHAT
         return nearest(word, words) if few else ""
 
     def few(self, found: Collection[Thing], most: int, key: str) -> list[Thing]:
-        """The first of them; that there are more is a fault."""
+        """Return the first entries; more of them are a fault."""
         if len(found) > most:
             self.wrong(key, f"has more than {most} entries")
         return list(islice(found, most))
 
     def where(self, key: str) -> str:
-        """`profiles.yaml:12`"""
+        """Return the place of a key: `profiles.yaml:12`."""
         return f"{self.path}:{self._lined.line(key)}"
 
     def finish(self) -> None:
@@ -91,11 +91,11 @@ class Reading:
         return "\n".join([f"{self.path} cannot be used:", *lines, *([f"  and {more} faults more"] if more > 0 else [])])
 
     def document(self, allowed: Collection[str]) -> dict[str, Any]:
-        """The file's own mapping, its version and keys checked."""
+        """Return the file's mapping, with its version and keys checked."""
         try:
             self._lined = load_file(self.path)
         except IllegibleError as error:
-            # It is told with what is wrong in other files; nothing else is said of it, nor of what rests on it.
+            # Report only this about the file. Faults in it, or in what depends on it, would be guesses.
             self.legible = False
             self.problems.append((error.line, error.what))
             return {}
@@ -120,7 +120,7 @@ class Reading:
                 self.wrong(f"{key}{name}", f"is not known{self.near(name, allowed)}")
 
     def texts(self, value: Any, key: str) -> tuple[str, ...]:
-        """A text, or a list of texts."""
+        """Return a text, or a list of texts, as a tuple."""
         if value is None:
             return ()
         values = [value] if isinstance(value, str) else value
@@ -143,11 +143,11 @@ class Reading:
         return default if seconds is None else seconds
 
     def one_of(self, value: Any, key: str, default: Word) -> Word:
-        """One of the words that this kind of thing knows."""
+        """Return one of the words of this kind."""
         words = [str(word) for word in type(default)]
         if value is None:
             return default
-        # To YAML 1.1, `off` without quotes is no word but false.
+        # In YAML 1.1, `off` without quotes is not a word but false.
         value = "off" if value is False and "off" in words else value
         if value not in words:
             self.wrong(key, f"must be {', '.join(words[:-1])} or {words[-1]}{self.near(str(value), words)}")
@@ -155,14 +155,14 @@ class Reading:
         return type(default)(value)
 
     def count(self, value: Any, key: str) -> int | None:
-        """A whole number from 1."""
+        """Return a whole number from 1."""
         good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         if not (value is None or good):
             self.wrong(key, "must be a whole number from 1")
         return value if good else None
 
     def names(self, patterns: tuple[str, ...], key: str) -> Names:
-        """Names, ranges and globs; those that are none of these are told and left out."""
+        """Return names, ranges and globs; anything else is reported and left out."""
         good = []
         for pattern in dict.fromkeys(patterns):
             if not size_of(pattern):
@@ -176,13 +176,13 @@ class Reading:
 
 
 def seconds_of(text: str) -> float | None:
-    """`90s`, `10m`, `1h`; a plain number is seconds."""
+    """Return the seconds in `90s`, `10m` or `1h`; a plain number is seconds."""
     match = _DURATION.fullmatch(text)
     return float(match.group(1)) * _UNITS[match.group(2)] if match else None
 
 
 def size_of(pattern: str) -> int:
-    """How many names a pattern stands for; 0 where it is none, or too many."""
+    """Return how many names a pattern stands for; 0 if it is invalid or stands for too many."""
     size = int(bool(_NAME_CHARACTERS.fullmatch(RANGE.sub("0", pattern))))
     for first, last in RANGE.findall(pattern):
         size *= max(0, int(last) - int(first) + 1) if len(first) < 10 and len(last) < 10 else 0

@@ -1,4 +1,4 @@
-"""A shift's `scale`: which workloads are at zero in it, by name or by labels."""
+"""A shift's `scale`: which workloads it scales to zero, by name or by labels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from vgpuctl.model.errors import UsageError
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.workloads import OWNS_PODS, WorkloadSelector
 
-#: How people write the kinds, besides their names.
+#: Other words that people write for the kinds.
 _KINDS = {"deploy": "deployment", "deployments": "deployment", "sts": "statefulset", "statefulsets": "statefulset"}
 MOST_ENTRIES = 1000
-#: As the schema has it.
+#: The same pattern as in the schema.
 _NAME = re.compile(r"[a-z0-9*?]([-.a-z0-9*?]*[a-z0-9*?])?")
 
 
@@ -50,7 +50,7 @@ def _by_name(reading: Reading, text: str, key: str) -> WorkloadSelector | None:
 
 
 def _by_labels(reading: Reading, entry: dict[str, Any], key: str) -> WorkloadSelector | None:
-    """One with no label at all would mean every workload there is."""
+    """Return a selector. A selector without any label would choose every workload."""
     reading.known(entry, ("selector", "namespace"), f"{key}.")
     selector, namespace = entry.get("selector"), entry.get("namespace", "*")
     if not isinstance(selector, str) or not selector.strip():

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what people write, for their editors. The reading of a file is judged by the reader alone."""
+"""JSON Schemas of the files, for editors. Only the reader decides whether a file is valid."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def schema_text(of: str) -> str:
-    """`of`: profiles or timetable."""
+    """Return a schema as text. `of`: profiles or timetable."""
     return Path(__file__).with_name(f"{of}.schema.json").read_text(encoding="utf-8")

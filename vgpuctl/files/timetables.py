@@ -1,4 +1,4 @@
-"""schedules/*.yaml: one timetable a file, named after it."""
+"""schedules/*.yaml: one timetable per file, named after it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Shift, Timetable
 
-#: Nodes and workloads say for which shift they sleep.
+#: Nodes and workloads carry the name of the shift that they sleep for.
 LONGEST_NAME = 253
 MOST_SHIFTS, MOST_STARTS = 100, 100
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
 
 
 def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:
-    """As much of it as can be understood; what is wrong is in the reading."""
+    """Return as much of the timetable as can be understood; its faults are in the reading."""
     found = reading.document(("version", "timezone", "shifts", "drain", *conduct.KEYS))
     timezone = found.get("timezone")
     if not isinstance(timezone, str):
@@ -87,7 +87,7 @@ def _shift(reading: Reading, name: str, value: Any, catalogue: Catalogue, mode: 
 
 
 def _carrying(reading: Reading, value: Any, key: str, catalogue: Catalogue) -> tuple[tuple[Names, Profile], ...]:
-    """Workers by name, range or glob, each with what it carries in this shift."""
+    """Return workers by name, range or glob, each with the profile that it carries in this shift."""
     found = []
     for pattern, wanted in reading.mapping(value, key).items():
         names = reading.names((pattern,), f"{key}.{pattern}")

@@ -1,7 +1,7 @@
-"""YAML with the line of every key, and with what plain loading would hide: keys that are there twice.
+"""YAML with the line of every key, and with the duplicate keys that plain loading hides.
 
-A small file may stand for a large one: an alias repeats what it names, a merge key copies it, and both nest. So what a
-file stands for is counted while it is read, and too much of it is refused with its line.
+A small file may expand to a large one: an alias repeats a value, a merge key copies one, and both nest. So the expanded
+size is counted while the file is read, and too much is refused with its line.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import yaml
 from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 
-#: With all that aliases repeat. A key and its value are two: so many are read in less than a second.
+#: Everything counts that aliases repeat. A key and its value count as two; this many are read in less than a second.
 MOST_VALUES, MOST_CHARACTERS, MOST_ALIASES = 36_000, 2 << 20, 1000
 DEEPEST = 32
 LONGEST_TEXT = 4096
-#: Python needs the square of the time for numbers of so many digits, and for base 60 as YAML 1.1 knows it.
+#: Python's time grows with the square of the digits, also for the base-60 numbers of YAML 1.1.
 LONGEST_NUMBER = 64
-#: Of the places of all keys together, such as `shifts.day.starts`.
+#: For the paths of all keys together, such as `shifts.day.starts`.
 MOST_OF_PLACES = 16 << 20
 
 _NUMBERS = {f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp")}
 
 
 class TooMuchError(yaml.MarkedYAMLError):
-    """The file is larger, deeper or longer than any that people write. Its words quote nothing of it."""
+    """The file is larger, deeper or longer than any real one. The message quotes nothing from it."""
 
     def __init__(self, problem: str, mark: Any) -> None:
         super().__init__(None, None, problem, mark)
@@ -35,21 +35,21 @@ class TooMuchError(yaml.MarkedYAMLError):
 
 @dataclass(slots=True)
 class Lined:
-    """A document; `lines`: where each key stands, by paths such as `shifts.day.starts` or `workers[2]`."""
+    """A document. `lines`: the line of each key, by paths such as `shifts.day.starts` or `workers[2]`."""
 
     content: Any = None
     lines: dict[str, int] = field(default_factory=dict)
     twice: list[str] = field(default_factory=list)
 
     def line(self, key: str) -> int:
-        """The line of this key, or of the nearest one above it that is there."""
+        """Return the line of this key, or of the nearest key above it that exists."""
         while key and key not in self.lines:
             key = key[: max(key.rfind("."), key.rfind("["), 0)]
         return self.lines.get(key, 1)
 
 
 class _Bounded(Composer):
-    """Counts what a document stands for before it is made."""
+    """Counts the expanded size of a document before it is built."""
 
     def __init__(self) -> None:
         Composer.__init__(self)
@@ -81,7 +81,7 @@ class _Bounded(Composer):
         return node
 
     def _repeat(self, event: Any) -> None:
-        """An alias weighs what it stands for."""
+        """Count an alias as the size of what it repeats."""
         self._aliases += 1
         if self._aliases > MOST_ALIASES:
             raise TooMuchError(f"more than {MOST_ALIASES} aliases", event.start_mark)
@@ -101,7 +101,7 @@ class _Bounded(Composer):
 
 
 class _Making(SafeConstructor):
-    """A value that Python cannot make is a fault with its place, whichever exception that is."""
+    """Reports a value that Python cannot build as a fault with its place, whatever the exception was."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
@@ -113,8 +113,11 @@ class _Making(SafeConstructor):
 
 
 class _Loader(_Bounded, _Making, yaml.SafeLoader):
-    """Python's own parser everywhere. libyaml is six times as fast, but takes and refuses other files (`{a:}`, tabs): a
-    file would be good on one machine and not on the next."""
+    """Loads with Python's own parser on every machine.
+
+    libyaml is six times as fast, but accepts and refuses other files (`{a:}`, tabs): a file would be valid on one
+    machine and not on the next.
+    """
 
     def __init__(self, text: str) -> None:
         yaml.SafeLoader.__init__(self, text)
@@ -137,7 +140,7 @@ def load(text: str) -> Lined:
 
 
 def _walk(root: Any, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
-    """Every key with its line, before merge keys are resolved: what a key overrides is not there twice."""
+    """Yield every key with its line, before merge keys are resolved: an overridden key is not a duplicate."""
     length = 0
     for found, mark in _keys(root, path, seen):
         length += len(found)
@@ -147,7 +150,7 @@ def _walk(root: Any, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
 
 
 def _keys(node: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """What an alias repeats is walked once."""
+    """Yield the keys below a node. What an alias repeats is visited once."""
     if id(node) in seen or not isinstance(node, yaml.CollectionNode):
         return
     seen.add(id(node))

@@ -1,4 +1,5 @@
-"""Where the servers and files are, and how we log in: flag, our variable, what people have already, settings file."""
+"""Where servers and files are, and how we log in: from flags, our variables, other tools' variables, the settings
+file."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from vgpuctl.wire.replies import Bounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What the command line said; None where it said nothing."""
+    """What the command line says; None for what it leaves open."""
 
     config: Path | None = None
     profiles: Path | None = None
@@ -52,7 +53,7 @@ def schedules_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
 
 
 def existing_schedules(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
-    """Who has no timetable needs no folder; but one that is named must be there, or a slip would end all switching."""
+    """Return the folder of timetables. It may be missing, but not if it was named: a typo would end all switching."""
     places = _places(flags, env)
     said = first((places.flags, places.own, places.file), "schedules")
     path = schedules_path(flags, env)
@@ -62,7 +63,7 @@ def existing_schedules(flags: Flags, env: Mapping[str, str] = os.environ) -> Pat
 
 
 def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT) -> Settings:
-    """`account`: where a pod finds its service account."""
+    """Return all settings. `account`: the folder of a pod's service account."""
     places = _places(flags, env)
     own = (places.flags, places.own, places.file)
     return Settings(
@@ -77,7 +78,7 @@ def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = 
 def kubernetes_settings(
     flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT
 ) -> KubernetesSettings:
-    """For commands that ask nothing of vCenter."""
+    """Return the settings of commands that ask nothing of vCenter."""
     return _kubernetes(_places(flags, env), env, account)
 
 

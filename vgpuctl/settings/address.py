@@ -11,7 +11,7 @@ from vgpuctl.settings.said import SettingValue
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The same vCenter is the same host and port."""
+    """The address of a vCenter. Equal host and port mean the same vCenter."""
 
     host: str
     port: int
@@ -25,7 +25,7 @@ class Address:
 
 
 def address(said: SettingValue, *, secret: bool) -> Address:
-    """`secret`: may a password stand in it? What was written is in no message: it might hold one."""
+    """Read an address. `secret`: it may hold a password. No message quotes the text, because it might hold one."""
     try:
         found = _address(urlsplit(said.value if "://" in said.value else f"https://{said.value}"))
     except ValueError:

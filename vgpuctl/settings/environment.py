@@ -1,4 +1,4 @@
-"""The environment: our own variables, and those that people have for govc, Terraform, Cluster API and Ansible."""
+"""The environment: our own variables, and the usual ones of govc, Terraform, Cluster API and Ansible."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from vgpuctl.settings.said import NAMES, SIZES, TIMES, SettingValue, Source, var
 
 Env = Mapping[str, str]
 
-#: A password may stand in our environment, never in a flag or the file.
+#: Our environment may hold a password; a flag or the file never does.
 PASSWORD = "password"  # noqa: S105
 
-#: Each family is used as a whole, in this order. Of two variables with one meaning, the first that is set.
+#: Each family is used as a whole, in this order. Of two variables with one meaning, the first set one counts.
 FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "GOVC_*": {
         "vcenter": ("GOVC_URL",),
@@ -43,7 +43,7 @@ def own(env: Env) -> Source:
 
 
 def secrets(env: Env) -> frozenset[str]:
-    """The variables that hold a password of vCenter, or may hold one in an address."""
+    """Return the variables that hold a vCenter password, or hold an address that may contain one."""
     every = [{name: (variable(name),) for name in ("vcenter", PASSWORD)}, *FAMILIES.values()]
     passwords = {each for names in every for each in names[PASSWORD]}
     addresses = {each for names in every for each in names["vcenter"]}
@@ -55,7 +55,7 @@ def kubernetes(env: Env) -> Source:
 
 
 def families(env: Env) -> list[Source]:
-    """Those of which anything is set, in order."""
+    """Return the families with any variable set, in order."""
     read = (_said_our_way(_read(env, names)) for names in FAMILIES.values())
     return [source for source in read if source]
 
@@ -66,7 +66,7 @@ def _read(env: Env, names: Mapping[str, tuple[str, ...]]) -> dict[str, SettingVa
 
 
 def _said_our_way(source: dict[str, SettingValue]) -> Source:
-    """Ansible says the port apart, and `validate` where others say `insecure`."""
+    """Rename Ansible's settings: it has a separate port, and `validate` where others have `insecure`."""
     port, verify = source.pop("port", None), source.pop("verify", None)
     host = source.get("vcenter")
     if port and host:

@@ -1,4 +1,4 @@
-"""The settings file: the same names as the flags. It says where a password is, never which."""
+"""The settings file, with the same names as the flags. It says where a password is, but never holds one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from vgpuctl.files.reading import Reading
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.said import NAMES, SIZES, TIMES, SettingValue, Source, variable
 
-#: Relative ones are meant from the file's own folder.
+#: Relative paths start at the file's own folder.
 _PATHS = {"password-file", "ca-file", "kubeconfig", "profiles", "schedules"}
 _SWITCHES = {"insecure", "keyring"}
 _SECRETS = {"password", "vcenter-password"}
 
 
 def settings_file(given: str | None, env: Mapping[str, str]) -> Source:
-    """`--config`, $VGPUCTL_CONFIG, then the user's own. None in the working folder: what one has cloned must not say
-    where passwords go."""
+    """Read `--config`, $VGPUCTL_CONFIG, or the user's own file.
+
+    A file in the working folder is ignored: a cloned repository must not decide where passwords go.
+    """
     named = given or env.get(variable("config"))
     path = Path(named).expanduser() if named else _usual(env)
     if not path.is_file():

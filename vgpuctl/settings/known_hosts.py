@@ -1,4 +1,4 @@
-"""govc's file of known hosts: `host:port thumbprint`, a line each; the last line of a host counts."""
+"""govc's file of known hosts: `host:port thumbprint`, one per line; the last line of a host counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from vgpuctl.settings.said import SettingValue
 
 
 def known_pin(files: SettingValue | None, server: Address) -> SettingValue | None:
-    """As with govc, a file that is not there knows nobody. Unlike with govc, a pin is asked even if a CA says yes."""
+    """Return the pinned thumbprint of a server.
+
+    As in govc, a missing file knows no host. Unlike in govc, the pin is checked even if a CA vouches for the server.
+    """
     found = None
     for file in filter(None, files.value.split(os.pathsep) if files else ()):
         for host, _, thumbprint in (line.partition(" ") for line in _lines(Path(file).expanduser())):

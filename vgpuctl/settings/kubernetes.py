@@ -1,4 +1,4 @@
-"""Which cluster: kubeconfig and context in the order people expect, or a pod's own account."""
+"""Which cluster: a kubeconfig and context in the usual order, or a pod's own account."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from vgpuctl.settings.environment import secrets
 from vgpuctl.settings.said import Source, first
 from vgpuctl.wire.replies import Bounds
 
-#: Where every pod finds its account.
+#: The folder where every pod finds its account.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path, bounds: Bounds) -> KubernetesSettings:
-    """In a pod, unless a kubeconfig is there, it is the pod's account. The namespace is the same everywhere: a daemon
-    in a pod and a laptop must find each other's Lease."""
+    """Return the cluster settings.
+
+    In a pod without a kubeconfig, the pod's account is used. The namespace is the same everywhere: a daemon in a pod
+    and a laptop must find each other's Lease.
+    """
     kubeconfig, context, namespace = (first(sources, name) for name in ("kubeconfig", "context", "namespace"))
     usual = _usual(env)
     pod = None

@@ -1,7 +1,7 @@
-"""Which vCenter, as whom, and whom to trust: what stands beside another vCenter is never mixed in.
+"""Which vCenter, which user, and what to trust. Settings that belong to another vCenter are never mixed in.
 
-A password is for one user at one vCenter. So a place that names another vCenter than the one chosen gives nothing, a
-place that names another user gives no password, and of the families of other tools only one is heard.
+A password is for one user at one vCenter. So a source that names another vCenter gives nothing, and a source that names
+another user gives no password. Of the variable families of other tools only one is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SECRETS = (PASSWORD, "password-file", "keyring")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where settings may stand, first to last."""
+    """The sources of settings, first to last."""
 
     flags: Source
     own: Source
@@ -41,7 +41,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class LoginSource:
-    """One source, its address taken apart."""
+    """One source, with its address parsed."""
 
     said: Source
     address: Address | None
@@ -64,7 +64,8 @@ class LoginSource:
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """`reread`: where it stands, it may be changed while we run. Our environment stays as it is."""
+    """A password. `reread` reads it again from a source that may change while we run; our environment does not
+    change."""
 
     value: str = field(repr=False)
     by: str
@@ -101,7 +102,8 @@ def vcenter(places: Places) -> VcenterSettings:
 
 
 def _chosen(every: list[LoginSource]) -> Address:
-    """The first that is named. Where other tools' variables decide, they must agree: a guess may hit the wrong VMs."""
+    """Return the first vCenter that is named. If other tools' variables decide, they must agree: a guess may hit the
+    wrong VMs."""
     place = next((place for place in every if place.address), None)
     if place is None or place.address is None:
         raise UsageError("No vCenter is named.", hint=_every_way("vcenter"))
@@ -117,7 +119,7 @@ def _chosen(every: list[LoginSource]) -> Address:
 def _heard(every: list[LoginSource], chosen: Address) -> list[Source]:
     fitting = [place for place in every if place.address in {None, chosen}]
     families = [place for place in fitting if place.family]
-    # One that names this vCenter before one that names none; then one that has a password.
+    # Prefer a family that names this vCenter to one that names none; then one with a password.
     best = max(families, key=lambda p: (p.address is not None, PASSWORD in p.said), default=None)
     return [place.said for place in fitting if not place.family or place is best]
 
@@ -138,7 +140,7 @@ def _password(heard: list[Source], chosen: Address, user: SettingValue) -> Passw
 
 
 def _trust(heard: list[Source], chosen: Address) -> Trust:
-    """A pin, wherever it stands, is always checked; `insecure` only does without a CA."""
+    """Return what to trust. A pin from any source is always checked; `insecure` only skips the CA."""
     pin = first(heard, "thumbprint") or known_pin(first(heard, "known-hosts"), chosen)
     digits = normal(pin.value) if pin else None
     if pin and not digits:
@@ -166,7 +168,8 @@ def _every_way(what: str) -> str:
 
 
 def _unheard(places: list[LoginSource]) -> str:
-    """A password that is there, but beside another vCenter or user, is what people wonder about."""
+    """Name the passwords that were not used because they belong to another vCenter or user: people wonder about
+    them."""
     at_hand = [place.said[name].by for place in places for name in SECRETS if name in place.said]
     if not at_hand:
         return ""

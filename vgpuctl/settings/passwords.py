@@ -1,4 +1,4 @@
-"""Passwords that stand elsewhere: in a file that is ours alone, or in the system's keyring."""
+"""Passwords kept elsewhere: in a file that only its owner can read, or in the system's keyring."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ ROOT = 0
 
 
 def from_file(path: Path) -> str:
-    """What is checked is the open file itself: a link is followed, and nobody can swap it in between."""
+    """Read a password file. The open file itself is checked: links are followed, and the file cannot be swapped
+    meanwhile."""
     try:
-        # A pipe must not hold us up before it is refused.
+        # A pipe must not block us before it is refused.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(f"The password file {path} cannot be read: {error.strerror}.") from None
@@ -30,10 +31,10 @@ def from_file(path: Path) -> str:
 
 
 def open_to_others(file: os.stat_result, me: int) -> str | None:
-    """Why a file is no place for a password; None where it is one.
+    """Return why the file is not private enough for a password; None if it is.
 
-    Kubernetes mounts a Secret as root's and lets the pod's group read it (fsGroup gives it 0440), so the group may read
-    what root owns; all others never.
+    Kubernetes mounts a Secret as root's and lets the pod's group read it (fsGroup gives it 0440). So the group may read
+    a file that root owns; all others never.
     """
     if not stat.S_ISREG(file.st_mode):
         return "is no regular file"
@@ -63,7 +64,7 @@ def _password(data: bytes, path: Path) -> str:
 
 
 def from_keyring(server: str, user: str) -> str:
-    """The keyring's own tool writes it: keyring set vgpuctl:SERVER USER."""
+    """Read a password that the keyring's own tool wrote: keyring set vgpuctl:SERVER USER."""
     try:
         import keyring  # noqa: PLC0415
         from keyring.errors import KeyringError  # noqa: PLC0415

@@ -1,6 +1,6 @@
-"""One setting may be said in several places: the flag, our variable, a variable people already have, the file.
+"""One setting, several sources: the flag, our variable, another tool's variable, the settings file.
 
-All four use one name: `--password-file`, `VGPUCTL_PASSWORD_FILE`, `password-file:`.
+The flag, our variable and the file share one name: `--password-file`, `VGPUCTL_PASSWORD_FILE`, `password-file:`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from vgpuctl.model.errors import UsageError
 
-#: What flags, our variables and the file may say.
+#: The settings that flags, our variables and the file know.
 NAMES = (
     "vcenter",
     "vcenter-user",
@@ -26,7 +26,7 @@ NAMES = (
     "profiles",
     "schedules",
 )
-#: What is no flag: variables and the file.
+#: Settings without a flag: our variables and the file only.
 TIMES = ("lease-seconds", "connect-seconds", "call-seconds", "blind-seconds")
 SIZES = ("reply-mib",)
 
@@ -35,7 +35,7 @@ _YES, _NO = {"1", "true", "t", "yes", "y", "on"}, {"0", "false", "f", "no", "n",
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """A value, which may be a secret, and where it stands; only the latter is ever printed."""
+    """A value and its source. The value may be a secret; only the source is ever printed."""
 
     value: str = field(repr=False)
     by: str

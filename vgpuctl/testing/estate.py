@@ -24,11 +24,11 @@ Done = TypeVar("Done")
 
 
 class Estate(Controls):
-    """One vCenter and one Kubernetes, until `close`, or the end of a `with`.
+    """One simulated vCenter and one Kubernetes, until `close`, or the end of a `with`.
 
-    `scenario`: a file, the name of one that comes with vgpuctl, or an inventory. `instant`: suspending, starting and
-    booting take no time; else they take `durations`, or seconds, as `advance` lets pass. `frozen`: time stands still
-    until `run`.
+    `scenario`: a file, the name of a scenario that comes with vgpuctl, or an inventory. `instant`: suspending, starting
+    and booting take no time. Otherwise they take `durations`, or the seconds that `advance` lets pass. `frozen`: time
+    stands still until `run`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Estate(Controls):
 
     @property
     def env(self) -> Mapping[str, str]:
-        """What leads there: GOVC_*, KUBECONFIG, VGPUCTL_*."""
+        """The variables that lead to the estate: GOVC_*, KUBECONFIG, VGPUCTL_*."""
         return exported((self.folder / "env").read_text())
 
     @property
@@ -79,16 +79,16 @@ class Estate(Controls):
 
     @property
     def world(self) -> World:
-        """What is behind the servers. Only `within` may touch it: it knows one thread."""
+        """The world behind the servers. It belongs to their thread, so only `within` may touch it."""
         return self._simulation.stage.world
 
     def environment(self) -> dict[str, str]:
-        """This process's environment, led there: without any variable that could lead elsewhere."""
+        """This process's environment, changed to lead to the estate and nowhere else."""
         others = {name for line in ELSEWHERE for name in line.split()}
         return {name: value for name, value in os.environ.items() if name not in others} | dict(self.env)
 
     def within(self, action: Callable[[World], Done]) -> Done:
-        """Do something to the world, in the thread of its servers."""
+        """Run an action on the world, in the thread of its servers."""
 
         async def act() -> Done:
             return action(self.world)
@@ -130,7 +130,7 @@ def _inventory(scenario: str | Inventory | None, durations: Durations) -> Invent
 
 
 def _nothing() -> None:
-    """Before the servers run."""
+    """Do nothing, until the servers run."""
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[..., Any]) -> None:

@@ -15,7 +15,7 @@ MakeEstate = Callable[..., Estate]
 
 @pytest.fixture
 def make_vgpu_estate(tmp_path: Path) -> Iterator[MakeEstate]:
-    """Makes simulated estates, each in a folder of its own: `make_vgpu_estate("two-cards-performance")`.
+    """Makes simulated estates, each in its own folder: `make_vgpu_estate("two-cards-performance")`.
 
     They are closed after the test.
     """
@@ -32,7 +32,7 @@ def make_vgpu_estate(tmp_path: Path) -> Iterator[MakeEstate]:
 
 @pytest.fixture
 def vgpu_estate(make_vgpu_estate: MakeEstate, monkeypatch: pytest.MonkeyPatch) -> Estate:
-    """A host with one card, four day workers and a night worker. The test's environment leads there alone."""
+    """A host with one card, four day workers and a night worker. The test's environment leads only there."""
     estate = make_vgpu_estate()
     wanted = estate.environment()
     for name in os.environ.keys() - wanted.keys():
