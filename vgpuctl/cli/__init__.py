@@ -1,4 +1,4 @@
-"""The command line: one file a command. Parse, call, print, exit code."""
+"""The command line: one file per command. Parse, call, print, exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vgpuctl.cli import output
 
 
 def main() -> None:
-    """The console script. Asking for the version needs nothing else of the program."""
+    """The console script. `--version` loads nothing else of the program."""
     output.guard()
     try:
         try:
@@ -37,6 +37,6 @@ def _run() -> None:
 
 
 def look_for_garbage_seldom() -> None:
-    """Loaded code is none: searching it, as it grows and once more at the end, is a fifth of a short command's time."""
+    """Collect garbage less often. Loaded code is not garbage; searching it takes a fifth of a short command's time."""
     gc.set_threshold(100_000)
     atexit.register(gc.freeze)

@@ -1,4 +1,4 @@
-"""The options that say where files and servers are: the same for every command that needs them, written once."""
+"""The options that say where files and servers are, written once for every command that needs them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import typer
 
 
 def _option(*words: str, told: str) -> Any:
-    """Where else each may stand: docs/reference/settings.md. Here, only what is needed at the keyboard."""
+    """Return an option. It has only the words needed at the keyboard; docs/reference/settings.md lists all other
+    sources."""
     return typer.Option(*words, help=told, show_default=False, rich_help_panel="Servers and files")
 
 
@@ -64,7 +65,7 @@ ACCESS: dict[str, Any] = {
 
 
 def with_access(command: Callable[..., None]) -> Callable[..., None]:
-    """The command gets all of them as one argument, `flags`."""
+    """Give a command all access options as one argument, `flags`."""
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> None:
@@ -87,7 +88,7 @@ def with_access(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _hints(command: Callable[..., None]) -> dict[str, Any]:
-    """Its annotations as objects; that of `flags` is for the type checker alone."""
+    """Return the command's annotations as objects; only the type checker needs the annotation of `flags`."""
     own = {name: hint for name, hint in command.__annotations__.items() if name not in {"flags", "return"}}
     holder = types.SimpleNamespace(__annotations__=own)
     return get_type_hints(holder, globalns=command.__globals__, include_extras=True)

@@ -1,4 +1,4 @@
-"""All commands together. None is loaded before it is chosen, nor pyVmomi, kubernetes or apscheduler before it runs."""
+"""All commands. Each is loaded when it is chosen; pyVmomi, kubernetes and apscheduler only when it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from vgpuctl import __version__
 from vgpuctl.cli.lazy import add_later, built, group
 
-#: Where each is, and the first line of its help.
+#: The place of each command, and the first line of its help.
 COMMANDS = {
     "status": (
         "vgpuctl.cli.showing.status:command",

@@ -1,4 +1,4 @@
-"""What every command does around its one sentence: errors in plain words, a connection, a question."""
+"""What every command needs around its work: errors in plain words, a connection, a question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vgpuctl.settings import Flags
     from vgpuctl.vsphere.asking import ObservationScope
 
-#: What asks this process to end.
+#: The signals that ask this process to end.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -34,7 +34,7 @@ def console(*, error: bool = False) -> Paper:
 
 @contextmanager
 def explained(*, debug: bool = False) -> Iterator[None]:
-    """No traceback reaches a user unless asked for; each error ends the process with its own code."""
+    """Show errors without a traceback unless it was asked for; each error ends the process with its own code."""
     try:
         yield
     except StoppedError as error:
@@ -75,8 +75,11 @@ def read(flags: Flags) -> Files:
 def connected(
     flags: Flags, files: Files, scope: ObservationScope | None = None, *, lasting: bool = False
 ) -> Iterator[Connection]:
-    """Both servers, first looked at. A server that does not answer is given a little time, visibly. `lasting`: try a
-    refused login again, at the pace that keeps the account unlocked. A restart by kubelet would know no such pace."""
+    """Connect to both servers and read them once.
+
+    A server that does not answer gets a little time, visibly. `lasting`: try a refused login again, at a pace that
+    keeps the account unlocked. If kubelet restarted the process instead, that pace would be lost.
+    """
     from vgpuctl.observe.wiring import Connection  # noqa: PLC0415
     from vgpuctl.settings import settings  # noqa: PLC0415
 
@@ -93,7 +96,7 @@ def connected(
 
 
 def terminate_politely() -> None:
-    """SIGTERM and a closed terminal end a command as Ctrl-C does: it logs out first. What `nohup` ignores stays so."""
+    """Log out first at SIGTERM and at a closed terminal, as at Ctrl-C. Signals that `nohup` ignores stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in STOP_SIGNALS:
@@ -130,7 +133,7 @@ def _open(connection: Connection, patience_s: float, *, lasting: bool) -> None:
 
 
 def may_go_on(question: str, *, yes: bool) -> bool:
-    """Ask on a terminal; where nobody can be asked, --yes must have been said."""
+    """Ask on a terminal. Without one, --yes is required."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -1,4 +1,4 @@
-"""What a shell may put in for a word that was begun: names of the files, which are read when a tab asks for them."""
+"""Completion of words from the files, which are read when Tab is pressed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 Completion = Callable[[typer.Context, str], list[str]]
 
-#: More names than a person would look through.
+#: More names than a person looks through.
 MOST = 500
 
 
 def _of(names: Callable[[Files], Iterable[str]]) -> Completion:
-    """Completion never raises: it offers nothing when the files cannot be read, nor a name that a terminal obeys."""
+    """Return a completion. It never raises: it offers nothing when the files cannot be read, and no name with
+    control characters."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
@@ -44,5 +45,5 @@ def _files(ctx: typer.Context) -> Files:
 shifts = _of(lambda files: dict.fromkeys(shift for table in files.timetables.values() for shift in table.shifts))
 timetables = _of(lambda files: files.timetables)
 profiles = _of(lambda files: [*files.catalogue.profiles, "none"])
-#: Those that are written out by name; who is chosen by other things, only vCenter knows.
+#: The workers that are named in the file; only vCenter knows those chosen by other conditions.
 workers = _of(lambda files: files.catalogue.named)

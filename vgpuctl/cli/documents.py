@@ -1,4 +1,4 @@
-"""Documents for programs, as text: they are read back as they were made, and show a terminal nothing that it obeys."""
+"""Documents for programs, as text: reading them back gives the same data, and a terminal obeys nothing in them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def as_json(found: Document) -> str:
 
 
 def as_yaml(found: Document) -> str:
-    """One of a stream of documents; libyaml where it is there, for large estates."""
+    """Return one of a stream of documents. libyaml is used if it is installed, for large estates."""
     import yaml  # noqa: PLC0415
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-        """Texts with anything risky in double quotes, where it can be escaped."""
+        """Writes risky texts in double quotes, where they can be escaped."""
 
     def represent(dumper: Any, text: str) -> Any:
         risky = not RISKY.isdisjoint(map(ord, text))

@@ -1,4 +1,4 @@
-"""Commands are loaded when they are chosen; before that a name and a line stand for each. See decision 0007."""
+"""Commands are loaded when they are chosen; until then a name and a line stand for each. See decision 0007."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from vgpuctl.cli.sanitize import sanitize
 with suppress(ImportError):
     from typer import _completion_classes
 
-    #: Typer takes colour tags out of what zsh and fish show, and loads rich for it. Ours has none.
+    #: Typer removes colour tags from what zsh and fish show, and loads rich for it. Our help has no tags.
     _completion_classes._sanitize_help_text = lambda text: text
 
 
 def _say_harmlessly(module: Any) -> None:
-    """Typer quotes what was typed, and a shell's `*` types names of files."""
+    """Sanitize typer's messages: they quote what was typed, and a shell's `*` inserts file names."""
     echo = module.echo
     module.echo = lambda message=None, *args, **more: echo(message and sanitize(str(message)), *args, **more)
 
 
-# Newer typers bring their own click.
+# Newer typer versions bring their own click.
 for _name in ("typer._click.exceptions", "click.exceptions"):
     if _name in sys.modules:
         _say_harmlessly(sys.modules[_name])
 
 
 def group(**settings: Any) -> typer.Typer:
-    """Help is plain text: rich would take longer to load than all the rest."""
+    """Return a group of commands with plain help: rich takes longer to load than everything else."""
     return typer.Typer(
         no_args_is_help=not settings.get("invoke_without_command"),
         rich_markup_mode=None,
@@ -46,7 +46,8 @@ def group(**settings: Any) -> typer.Typer:
 
 
 def add_later(app: typer.Typer, commands: Mapping[str, tuple[str, str]]) -> None:
-    """Each name with its place, as `module:function` or `module:group`, and the first line of its help."""
+    """Add commands by name, each with its place, as `module:function` or `module:group`, and the first line of its
+    help."""
     for name, (place, line) in commands.items():
         app.command(name, cls=Later, help=line)(_loader(name, place))
 
@@ -65,7 +66,7 @@ def _loader(name: str, place: str) -> Callable[[], Any]:
 
 
 class Later(TyperCommand):
-    """In a list of names it is enough; chosen, it gives way to the real one."""
+    """Stands for a command in lists of names, and loads the real one when it is chosen."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         assert self.callback is not None
@@ -73,7 +74,7 @@ class Later(TyperCommand):
 
 
 def built(app: typer.Typer) -> Any:
-    """What Typer makes of it; a first line is shown whole in lists, and lines of examples are left as they are."""
+    """Return what Typer builds. Lists show a help's first line whole, and example lines stay as they are."""
     command = get_command(app)
     for each in (command, *getattr(command, "commands", {}).values()):
         each.short_help = (each.help or "").partition("\n")[0]
@@ -82,7 +83,7 @@ def built(app: typer.Typer) -> Any:
 
 
 class _Words:
-    """Spares typer's own converter, which loads pydantic: what was not given, and words for words, are right as is."""
+    """Skips typer's own converter, which loads pydantic, where it is not needed: for defaults and for plain words."""
 
     def __init__(self, converter: Callable[[], Any]) -> None:
         self._converter = converter
@@ -108,7 +109,7 @@ def _no_choice(value: str, kind: Any, param: Any, ctx: Any) -> typer.BadParamete
 
 
 def _kind_of_word(param: Any) -> type[str] | None:
-    """Text or a choice, unless the option says itself how it is read."""
+    """Return the type of a text or choice option; None if the option has its own parser."""
     described: Any = getattr(param, "type_descriptor", None)
     kind = getattr(described, "annotation", None)
     if isinstance(kind, type) and issubclass(kind, str) and described.parameter_info.parser is None:
@@ -117,7 +118,7 @@ def _kind_of_word(param: Any) -> type[str] | None:
 
 
 def _words_first(kind: Any) -> None:
-    """Where a typer has no such converter, it has no need of this either."""
+    """Convert words ourselves. Older typer versions lack this converter and do not need the patch."""
     converter = getattr(kind, "get_runtime_param", None)
     if converter is not None:
         kind.get_runtime_param = lambda self: _Words(lambda: converter(self))

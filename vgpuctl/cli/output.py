@@ -1,4 +1,4 @@
-"""The process's own output. It may be a closed pipe, a full disk or a terminal that is gone: never a traceback.
+"""The process's own output. Even a closed pipe, a full disk or a lost terminal never causes a traceback.
 
 While a plan is carried out, output that fails is muted and the work goes on; other commands end.
 """
@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 
 class GuardedOutput:
-    """A text stream of this process. Once a write has failed, all that follows goes to the null device."""
+    """A text stream of this process. After a failed write, everything goes to the null device."""
 
     def __init__(self, stream: TextIO, *, mutes: bool = False) -> None:
         self._stream, self.mutes = stream, mutes
@@ -21,7 +21,7 @@ class GuardedOutput:
 
     def write(self, text: str) -> int:
         if text == "":
-            # click writes nothing to see whether it may write, and ignores how that fails.
+            # click writes an empty text to test the stream, and ignores any failure.
             return 0
         try:
             self._stream.write(text)
@@ -36,7 +36,8 @@ class GuardedOutput:
             self._fail(error)
 
     def _fail(self, error: OSError) -> None:
-        """What Python still holds of the text is written there as well, and not once more at the end."""
+        """Redirect the stream to the null device, with the text that Python still buffers. It would fail again at
+        the end."""
         self.failure = self.failure or error
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._stream.fileno())
@@ -45,14 +46,14 @@ class GuardedOutput:
             raise error
 
     def __getattr__(self, name: str) -> Any:
-        """There is no way around it: click would write to the buffer of a stream that speaks ASCII."""
+        """Forward all but `buffer`: click would bypass this class with it on an ASCII stream."""
         if name == "buffer":
             raise AttributeError(name)
         return getattr(self._stream, name)
 
 
 def guard() -> None:
-    """From now on. What an encoding cannot say is replaced; a stream that was closed is the null device."""
+    """Guard both streams. A character that the encoding lacks is replaced; a closed stream becomes the null device."""
     sys.stdout = _guarded(sys.stdout, mutes=False)
     sys.stderr = _guarded(sys.stderr, mutes=True)
 
@@ -66,7 +67,7 @@ def _guarded(stream: TextIO | None, *, mutes: bool) -> Any:
 
 @contextmanager
 def muting() -> Iterator[None]:
-    """Inside, output that fails is muted instead of raising."""
+    """Mute output that fails inside, instead of raising."""
     stream: Any = sys.stdout
     if not isinstance(stream, GuardedOutput):
         yield
@@ -79,13 +80,13 @@ def muting() -> Iterator[None]:
 
 
 def failure() -> OSError | None:
-    """Why standard output is written no more; None while it is."""
+    """Return why standard output is no longer written; None while it is."""
     stream: Any = sys.stdout
     return stream.failure if isinstance(stream, GuardedOutput) else None
 
 
 def complaint() -> str:
-    """What a person should know of a failure; "" if there is none, or only a reader that has seen enough."""
+    """Return the message about a failed output; "" if nothing failed, or only the reader closed the pipe."""
     found = failure()
     if found is None or isinstance(found, BrokenPipeError):
         return ""

@@ -1,19 +1,19 @@
-"""Names of VMs, pods and cards, reasons of servers and words of files are others': what a terminal would obey, or what
-would make a line or a name look like another, is shown and not obeyed.
+"""Makes foreign text harmless: what a terminal would obey is shown instead, and so are characters that fake lines or
+names.
 
-All that is printed goes through here, at the place where it leaves: `Paper` for people, `documents` for programs,
-`progress.Lines` for logs, and the words of the option parser.
+Names of VMs, pods and cards, reasons of servers and words of files are foreign. All output passes here, where it
+leaves: `Paper` for people, `documents` for programs, `progress.Lines` for logs, and the words of the option parser.
 """
 
 from __future__ import annotations
 
 _CONTROLS = {*range(32), *range(127, 160)}
-#: Marks that turn the direction of writing, breaks of lines besides the line feed, and code points without a character.
+#: Marks that change the writing direction, line breaks other than the line feed, and code points without a character.
 _ODD = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x2070), 0xFFFE, 0xFFFF}
 _HALVES = {*range(0xD800, 0xE000)}
 _LAYOUT = {ord("\n"), ord("\t")}
 
-#: The code points that never leave as they are, but for the line feeds and tabs that are our own.
+#: The code points that are never printed as they are. Our own line feeds and tabs are the exception.
 RISKY = frozenset(_CONTROLS | _ODD | _HALVES)
 
 _SHOWN = dict.fromkeys(RISKY - _LAYOUT, "\ufffd")
@@ -23,21 +23,23 @@ _WRITTEN = {code: f"\\u{code:04x}" for code in RISKY - _LAYOUT} | _MENDED
 
 
 def whole(text: str) -> str:
-    """Without halves of characters, which no encoding knows."""
+    """Remove halves of characters, which no encoding can write."""
     return text.translate(_MENDED)
 
 
 def sanitize(text: str) -> str:
-    """For a text whose line feeds are our own."""
+    """Sanitize a text whose line feeds are our own."""
     return text.translate(_SHOWN)
 
 
 def one_line(text: str) -> str:
-    """For what must not break the line either."""
+    """Sanitize a text that must stay on one line."""
     return text.translate(_IN_A_LINE)
 
 
 def escaped(text: str) -> str:
-    """For a document in which all texts stand in double quotes: the same text is read from it. A half of a character
-    that has lost its other half is none in any encoding."""
+    """Escape a text for a document with double quotes, so that the same text is read back.
+
+    A lone half of a character is removed: no encoding can write it.
+    """
     return text.translate(_WRITTEN)

@@ -1,4 +1,4 @@
-"""What people say on the command line about workers, numbers and times, understood or told plainly."""
+"""Reads workers, numbers and times from the command line, or explains what is wrong with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PREFIX = "worker/"
 
 
 def names(patterns: list[str] | None) -> Names | None:
-    """Names, ranges and globs, as `status -o name` prints them too; None where nobody was named: that is everybody."""
+    """Return names, ranges and globs, also as `status -o name` prints them; None, which means all, if there are
+    none."""
     from vgpuctl.files.reading import size_of  # noqa: PLC0415
     from vgpuctl.model.names import Names  # noqa: PLC0415
 
@@ -26,7 +27,7 @@ def names(patterns: list[str] | None) -> Names | None:
 
 
 def known_workers(fleet: Fleet, wanted: Names | None) -> None:
-    """As for status; but what has no VM can only be looked at."""
+    """Check that the names exist, as status does. A name without a VM is refused, because it can only be shown."""
     from vgpuctl.planning.selection import Selection  # noqa: PLC0415
 
     if wanted is None:
@@ -40,7 +41,7 @@ def known_workers(fleet: Fleet, wanted: Names | None) -> None:
 
 
 def at_most(text: str, of: int) -> int:
-    """`2`, or `25%` of so many, at least one."""
+    """Return a number from `2`, or from a share such as `25%` of `of`, but at least 1."""
     from vgpuctl.model.share import Share  # noqa: PLC0415
 
     share = Share.read(text)

@@ -1,4 +1,4 @@
-"""How steps, times and counts are said to people."""
+"""Steps, times and counts in words for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAY_S = 86400
 
 
 def seconds(value: float) -> str:
-    """`41 s`, `2 min 8 s`, `3 h 12 min`."""
+    """Return a duration: `41 s`, `2 min 8 s`, `3 h 12 min`."""
     whole = round(value)
     if whole < 60:
         return f"{whole} s"
@@ -32,7 +32,7 @@ def clock(moment: datetime) -> str:
 
 
 def moment(when: datetime | str, now: datetime) -> str:
-    """As a person here says it: `08:04`, with the day where that could be another; "" for a text that is no time."""
+    """Return a local time such as `08:04`, with the day if it could be another; "" for a text that is not a time."""
     try:
         at = (time(when, "it") if isinstance(when, str) else when).astimezone()
     except UnreadableError:
@@ -44,7 +44,7 @@ def moment(when: datetime | str, now: datetime) -> str:
 
 
 def some(names: Iterable[str], most: int = 60) -> str:
-    """Names shortened to ranges; what would be longer than `most` is counted: `worker-[1-40] node-7 … (57)`."""
+    """Return names shortened to ranges. Beyond `most` characters the rest is counted: `worker-[1-40] node-7 … (57)`."""
     names = list(names)
     patterns = fold(names)
     shown = patterns[:1]

@@ -1,1 +1,1 @@
-"""Commands that change something, and what a person sees while they do."""
+"""Commands that change something, and what a person sees meanwhile."""

@@ -1,4 +1,4 @@
-"""What provision, label-nodes and switch have in common: look ahead, show, ask, carry out, tell how it ended."""
+"""What provision, label-nodes and switch share: look ahead, show, ask, carry out, report the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How a command was asked to act."""
+    """The options that a command was run with."""
 
     flags: Flags
     output: Output = Output.TABLE
@@ -50,7 +50,7 @@ class CommandSpec:
 
 
 def act(manner: RunOptions, order: Callable[[Files], CommandSpec]) -> None:
-    """Ends the process with the code that tells how it went."""
+    """Carry out a command. The process ends with the exit code of the result."""
     with explained(debug=manner.debug):
         files = read(manner.flags)
         found = order(files)
@@ -84,7 +84,7 @@ def _act(manner: RunOptions, order: CommandSpec, connection: Connection) -> Exit
 
 
 def _informed(prospect: Preview, connection: Connection) -> Preview:
-    """Before a plan is shown, and only then, it is asked how long its steps took earlier."""
+    """Add how long the steps took earlier. The history is read only when a plan is shown."""
     from vgpuctl.operations import informed  # noqa: PLC0415
 
     return informed(prospect, connection.history())
@@ -118,7 +118,8 @@ def _nothing(manner: RunOptions, order: CommandSpec, prospect: Preview) -> ExitC
 
 
 def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, prospect: Preview) -> ExitCode:
-    """Whatever becomes of the output, the work ends in order, and the exit code says how."""
+    """Carry out the plan. Whatever happens to the output, the work ends in order, and the exit code reports the
+    result."""
     from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
 
@@ -133,7 +134,7 @@ def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, p
     if told := output.complaint():
         console(error=True).tell(told)
         if manner.output is Output.JSON and code is ExitCode.DONE:
-            # The document was asked for, and nobody has it.
+            # The document was requested, but it was not written.
             return ExitCode.FAILED
     return code
 
@@ -163,7 +164,7 @@ def _tell(report: Report, code: ExitCode, order: CommandSpec, prospect: Preview)
 
 
 def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
-    """Of which hosts the same is to be said."""
+    """Group the hosts with the same end and reason."""
     found: dict[tuple[str, str], list[str]] = {}
     for host in hosts:
         found.setdefault((host.end, host.why), []).append(host.host)
@@ -177,8 +178,10 @@ def _tell_missing(prospect: Preview) -> None:
 
 @contextmanager
 def _interruptible(operation: Operation) -> Iterator[None]:
-    """The first Ctrl-C ends what is in flight and no more; the second ends at once. So do SIGTERM, and SIGHUP when the
-    terminal is closed; what `nohup` ignores stays ignored."""
+    """Finish only the steps in flight at the first Ctrl-C, and end at once at the second.
+
+    SIGTERM and a closed terminal's SIGHUP count like Ctrl-C; signals that `nohup` ignores stay ignored.
+    """
     asked: list[int] = []
 
     def handle(number: int, _frame: object) -> None:

@@ -1,4 +1,4 @@
-"""A running plan in lines that fit a window: a line a worker, or, where they are too many, a line a host."""
+"""A running plan in lines that fit a window: a line per worker, or per host if the workers are too many."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from vgpuctl.reporting.waits import sentence
 
 WORTH_TELLING_S = 0.5
 GAP = 3
-#: What a sentence needs at least, to be set in beside the names and not below them.
+#: The least width for a sentence beside the names; a narrower one goes below them.
 LEAST_ROOM = 24
 
 
 @dataclass
 class Picture:
-    """`spinner`: what turns beside that which is at work, at this moment."""
+    """A running plan at one moment. `spinner`: the current sign beside steps at work."""
 
     progress: Progress
     spinner: str = "·"
@@ -42,7 +42,7 @@ class Picture:
         self.hosts = hosts
 
     def lines(self, width: int, height: int) -> list[Text]:
-        """The last line, which sums up, is always among them."""
+        """Return the lines of the picture. The last line, the summary, is always among them."""
         whole = list(self._worker_by_worker(width)) if self._rows < height else []
         if whole and len(whole) < height:
             return [*whole, _cut(self._summary(), width)]
@@ -58,7 +58,7 @@ class Picture:
 
     @cached_property
     def _done(self) -> dict[str, list[str]]:
-        """By worker, what was done of it, in words."""
+        """Return what was done for each worker, in words."""
         found: dict[str, list[str]] = {}
         for step, took_s in self.progress.done.items():
             if finished := kind_named(step.kind).finished:
@@ -74,7 +74,8 @@ class Picture:
                 yield from self._worker_lines(f"  {one_line(worker):<{wide}}{' ' * GAP}", worker, width)
 
     def _worker_lines(self, head: str, worker: str, width: int) -> Iterator[Text]:
-        """What is now counts most: of what was done the latest is shown, as far as there is room."""
+        """Yield a worker's lines. The current step matters most; of the finished ones the latest are shown if there
+        is room."""
         now = self._now(worker)
         done = [Text.assemble(("✓ ", "green"), text) for text in self._done.get(worker, ())]
         parts = [*done, now] if now else done or [Text("✓ stays asleep", "dim")]
@@ -85,7 +86,7 @@ class Picture:
         yield from _folded(Text(head).append_text(text), width, beside)
 
     def _now(self, worker: str) -> Text | None:
-        """What it is at, or why it is not."""
+        """Return what the worker is doing now, or why it is not."""
         step = self._next.get(worker)
         if step is None:
             return None
@@ -99,7 +100,7 @@ class Picture:
         return Text.assemble((self.spinner, "cyan"), f" {step.doing}{told}")
 
     def _at_it(self, worker: str) -> bool:
-        """Is something being done for its next step, or is that held up by more than its turn?"""
+        """True if the worker's next step is at work, or held up by something other than a card."""
         decision, seen = self.progress.decision, self.progress.fleet.workers.get(worker)
         if decision.memory.stopping:
             busy = seen is not None and (seen.busy_with is not None or seen.shutting_down)
@@ -108,7 +109,7 @@ class Picture:
         return wait is not None and wait.reason is not Reason.CARD
 
     def _host_by_host(self, width: int, height: int) -> list[Text]:
-        """Those with something to do first; where even hosts are too many, the others are counted."""
+        """Return a line per host, those with work first. If even the hosts are too many, the rest is counted."""
         left = {host: [worker for worker in workers if worker in self._next] for host, workers in self.hosts.items()}
         hosts = sorted(self.hosts, key=lambda host: (not left[host], natural(host)))
         shown = hosts if len(hosts) <= height else hosts[: height - 1]
@@ -120,7 +121,7 @@ class Picture:
         return lines
 
     def _brief(self, host: str, left: list[str]) -> Text:
-        """`esx-1 · 4 cards   12 of 20   3 draining · 4 suspending · 1 waits`"""
+        """Return a host's line: `esx-1 · 4 cards   12 of 20   3 draining · 4 suspending · 1 waits`."""
         workers = self.hosts[host]
         doing = Counter(self._word(worker) for worker in left)
         told = " · ".join(f"{number} {word}" for word, number in doing.items()) or "✓"
@@ -150,7 +151,7 @@ class Picture:
 
 
 def _folded(line: Text, width: int, inset: int) -> Iterable[Text]:
-    """Between words; what follows the first line stands under its text."""
+    """Fold a line between words; the following lines are indented to its text."""
     if line.cell_len <= width:
         return [line]
     first = textwrap.wrap(line.plain, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=False)[0]

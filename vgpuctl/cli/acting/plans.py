@@ -1,4 +1,4 @@
-"""A plan as a person reads it, and as a document."""
+"""A plan for people, and as a document."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PODS_SHOWN = 3
 
 
 def show_plan(out: Paper, prospect: Preview) -> None:
-    """Host by host, worker by worker, in the order of the ladder."""
+    """Show the plan by host and worker, in the order of the ladder."""
     if prospect.plan:
         out.tell(_headline(prospect), style="bold")
     by_host: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ def show_plan(out: Paper, prospect: Preview) -> None:
 
 
 def place_of(fleet: Fleet, name: str) -> str:
-    """Under which heading a worker stands, or a workload."""
+    """Return the heading under which a worker or a workload is shown."""
     return fleet.host_of(name) or ("Workloads" if name in fleet.workloads else "No workers any more")
 
 
@@ -72,7 +72,8 @@ def show_remarks(out: Paper, prospect: Preview) -> None:
 
 
 def _hanging(head: str, text: str, columns: int) -> str:
-    """On a terminal its lines stand under each other; elsewhere a line stays a line. `columns` 0: no limit."""
+    """Return the text after its head. On a terminal its lines are aligned; elsewhere it stays one line. `columns` 0:
+    no limit."""
     room = max(columns - len(head), 20) if columns else len(text) + 1
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
     return head + f"\n{' ' * len(head)}".join(lines)
@@ -114,7 +115,7 @@ def _headline(prospect: Preview) -> str:
 
 
 def _known_from(prospect: Preview) -> str:
-    """`12 earlier switches`; where these do not know all of it, it is an estimate still."""
+    """Return what the duration is based on: `12 earlier switches`, and `estimated` if they do not cover every step."""
     number = prospect.earlier.count(prospect.plan)
     guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if step.lasts)
     seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
@@ -162,7 +163,7 @@ def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:
 
 
 def _after(prospect: Preview, worker: str) -> str:
-    """Whose place it takes, or after whom it is its turn."""
+    """Return the workers that must leave, or be back, before this one's turn."""
     others = {
         needed.subject: kind_named(needed.kind)
         for step in prospect.plan.of(worker)
@@ -174,7 +175,7 @@ def _after(prospect: Preview, worker: str) -> str:
 
 
 def why(prospect: Preview, step: Step) -> str:
-    """What makes this step necessary."""
+    """Return what makes this step necessary."""
     worker = prospect.fleet.find(step.subject)
     if worker is None:
         return f"at zero in {prospect.wish.name}" if isinstance(step, ScaleDown) else f"it runs in {prospect.wish.name}"

@@ -1,4 +1,4 @@
-"""A running plan as a person sees it: live on a terminal, one line an event elsewhere."""
+"""A running plan as a person sees it: live on a terminal, one line per event elsewhere."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from vgpuctl.model.wait import Reason
 from vgpuctl.planning.steps import kind_named
 from vgpuctl.reporting.waits import sentence
 
-#: Waits that a person hears of: something else must change before the step goes on.
+#: Waits that are worth a message: something else must change before the step goes on.
 NEWS = {Reason.BUDGET, Reason.SEVERAL_BUDGETS, Reason.UNHEARD, Reason.THROTTLED}
 
 
 class Screen(Protocol):
-    """A listener that is opened before and closed after the work."""
+    """A listener that is opened before the work and closed after it."""
 
     def __enter__(self) -> Screen: ...
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None: ...
@@ -55,7 +55,7 @@ class Silence:
 
 
 class Lines(Silence):
-    """`20:00:41 worker-1 suspended (41 s)`, each event once."""
+    """Prints each event once: `20:00:41 worker-1 suspended (41 s)`."""
 
     def __init__(self, out: Paper) -> None:
         self._out = out
@@ -65,7 +65,7 @@ class Lines(Silence):
         return self
 
     def progress(self, progress: Progress) -> None:
-        """Of a large switch hundreds may be done at once: they are written together."""
+        """Print new events. They are written together: in a large switch hundreds may end at once."""
         fresh = {key: text for key, text in self._events(progress) if key not in self._told}
         self._told.update(fresh)
         self._write(fresh.values())
@@ -88,14 +88,14 @@ class Lines(Silence):
 
     def _write(self, texts: Iterable[str]) -> None:
         now = clock(datetime.now().astimezone())
-        # Reasons quote servers and people: one event is one line, or a name could write events of its own.
+        # One event is one line. Reasons quote servers and people, and a name could fake an event of its own.
         if lines := "\n".join(f"{now} {one_line(text)}" for text in texts):
             self._out.print(lines)
             self._out.file.flush()
 
 
 class LiveScreen:
-    """Redrawn in place."""
+    """Redraws the picture in place."""
 
     def __init__(self, out: Paper) -> None:
         self._out = out

@@ -102,7 +102,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the command line said, and what it means for a fleet."""
+    """What the command line asked for, and what it means for a fleet."""
 
     only: Names | None
     profile: str | None

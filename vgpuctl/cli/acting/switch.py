@@ -76,7 +76,7 @@ def command(
 
 
 def _as_asked(files: Files, shift: str, name: str | None, drain_s: float | None, whole: bool) -> Timetable:
-    """The timetable, but for what the command line says."""
+    """Return the timetable, with the command line's changes."""
     found = files.timetable_of(shift, name)
     drain = found.drain if drain_s is None else found.drain.within(drain_s)
     return replace(found, drain=drain, conduct=replace(found.conduct, all_or_nothing=whole))

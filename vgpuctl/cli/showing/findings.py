@@ -1,4 +1,4 @@
-"""What a check found, as a person reads it and as a document."""
+"""The findings of a check, for people and as a document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
 
 
 def show_findings(out: Paper, compared: Compared, findings: Sequence[Finding]) -> None:
-    """Each as compilers do, `file:line: error: …`, so that editors find the place; below it the way out."""
+    """Show findings as compilers do, `file:line: error: …`, so that editors find the place; the remedy is below."""
     for finding in findings:
         place = f"{near(finding.where)}: " if finding.where else ""
         subject = names(finding.workers) or finding.about
@@ -37,7 +37,7 @@ def show_findings(out: Paper, compared: Compared, findings: Sequence[Finding]) -
 
 
 def _wrapped(text: str, first: str, other: str) -> str:
-    """Words of others may be longer than a line: they stay whole, to be copied."""
+    """Fold a text. Foreign words may be longer than a line; they stay whole, to be copied."""
     return textwrap.fill(
         text,
         WIDTH,
@@ -61,7 +61,7 @@ def names(workers: Sequence[str]) -> str:
 
 
 def near(where: str) -> str:
-    """As seen from here, where the file is below."""
+    """Return a path relative to the working folder, if the file is below it."""
     path, _, line = where.rpartition(":")
     found = Path(path).absolute()
     return f"{found.relative_to(Path.cwd())}:{line}" if found.is_relative_to(Path.cwd()) else where

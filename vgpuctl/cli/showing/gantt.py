@@ -1,4 +1,4 @@
-"""A switch as bars over time, in columns of text; and what the drawn picture has in common with it."""
+"""A switch as bars over time, in columns of text, and the code that the drawn picture shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.steps import Look, kind_named
 from vgpuctl.reporting.step_history import longest_way
 
-#: The colour of what belongs together.
+#: The colour of each group of steps.
 COLOURS = {
     Look.MARK: "dim",
     Look.SCALE: "magenta",
@@ -32,7 +32,7 @@ COLUMNS_A_TICK = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """`open`: it was not seen to be done. `decides`: it is on the longest way."""
+    """One step's bar. `open`: its end was not seen. `decides`: it is on the longest way."""
 
     step: PastStep
     word: str
@@ -52,7 +52,7 @@ class Lane:
 
     @property
     def shown(self) -> str:
-        """Of a workload's key only its name."""
+        """Return the name without the rest of a workload's key."""
         return self.subject.rpartition("/")[2]
 
 
@@ -61,7 +61,8 @@ def word(step: PastStep) -> str:
 
 
 def lanes(entry: Entry) -> list[Lane]:
-    """Host by host. An open bar ends where the worker's next one begins, or with the whole."""
+    """Return the lanes host by host. An open bar ends where the worker's next one begins, or at the end of the
+    switch."""
     way = {step.id for step in longest_way(entry)}
     subjects: dict[tuple[str, str], list[PastStep]] = {}
     for step in sorted(entry.steps, key=lambda step: step.began_s):
@@ -85,13 +86,13 @@ def _bars(entry: Entry, steps: list[PastStep], way: set[StepId]) -> Iterator[Bar
 
 
 def ticks(whole_s: float, most: int) -> list[int]:
-    """Round times from the beginning to the end, no more than `most`."""
+    """Return round times from begin to end, at most `most`."""
     every = next((tick for tick in TICKS_S if whole_s / tick < most), TICKS_S[-1])
     return list(range(0, int(whole_s) + 1, every))
 
 
 def gantt(entry: Entry, width: int) -> Iterator[Text]:
-    """`▐drain▌▐──suspend──▌`, a line a worker, under a line of times."""
+    """Yield a line per worker, such as `▐drain▌▐──suspend──▌`, under a line of times."""
     found = lanes(entry)
     names = min(max((len(lane.shown) for lane in found), default=0), LONGEST_NAME, width // 3)
     room = width - names - 2
@@ -125,7 +126,7 @@ def _axis(whole_s: float, scale: float, room: int) -> str:
 
 
 def _drawn(lane: Lane, scale: float) -> Iterator[Text]:
-    """What is shorter than a column is not drawn; where nothing else is, a dot says when."""
+    """Yield a lane's bars. A bar shorter than a column is not drawn; if there is no other, a dot marks the time."""
     column = 0
     for bar in lane.bars:
         begin, end = max(round(bar.from_s * scale), column), round(bar.to_s * scale)

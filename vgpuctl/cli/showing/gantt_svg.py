@@ -1,4 +1,4 @@
-"""The same bars as a picture of its own, readable on light and dark paper."""
+"""The same bars as an SVG picture, readable on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTERS = int((WIDTH - 2 * MARGIN) / LETTER)
 ROW, BAR = 26, 18
 TOP = 84
 LEAST_NAMES = 60
-#: What is drawn → how it is painted, on light paper and on dark. In plain words: not every viewer knows variables.
+#: The colours of each shape, on light and dark backgrounds. They are written out: not every viewer supports variables.
 COLOURS = {
     "text": ("fill", "#1f2933", "#e6eaee"),
     ".paper": ("fill", "#ffffff", "#14181d"),
@@ -45,7 +45,7 @@ text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
 
 
 def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
-    """Hand-drawn XML: nothing is fetched, nothing runs."""
+    """Return the SVG, written directly: it fetches nothing and runs nothing."""
     found = list(_rows(lanes(entry)))
     told = [line for remark in remarks for line in textwrap.wrap(one_line(remark), LETTERS)]
     names = (row if isinstance(row, str) else row.subject for row in found)
@@ -85,7 +85,7 @@ def _grid(entry: Entry, left: float, scale: float, bottom: int) -> Iterator[str]
 
 
 def _rows(found: list[Lane]) -> Iterator[str | Lane]:
-    """The lanes, each host's under its name where there are several."""
+    """Yield the lanes, under their hosts' names if there are several hosts."""
     several, host = len({lane.host for lane in found}) > 1, None
     for lane in found:
         if several and lane.host != host:

@@ -94,7 +94,7 @@ def _past(flags: Flags) -> Past:
 
 
 def _tell_unreadable(past: Past) -> None:
-    """On the error output: what is printed for programs stays one document."""
+    """Report unreadable entries on the error output, so that output for programs stays one document."""
     if not past.unreadable:
         return
     from vgpuctl.cli.words import count, some  # noqa: PLC0415
@@ -166,7 +166,7 @@ def _print(document: dict[str, Any], output: HistoryOutput) -> None:
 
 
 def _document(entries: list[Entry], *, several: bool) -> dict[str, Any]:
-    """One is a document, several are a list of them, as for kubectl."""
+    """Return one entry as a document, several as a list, as kubectl does."""
     from vgpuctl.model.journal import document  # noqa: PLC0415
 
     found = [document(entry) for entry in entries]

@@ -12,10 +12,10 @@ from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
 from vgpuctl.model.wait import Reason
 from vgpuctl.reporting.step_history import longest_way
 
-#: Worth a word: what took so much of the whole, and no less than a moment.
+#: Worth a remark: a wait of at least this part of the whole, and at least a moment.
 PART, MOMENT_S = 0.1, 1.0
 HOLDS_TOLD = 3
-#: Waits that the journal names by the thing that holds the step up.
+#: Waits for which the journal names the thing that holds the step up.
 _THINGS = {Reason.BUDGET.value, Reason.CARD.value}
 COLOURS = {DONE: "green", RUNNING: "cyan"}
 
@@ -39,13 +39,13 @@ def overview(entries: Sequence[Entry], now: datetime) -> tuple[Row, list[Row]]:
 
 
 def headline(entry: Entry, now: datetime) -> str:
-    """`night · Tue 17 Nov 20:00:03 · 2 min 8 s · done`"""
+    """Return the headline: `night · Tue 17 Nov 20:00:03 · 2 min 8 s · done`."""
     when = _local(entry)
     return f"{entry.wish} · {when:%a} {when.day} {when:%b %H:%M:%S} · {_took(entry, now)} · {entry.outcome}"
 
 
 def _took(entry: Entry, now: datetime) -> str:
-    """Of one that was cut short, only how long it was seen."""
+    """Return the duration. A switch that was cut short has only the time it was observed."""
     if entry.outcome == RUNNING:
         return f"{seconds(max((now - entry.began).total_seconds(), 0.0))} so far"
     return f"{'at least ' * (entry.outcome == CUT_SHORT)}{seconds(entry.seconds)}"
@@ -56,7 +56,7 @@ def _local(entry: Entry) -> datetime:
 
 
 def remarks(entry: Entry) -> list[str]:
-    """What one had to wait for, what held it up, and what did not end well."""
+    """Return the longest way, what held it up, and what did not end well."""
     told = [_way(entry), *_holds(entry)]
     told += _ends(entry)
     if entry.left_out:
@@ -65,7 +65,7 @@ def remarks(entry: Entry) -> list[str]:
 
 
 def _ends(entry: Entry) -> Iterator[str]:
-    """Hosts that ended alike, in one line."""
+    """Return a line for hosts that ended alike."""
     alike: dict[str, list[str]] = {}
     for host in entry.hosts:
         if host.end != DONE:
@@ -89,7 +89,7 @@ def _took_s(entry: Entry, step: PastStep) -> float:
 
 
 def _holds(entry: Entry) -> Iterator[str]:
-    """Those that decided, and budgets, for these can be changed."""
+    """Yield the waits on the longest way, and waits for budgets, because people can change those."""
     way = {step.id for step in longest_way(entry)}
     told = (step for step in entry.steps if step.id in way or step.held_reason == Reason.BUDGET.value)
     worth = [step for step in told if step.held_s >= max(MOMENT_S, PART * entry.seconds)]
@@ -121,5 +121,5 @@ def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
 
 
 def _exact(value: float) -> str:
-    """Below a minute, tenths count."""
+    """Return a duration, with tenths below a minute."""
     return f"{value:.1f} s" if value < 60 else seconds(value)

@@ -69,7 +69,7 @@ def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching:
 
 
 def _watch(connection: Connection, looker: Looker, view: View) -> None:
-    """Ended by Ctrl-C as `kubectl get -w` is: the code says that it did not end by itself."""
+    """Watch until Ctrl-C. As for `kubectl get -w`, the exit code shows that it did not end by itself."""
     from vgpuctl.cli.showing.estate.watching import Pulse, watch  # noqa: PLC0415
 
     pulse = Pulse()
@@ -82,7 +82,7 @@ def _watch(connection: Connection, looker: Looker, view: View) -> None:
 
 
 def _view(output: StatusOutput, *, watching: bool) -> View:
-    """What is for programs does without rich."""
+    """Return the view for an output. Output for programs does not load rich."""
     from vgpuctl.cli import documents  # noqa: PLC0415
     from vgpuctl.cli.showing.estate import views  # noqa: PLC0415
 

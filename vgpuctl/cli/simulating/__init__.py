@@ -1,1 +1,1 @@
-"""Commands for the simulators, and the demo on them."""
+"""Commands for the simulators, and the demo that runs on them."""

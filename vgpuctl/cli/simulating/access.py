@@ -1,4 +1,4 @@
-"""What the commands on running simulators share."""
+"""What the commands for running simulators share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vgpuctl.model.errors import ExitCode
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, None: 1}
 
-#: What the servers stand on, and nothing else does.
+#: The packages that only the servers need.
 SIM_PACKAGES = ("starlette", "uvicorn", "httptools", "trustme")
 
 DirOption = Annotated[
@@ -31,14 +31,14 @@ DirOption = Annotated[
 
 
 def folder_of(dir: Path) -> Path:
-    """Where it really is; refused if another user could have put something there."""
+    """Return the resolved folder; refuse it if another user could have put something there."""
     from vgpuctl.sim.folder import ours  # noqa: PLC0415
 
     return ours(dir)
 
 
 def need_simulators() -> None:
-    """Ends the command where the extra was not installed: on production nobody needs it."""
+    """End the command if the extra is not installed: production does not need it."""
     missing = [name for name in SIM_PACKAGES if find_spec(name) is None]
     if missing:
         show_error(f"The simulators are not installed: no {', '.join(missing)} here.", "pip install 'vgpuctl[sim]'")
@@ -57,7 +57,7 @@ def sim_explained() -> Iterator[None]:
 
 
 def seconds(text: str) -> float:
-    """90s, 10m, 8h; a bare number is seconds."""
+    """Return the seconds in 90s, 10m or 8h; a bare number is seconds."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise typer.BadParameter(f"{text!r} is no time, such as 90s, 10m or 8h")

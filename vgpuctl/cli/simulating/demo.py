@@ -27,7 +27,7 @@ STORY = (
     ("Which steps decided how long the night and the morning took.", "history show 3 4"),
 )
 
-#: Which of them are drawn: a night, and what it looks like before and after.
+#: The commands that are drawn: a night, with the state before and after.
 DRAWN = range(3, 6)
 
 ENDING = """\
@@ -73,7 +73,7 @@ def command(
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Nothing but the laboratory's own variables and what a process needs: no other variable leads to other servers."""
+    """Return only the laboratory's variables and what a process needs, so that no variable leads to other servers."""
     from vgpuctl.sim.surroundings import exported, needed  # noqa: PLC0415
 
     return needed(os.environ) | exported((folder / "env").read_text())
@@ -91,8 +91,8 @@ def _play(env: dict[str, str], *, record: bool) -> str:
 
 
 def _run(words: str, env: dict[str, str], *, record: bool) -> str:
-    """On the terminal as it is; to be drawn, its text and colours are caught and passed on."""
-    # -P: no module is taken from the working folder.
+    """Run a command on the terminal. To be drawn, its text and colours are captured and passed on."""
+    # -P: load no module from the working folder.
     arguments = [sys.executable, "-P", "-m", "vgpuctl", *words.split()]
     if record:
         coloured = {**env, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH)}
@@ -107,7 +107,7 @@ def _run(words: str, env: dict[str, str], *, record: bool) -> str:
 
 
 def picture(shown: str) -> str:
-    """A terminal as SVG, with the reader's own monospace font: nothing is fetched from anywhere."""
+    """Return a terminal as SVG with the reader's own monospace font: it fetches nothing."""
     import io  # noqa: PLC0415
     import re  # noqa: PLC0415
 

@@ -62,7 +62,7 @@ def up(
 
 
 def _world(scenario: str | None, hosts: int, cards: int, instant: bool) -> tuple[Durations, Inventory]:
-    """Read before anything is started, so that a mistake is told at once."""
+    """Read the durations and the inventory before anything starts, so that a mistake is reported at once."""
     from vgpuctl.sim.inventory import Durations, story  # noqa: PLC0415
 
     durations = Durations.instant() if instant else Durations()

@@ -1,4 +1,4 @@
-"""What has changed between two looks, in lines for a log."""
+"""The changes between two looks, as lines for a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vgpuctl.reporting.situation import Judged, Situation
 
 SERVERS = ("vCenter", "Kubernetes")
 
-#: By name, each aspect of it that a line may tell.
+#: For each name, the aspects of it that a line may report.
 Facts = dict[str, dict[str, str]]
 
 
@@ -46,7 +46,7 @@ def _of_worker(situation: Situation, judged: Judged) -> dict[str, str]:
 
 
 def differences(before: Facts, after: Facts) -> Iterator[str]:
-    """`worker-1 VM on → suspending, node ready → cordoned`: a line for each name."""
+    """Yield a line for each name that changed: `worker-1 VM on → suspending, node ready → cordoned`."""
     for name in [*before, *(name for name in after if name not in before)]:
         old, new = before.get(name), after.get(name)
         if old is None or new is None:

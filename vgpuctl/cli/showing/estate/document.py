@@ -1,4 +1,4 @@
-"""The estate as a document for programs: docs/reference/status.md tells each field, and a test holds both together."""
+"""The estate as a document for programs. docs/reference/status.md describes each field, and a test compares the two."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Document = dict[str, Any]
 
 
 def document(situation: Situation) -> Document:
-    """No key is ever left out: what is not known is null."""
+    """Return the document. It always has every key; an unknown value is null."""
     quotas = situation.quotas
     return {
         "apiVersion": "vgpuctl.io/v1",

@@ -1,4 +1,4 @@
-"""Columns of text as wide as what is in them, in whatever width there is."""
+"""Columns of text as wide as their contents, for any window width."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def said(text: str, style: str = "") -> Text:
 
 @dataclass(frozen=True)
 class Row:
-    """`note`: what stands behind the columns, folded where there is too little room."""
+    """One row of a table. `note`: the text after the columns, folded if the room is too small."""
 
     cells: tuple[Text, ...]
     note: Text = field(default_factory=Text)
@@ -34,7 +34,7 @@ def heads(*names: str, note: str = "") -> Row:
 
 
 def columns(header: Row, rows: Sequence[Row], width: int) -> Iterator[Text]:
-    """Side by side where they fit; else each row becomes a paragraph."""
+    """Yield columns side by side if they fit; otherwise each row becomes a paragraph."""
     everything = [header, *rows]
     widths = [max(each.cells[i].cell_len for each in everything) for i in range(len(header.cells))]
     room = width - sum(widths) - GAP * len(widths)
@@ -47,7 +47,7 @@ def columns(header: Row, rows: Sequence[Row], width: int) -> Iterator[Text]:
 
 
 def _named(text: str, column: str) -> str:
-    """A number alone would say nothing."""
+    """Return a cell's text with its column's name if it is a number, which says nothing alone."""
     return f"{text} {column}" if text.isdecimal() else text.removeprefix("–")
 
 
@@ -69,7 +69,7 @@ def _set_in(text: str, indent: int, style: str | Style) -> Text:
 
 
 def paragraph(text: str, width: int, style: str = "") -> Iterator[Text]:
-    """Lines of which those after the first are set in."""
+    """Yield a paragraph's lines, indented after the first."""
     text = one_line(text)
     first, *rest = _folded(text, width - INDENT) or [""]
     whole = len(text) <= width
@@ -78,7 +78,7 @@ def paragraph(text: str, width: int, style: str = "") -> Iterator[Text]:
 
 
 def glued(text: str, width: int) -> str:
-    """Not to be folded in itself, where there is a line that could take it whole."""
+    """Keep a text on one line, if a line is wide enough for all of it."""
     return text.replace(" ", _GLUE) if len(text) + INDENT <= width else text
 
 

@@ -1,4 +1,4 @@
-"""The estate shown to people: once, in lines that follow, or redrawn in place. Rich loads here."""
+"""The estate for people: once, as following lines, or redrawn in place. Rich loads here."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from vgpuctl.reporting.situation import Situation
 
 
 def for_people(out: Paper, *, wide: bool, watching: bool) -> View:
-    """A pipe or a file gets lines as long as they are."""
+    """Return the view for people. In a pipe or a file, lines are not shortened."""
     if watching and out.is_terminal:
         return LiveTables(out, wide=wide)
     return Lines(out, out.width if out.is_terminal or "COLUMNS" in os.environ else ENDLESS, wide=wide)
 
 
 class Lines(View):
-    """The tables once, then `20:00:41 worker-1 VM on → suspending`."""
+    """Prints the tables once, then lines such as `20:00:41 worker-1 VM on → suspending`."""
 
     def __init__(self, out: Paper, width: int, *, wide: bool) -> None:
         self._out, self._width, self._wide = out, width, wide
@@ -43,7 +43,7 @@ class Lines(View):
 
 
 class LiveTables(View):
-    """Redrawn in place when something changed, and when a minute begins."""
+    """Redraws the tables when something changed, and at each full minute."""
 
     def __init__(self, out: Paper, *, wide: bool) -> None:
         self._out, self._wide = out, wide

@@ -1,4 +1,4 @@
-"""Workers, hosts and waiting pods in a few words each: the state, and the reason beside it."""
+"""Workers, hosts and waiting pods in a few words each: the state, and its reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import Judged, Situation
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
-#: vCenter's name of a task, and what the VM is doing meanwhile.
+#: For vCenter's name of a task, what the VM is doing meanwhile.
 _DOING = {
     "suspend": "suspending",
     "powerOn": "starting",
@@ -42,7 +42,7 @@ def node_word(judged: Judged) -> str:
 
 
 def note(judged: Judged, now: datetime, *, brief: bool = False) -> str:
-    """`brief`: without what is another time for each, so that alike ones can be told together."""
+    """Return a worker's remark. `brief`: without times, which differ, so that similar workers can share a line."""
     return ", ".join(filter(None, _notes(judged, now, brief)))
 
 
@@ -87,7 +87,7 @@ def host_remarks(host: Host) -> str:
 
 
 def outlook(each: Waiting, now: datetime) -> str:
-    """When the pod's turn comes, as far as it can be seen."""
+    """Return when the pod's turn comes, as far as that is known."""
     waking = each.outlook.waking
     if each.outlook.awake:
         why = each.pod.demand and scheduler_words(each.pod.demand.unplaced)
@@ -101,14 +101,15 @@ def outlook(each: Waiting, now: datetime) -> str:
 
 
 def scheduler_words(message: str) -> str:
-    """Of `0/6 nodes are available: 1 Insufficient x, 5 node(s) didn't match … .` what concerns nodes that do match."""
+    """Return the parts of `0/6 nodes are available: 1 Insufficient x, 5 node(s) didn't match … .` about matching
+    nodes."""
     told = message.partition("preemption:")[0].partition(" nodes are available: ")[2].strip(" .") or message.strip()
     parts = [part for part in told.split(", ") if "didn't match Pod's node affinity/selector" not in part]
     return ", ".join(parts) or "no node matches"
 
 
 def headline(standing: TimetableState, situation: Situation) -> tuple[str, str]:
-    """The shift, and what there is to say of it."""
+    """Return the shift, and the remarks about it."""
     now, due, current = situation.now, standing.due, standing.current
     since = f" since {moment(standing.since, now)}" if standing.since else ""
     parts = [f"timetable {standing.timetable.name}"]
@@ -122,7 +123,7 @@ def headline(standing: TimetableState, situation: Situation) -> tuple[str, str]:
 
 
 def _start(start: datetime, now: datetime) -> str:
-    """Here, and on the clock that the timetable was written for."""
+    """Return the start in local time, and in the timetable's time zone if that differs."""
     wait = _about((start - now).total_seconds())
     here, there = start.astimezone(), start
     other = f"{there.strftime('%H:%M')} {there.tzinfo}, " if here.utcoffset() != there.utcoffset() else ""

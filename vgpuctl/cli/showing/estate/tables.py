@@ -1,4 +1,4 @@
-"""The estate as a person reads it: shifts, cards, workers, who waits, what is out of step."""
+"""The estate for people: shifts, cards, workers, waiting pods, and what is out of step."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.situation import Judged, Situation
 
 BAR = 16
-#: Who asks for wide tables gets them as wide as they are.
+#: Wide tables, if asked for, are as wide as their contents.
 ENDLESS = 10_000
-#: More rows than this are told together where they are alike.
+#: In tables with more rows than this, similar rows are combined.
 TOGETHER_ABOVE = 40
 _NODE_STYLES = {"ready": "", "asleep": "dim", "cordoned": "yellow", "not ready": "red", "down": "red", "none": "red"}
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 def screen(situation: Situation, width: int, *, wide: bool = False) -> list[Text]:
-    """All of it, part by part."""
+    """Return the whole estate, part by part."""
     return _with_gaps(*_body(situation, width, wide=wide), _tail(situation, width))
 
 
 def fitted(situation: Situation, size: tuple[int, int], *, wide: bool = False) -> list[Text]:
-    """As much of it as a window shows: where the tables are too long, what stands below them goes before."""
+    """Return as much as fits a window. If the tables are too long, the lines below them are cut first."""
     width, height = size
     body, tail = _with_gaps(*_body(situation, width, wide=wide), [Text()])[:-1], _tail(situation, width)
     tail = _cut(tail, max(height // 2, height - len(body)))
@@ -85,7 +85,7 @@ def head_lines(situation: Situation, width: int) -> Iterator[Text]:
 
 
 def card_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
-    """Without `wide` those of hosts where workers are."""
+    """Return a line per card; without `wide`, only cards of hosts with workers."""
     ours = {judged.worker.host for judged in situation.workers}
     hosts = [host for host in situation.hosts if wide or host.name in ours]
     seats = [(host, card) for host in hosts for card in host.cards]
@@ -183,14 +183,14 @@ def _profile(situation: Situation, judged: Judged) -> str:
 
 
 def _pods(group: list[Judged]) -> str:
-    """Those that a drain would have to move, of all together."""
+    """Return how many pods a drain of the group would have to move."""
     if not any(judged.worker.on for judged in group):
         return "–"
     return str(sum(len(leaving_pods(judged.worker.node)) for judged in group))
 
 
 def _grouped(things: list[T] | tuple[T, ...], key: Callable[[T], object]) -> list[list[T]]:
-    """Alike ones together, in the order of the first of each."""
+    """Group similar things, in the order of the first of each."""
     found: dict[object, list[T]] = {}
     for thing in things:
         found.setdefault(key(thing), []).append(thing)

@@ -1,4 +1,4 @@
-"""What stands below the tables: who waits for what, what that holds, and what is out of step."""
+"""The lines below the tables: waiting pods, the quota they hold, and what is out of step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PODS_SHOWN = 2
 
 
 def waiting_lines(situation: Situation, width: int) -> Iterator[Text]:
-    """One line for all pods of which the same is to be said."""
+    """Yield a line for all pods with the same outlook."""
     alike: dict[tuple[str, str], list[Pod]] = {}
     for each in situation.waiting:
         key = " or ".join(each.profiles), outlook(each, situation.now)
@@ -31,7 +31,8 @@ def waiting_lines(situation: Situation, width: int) -> Iterator[Text]:
 
 
 def resting_lines(situation: Situation, width: int) -> Iterator[Text]:
-    """Alike ones in one line: `1 workload is at zero: inference/deployment/gateway (3 before) → day, 08:00`."""
+    """Yield a line for similar workloads: `1 workload is at zero: inference/deployment/gateway (3 before) → day,
+    08:00`."""
     alike: dict[str, list[Workload]] = {}
     for workload, waking in situation.resting:
         start = moment(waking.start, situation.now) if waking else ""
@@ -52,7 +53,7 @@ def _before(workload: Workload) -> str:
 
 
 def quota_lines(situation: Situation, width: int) -> Iterator[Text]:
-    """People ask why others cannot start: a pod that waits counts against its namespace's quota all day."""
+    """Yield quotas held by waiting pods, which count all day: people ask why other pods cannot start."""
     for quota in situation.quotas or ():
         if held := situation.held_by_waiting(quota):
             taken = f"{quota.used} of {quota.hard} GPUs of its quota {quota.name} are taken"
@@ -60,7 +61,7 @@ def quota_lines(situation: Situation, width: int) -> Iterator[Text]:
 
 
 def out_of_step(situation: Situation, width: int) -> Iterator[Text]:
-    """Alike things in one line."""
+    """Yield a line for similar deviations."""
     alike: dict[tuple[str, str, str], list[Deviation]] = {}
     for finding in situation.findings:
         alike.setdefault((finding.kind, finding.what, finding.remedy), []).append(finding)

@@ -1,4 +1,4 @@
-"""The estate shown to programs: each view is told of every look, and prints what is new."""
+"""The estate for programs: each view gets every look, and prints what is new."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.reporting.situation import Situation
 
 
 class View(AbstractContextManager["View"]):
-    """Closed when the watching ends."""
+    """Shows looks until the watching ends."""
 
     @abstractmethod
     def show(self, situation: Situation) -> None: ...
@@ -24,7 +24,7 @@ class View(AbstractContextManager["View"]):
 
 
 class Documents(View):
-    """One document a change."""
+    """Prints a document after each change."""
 
     def __init__(self, write: Callable[[Document], str]) -> None:
         self._write = write
@@ -37,7 +37,7 @@ class Documents(View):
 
 
 class WorkerNames(View):
-    """All of them, then each that changed."""
+    """Prints all workers' names, then each name that changed."""
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
@@ -51,5 +51,5 @@ class WorkerNames(View):
 
 
 def lasting(situation: Situation) -> Document:
-    """What makes two looks the same: all but the time at which they were taken."""
+    """Return what two looks are compared by: everything but the time of the look."""
     return {key: value for key, value in document(situation).items() if key != "observedAt"}

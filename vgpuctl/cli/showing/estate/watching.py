@@ -1,4 +1,4 @@
-"""Looking once, or again whenever the streams bring something: nothing is asked for meanwhile."""
+"""Looks once, or again whenever the streams report something. No requests are sent meanwhile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vgpuctl.observe.wiring import Connection
 from vgpuctl.planning.selection import Selection
 from vgpuctl.reporting.situation import Situation, situate
 
-#: At most four looks a second, and four parts of rest for one of work: a large estate always stirs somewhere.
+#: At most four looks a second, and four times as much rest as work: in a large estate something always changes.
 PACE_S = 0.25
 REST = 4
 MINUTE_S = 60.0
@@ -23,7 +23,7 @@ MINUTE_S = 60.0
 
 @dataclass
 class Looker:
-    """`follow`: what is asked for besides is kept true as well. Names are checked once: later, workers may go."""
+    """Looks at the estate. `follow`: keep extra data up to date too. Names are checked once: workers may go later."""
 
     connection: Connection
     files: Files
@@ -47,7 +47,7 @@ class Looker:
 
 
 class Pulse:
-    """Beats when somebody rings, and when a minute begins: what was said of times is old then."""
+    """Starts a look when a change is reported, and at each full minute, when displayed times are out of date."""
 
     def __init__(self) -> None:
         self._rung = threading.Event()
@@ -57,7 +57,7 @@ class Pulse:
         self._rung.set()
 
     def wait(self, now: datetime) -> None:
-        """After a look; `now` is when that was taken."""
+        """Wait for the next look. `now` is when the last one was taken."""
         rest_s = max(PACE_S, REST * (time.monotonic() - self._last_s))
         self._rung.wait(MINUTE_S - now.second - now.microsecond / 1e6)
         time.sleep(max(0.0, self._last_s + rest_s - time.monotonic()))
@@ -66,7 +66,7 @@ class Pulse:
 
 
 def watch(look: Callable[[], Situation], wait: Callable[[datetime], None], view: View) -> NoReturn:
-    """Until somebody ends it."""
+    """Look again and again until the process is ended."""
     with view:
         while True:
             seen = look()
