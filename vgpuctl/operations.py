@@ -126,7 +126,7 @@ class Operation:
             self.world.lease.release()
 
     def _fresh(self) -> Fleet:
-        """Return the fleet as both servers report it now. The picture that was planned on may be older than the
+        """Return the fleet as both servers report it now: the picture that was planned on may be older than the
         Lease."""
         self.world.observer.refresh()
         fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())

@@ -13,8 +13,7 @@ import typer
 
 
 def _option(*words: str, told: str) -> Any:
-    """Return an option. It has only the words needed at the keyboard; docs/reference/settings.md lists all other
-    sources."""
+    """Return an option with the help needed at the keyboard. docs/reference/settings.md lists all other sources."""
     return typer.Option(*words, help=told, show_default=False, rich_help_panel="Servers and files")
 
 

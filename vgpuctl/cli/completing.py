@@ -20,8 +20,10 @@ MOST = 500
 
 
 def _of(names: Callable[[Files], Iterable[str]]) -> Completion:
-    """Return a completion. It never raises: it offers nothing when the files cannot be read, and no name with
-    control characters."""
+    """Return a completion. It never raises.
+
+    It offers nothing when the files cannot be read, and no name with control characters.
+    """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:

@@ -46,8 +46,7 @@ def group(**settings: Any) -> typer.Typer:
 
 
 def add_later(app: typer.Typer, commands: Mapping[str, tuple[str, str]]) -> None:
-    """Add commands by name, each with its place, as `module:function` or `module:group`, and the first line of its
-    help."""
+    """Add commands: each name with its place (`module:function` or `module:group`) and the first line of its help."""
     for name, (place, line) in commands.items():
         app.command(name, cls=Later, help=line)(_loader(name, place))
 

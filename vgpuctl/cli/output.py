@@ -36,8 +36,10 @@ class GuardedOutput:
             self._fail(error)
 
     def _fail(self, error: OSError) -> None:
-        """Redirect the stream to the null device, with the text that Python still buffers. It would fail again at
-        the end."""
+        """Redirect the stream to the null device.
+
+        Python's buffered text goes there too, or it would fail again at the end.
+        """
         self.failure = self.failure or error
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._stream.fileno())

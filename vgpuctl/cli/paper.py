@@ -1,5 +1,4 @@
-"""What the commands print on. Text from a server is never read as markup, as terminal commands, or as a line of
-ours."""
+"""What commands print on. Text from a server is never read as markup, as terminal commands, or as a line of ours."""
 
 from __future__ import annotations
 

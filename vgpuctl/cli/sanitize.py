@@ -23,7 +23,7 @@ _WRITTEN = {code: f"\\u{code:04x}" for code in RISKY - _LAYOUT} | _MENDED
 
 
 def whole(text: str) -> str:
-    """Remove halves of characters, which no encoding can write."""
+    """Replace halves of characters, which no encoding can write."""
     return text.translate(_MENDED)
 
 
@@ -40,6 +40,6 @@ def one_line(text: str) -> str:
 def escaped(text: str) -> str:
     """Escape a text for a document with double quotes, so that the same text is read back.
 
-    A lone half of a character is removed: no encoding can write it.
+    A lone half of a character is replaced: no encoding can write it.
     """
     return text.translate(_WRITTEN)

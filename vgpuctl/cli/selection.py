@@ -14,8 +14,7 @@ PREFIX = "worker/"
 
 
 def names(patterns: list[str] | None) -> Names | None:
-    """Return names, ranges and globs, also as `status -o name` prints them; None, which means all, if there are
-    none."""
+    """Return names, ranges and globs, also as `status -o name` prints them. None, if there are none, means all."""
     from vgpuctl.files.reading import size_of  # noqa: PLC0415
     from vgpuctl.model.names import Names  # noqa: PLC0415
 

@@ -27,8 +27,7 @@ class Files:
     timetables: Mapping[str, Timetable]
 
     def must_be_apart(self, fleet: Fleet) -> None:
-        """Refuse a worker or workload in two timetables. If the files do not name it, this shows only once it is
-        seen."""
+        """Refuse a worker or workload in two timetables. If no file names it, this shows only once it is seen."""
         for worker in fleet.workers.values():
             names = [t.name for t in self.timetables.values() if t.keeps(worker.name, worker.profile)]
             if len(names) > 1:

@@ -19,7 +19,7 @@ from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Shift, Timetable
 
-#: Nodes and workloads carry the name of the shift that they sleep for.
+#: Nodes and workloads carry the name of the shift that they sleep for, so its length is limited.
 LONGEST_NAME = 253
 MOST_SHIFTS, MOST_STARTS = 100, 100
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)

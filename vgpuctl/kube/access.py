@@ -160,8 +160,10 @@ def _must_exist(kubeconfig: str) -> None:
 
 
 def _context(settings: KubernetesSettings, merged: Any) -> str | None:
-    """Return the context to use. Of several files, the first with a current context decides, as in kubectl. The
-    library would take the last."""
+    """Return the context to use.
+
+    Of several files, the first with a current context decides, as in kubectl. The library would take the last.
+    """
     files = merged.config_files.values()
     current = (file.get("current-context") for file in files)
     wanted = settings.context or next(filter(None, current), None)

@@ -1,5 +1,4 @@
-"""The requests we send to the API server: patches of our own marks on a node, and evictions of exactly the pod we
-saw."""
+"""The requests we send to the API server: patches of our own marks, and evictions of exactly the pods we saw."""
 
 from __future__ import annotations
 
@@ -42,8 +41,10 @@ def scale(client: Client, request: ScaleWorkload) -> Answer:
 
 
 def patch_machine(client: Client, request: PatchMachine) -> Answer:
-    """Patch a Machine on the version that we saw, so a mark written at the same moment survives. A deleted Machine
-    needs no mark."""
+    """Patch a Machine on the version that we saw.
+
+    A mark written at the same moment survives. A deleted Machine needs no mark.
+    """
     annotations = shield_annotations(shield=request.shield)
     with suppress(NotFoundError):
         client.patch(

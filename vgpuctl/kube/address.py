@@ -14,8 +14,7 @@ CREDENTIALS = ("token", "tokenFile", "username", "password", "exec", "auth-provi
 
 
 def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -> None:
-    """Refuse an unsafe address before a kubeconfig's program runs and before anything is sent. No message quotes the
-    address."""
+    """Refuse an unsafe address before a kubeconfig's program runs and before anything is sent, without quoting it."""
     url = parts(server)
     if url is None:
         raise UsageError(

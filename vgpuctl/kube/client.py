@@ -212,8 +212,7 @@ def _no_answer(server: str, error: Exception) -> VgpuctlError:
 
 
 def refusal(status: int, body: bytes, server: str, *, after: str | None = None) -> VgpuctlError:
-    """Turn a Status object into one of our own errors. `after` is the header Retry-After, which Kubernetes gives in
-    seconds."""
+    """Turn a Status object into one of our own errors. `after`: the header Retry-After, in seconds in Kubernetes."""
     error = _refusal(status, body, server)
     if after and after.isdecimal():
         error.after_s = min(float(after), LONGEST_WAIT_S)

@@ -45,8 +45,7 @@ class Past(NamedTuple):
 
 
 class Journal:
-    """Writes entries from its own thread. `holder` is the Lease's holder: it shows readers which writer is still
-    alive."""
+    """Writes entries from its own thread. `holder`: the Lease's holder, which shows readers who is still alive."""
 
     def __init__(self, client: Client, namespace: str, holder: str = "", by: str = "") -> None:
         self._client, self._namespace, self._holder, self._by = client, namespace, holder, by
@@ -100,8 +99,7 @@ class Journal:
             self._why = self._patiently(entry)
 
     def _newest(self) -> Entry | None:
-        """Wait for an entry and return the newest; those it replaces are not written. A None after the last ends the
-        thread."""
+        """Return the newest waiting entry; older ones are not written. None, put in after the last, ends the thread."""
         entry = self._given.get()
         while entry is not None and not self._given.empty():
             newer = self._given.get()
@@ -138,8 +136,10 @@ class Journal:
             self._client.post(self._path, body)
 
     def _create(self, entry: Entry) -> None:
-        """Create the entry under the next free number. A number taken by another writer, or by our own lost write,
-        is recognised."""
+        """Create the entry under the next free number.
+
+        A number taken by another writer, or by our own lost write, is recognised.
+        """
         found = self._client.metadata(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}")
         known = sorted(number for each in found if (number := _number(str(each["name"]))))
         first = self._tried or (known[-1] + 1 if known else 1)

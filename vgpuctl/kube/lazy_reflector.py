@@ -22,8 +22,10 @@ class LazyReflector:
         self._asked = False
 
     def seen(self, *, follow: bool) -> list[Any] | None:
-        """Return the objects, or None if they cannot be seen. `follow`: watch from now on, even if they cannot be
-        seen yet."""
+        """Return the objects; None if they cannot be seen.
+
+        `follow`: watch from now on, even if they cannot be seen yet.
+        """
         if not self._asked:
             self._asked = True
             self._ask(follow=follow)

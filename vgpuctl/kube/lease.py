@@ -71,8 +71,10 @@ class ActingLease:
         self._take(found)
 
     def held(self) -> bool:
-        """True while our last renewal is younger than two thirds of the duration. No other instance takes the Lease
-        before a whole one."""
+        """True while our last renewal is younger than two thirds of the duration.
+
+        Others take the Lease only after all of it.
+        """
         return not self._released.is_set() and time.monotonic() - self._renewed_s < self._duration_s * 2 / 3
 
     def lost(self) -> bool:
@@ -168,8 +170,10 @@ class ActingLease:
         return 0.0
 
     def _write_or_put_back(self) -> None:
-        """Write the Lease, or create it again if it was deleted. If another instance was quicker, the server refuses
-        our write."""
+        """Write the Lease, or create it again if it was deleted.
+
+        If another instance was quicker, our write is refused.
+        """
         try:
             self._write(holder=self.identity)
         except NotFoundError:

@@ -16,8 +16,7 @@ LONGEST_HOLDER = 253
 
 
 def written(found: Object | None, holder: str, duration_s: float) -> Object:
-    """Return the found Lease (None: a new one), renewed now by this holder. It is valid for the version that was
-    read."""
+    """Return the found Lease (None: a new one), renewed now by this holder, for the version that was read."""
     spec = dict((found or {}).get("spec") or {})
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     spec |= {"holderIdentity": holder, "leaseDurationSeconds": max(1, round(duration_s)), "renewTime": now}

@@ -60,8 +60,10 @@ class Machines(Reflector):
         return [] if self._barred else super().objects()
 
     def fill(self) -> None:
-        """List Machines in the version that this server prefers: Cluster API changes it every few years, also while
-        we run."""
+        """List Machines in the version that this server prefers.
+
+        Cluster API changes it every few years, also while we run.
+        """
         if not self._wanted:
             return
         try:

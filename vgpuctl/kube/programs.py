@@ -1,5 +1,4 @@
-"""Credentials of a kubeconfig's user that come from programs and files: what programs may see, and tokens that
-change."""
+"""Credentials from programs and files, for a kubeconfig's user: what programs may see, and tokens that change."""
 
 from __future__ import annotations
 

@@ -34,8 +34,7 @@ class Tls:
 
     @classmethod
     def of(cls, found: Any, folder: Path, where: str) -> Tls:
-        """Read the TLS settings from the official client's configuration. Its files in `folder` may be deleted
-        afterwards."""
+        """Read the TLS settings from the official client's configuration. Its files in `folder` may then be deleted."""
         ca, certificate, key = (_part(name, folder) for name in (found.ssl_ca_cert, found.cert_file, found.key_file))
         found.ssl_ca_cert = found.cert_file = found.key_file = None
         return cls(ca, certificate, key, bool(found.verify_ssl), where)

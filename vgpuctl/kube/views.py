@@ -112,16 +112,17 @@ def _end(meta: Object) -> str:
 
 
 def _grace(meta: Object, spec: Object) -> int:
-    """Return the pod's grace period; once it terminates, the one it was given then. A negative one counts as 0, as
-    in kubelet."""
+    """Return the pod's grace period; once it terminates, the one it was given then.
+
+    A negative one counts as 0, as in kubelet.
+    """
     told = (meta.get("deletionGracePeriodSeconds"), spec.get("terminationGracePeriodSeconds"))
     seconds = next((seconds for seconds in told if seconds is not None), GRACE_S)
     return max(0, bounded.whole(seconds, "its grace period", -bounded.MOST_WHOLE))
 
 
 def _demand(spec: Object, status: Object) -> Demand:
-    """Return what a pod asks for. It is needed only of pods without a node: the many running pods are not asked for
-    it."""
+    """Return what a pod asks for. Only pods without a node need this; the running pods are many."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     return Demand(
@@ -132,8 +133,7 @@ def _demand(spec: Object, status: Object) -> Demand:
 
 
 def needs_of(spec: Object) -> Needs:
-    """Return a pod's needs. Its requests are the sum of the containers that run side by side; the rest only adds to
-    it."""
+    """Return a pod's needs. Its requests are those of containers that run side by side; the rest only adds to them."""
     requests: dict[str, int] = {}
     for container in spec.get("containers") or ():
         for name, value in ((container.get("resources") or {}).get("requests") or {}).items():
@@ -227,8 +227,10 @@ def daemon_set(raw: Object) -> str:
 
 
 def attachment(raw: Object) -> tuple[str, str]:
-    """Return a node and the volume attached to it. A volume written in the pod itself has no name, so the
-    attachment's is used."""
+    """Return a node and the volume attached to it.
+
+    A volume written in the pod itself has no name, so the attachment's name is used.
+    """
     source = raw["spec"].get("source") or {}
     return raw["spec"]["nodeName"], source.get("persistentVolumeName") or raw["metadata"]["name"]
 

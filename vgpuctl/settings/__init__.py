@@ -1,5 +1,4 @@
-"""Where servers and files are, and how we log in: from flags, our variables, other tools' variables, the settings
-file."""
+"""Where servers and files are, and how we log in: flags, our variables, other tools' variables, the settings file."""
 
 from __future__ import annotations
 

@@ -64,8 +64,10 @@ class LoginSource:
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A password. `reread` reads it again from a source that may change while we run; our environment does not
-    change."""
+    """A password. `reread` reads it again from a source that may change while we run.
+
+    Our environment does not change.
+    """
 
     value: str = field(repr=False)
     by: str
@@ -102,8 +104,10 @@ def vcenter(places: Places) -> VcenterSettings:
 
 
 def _chosen(every: list[LoginSource]) -> Address:
-    """Return the first vCenter that is named. If other tools' variables decide, they must agree: a guess may hit the
-    wrong VMs."""
+    """Return the first vCenter that is named.
+
+    If other tools' variables decide, they must agree: a guess may hit the wrong VMs.
+    """
     place = next((place for place in every if place.address), None)
     if place is None or place.address is None:
         raise UsageError("No vCenter is named.", hint=_every_way("vcenter"))
@@ -168,8 +172,7 @@ def _every_way(what: str) -> str:
 
 
 def _unheard(places: list[LoginSource]) -> str:
-    """Name the passwords that were not used because they belong to another vCenter or user: people wonder about
-    them."""
+    """Name passwords that belong to another vCenter or user: people wonder why they were not used."""
     at_hand = [place.said[name].by for place in places for name in SECRETS if name in place.said]
     if not at_hand:
         return ""

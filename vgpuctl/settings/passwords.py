@@ -13,8 +13,7 @@ ROOT = 0
 
 
 def from_file(path: Path) -> str:
-    """Read a password file. The open file itself is checked: links are followed, and the file cannot be swapped
-    meanwhile."""
+    """Read a password file. The open file itself is checked: links are followed, and it cannot be swapped meanwhile."""
     try:
         # A pipe must not block us before it is refused.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

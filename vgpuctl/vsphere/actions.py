@@ -32,8 +32,7 @@ def send(session: Session, request: VmRequest) -> Answer:
 
 
 def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
-    """Ask the guest to shut down. vCenter only confirms the request. Without VMware Tools the VM may be powered off
-    instead."""
+    """Ask the guest to shut down; vCenter only confirms the request. Without VMware Tools the VM may be powered off."""
     try:
         vm.ShutdownGuest()
     except _types().fault.ToolsUnavailable:
@@ -44,8 +43,7 @@ def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
 
 
 def _equipment(vm: Any, request: AttachVgpus) -> Any:
-    """Return one change that removes wrong vGPUs and adds the wanted ones. A vGPU needs all memory reserved to
-    start."""
+    """Return one change that swaps wrong vGPUs for the wanted ones. A vGPU needs all memory reserved to start."""
     vim, wanted = _types(), request.vgpus
     present = vgpu_devices(vm.config.hardware.device)
     spec = vim.vm.ConfigSpec(memoryReservationLockedToMax=True if wanted else None)

@@ -62,8 +62,10 @@ class ObservationScope:
 
 
 def outlines(root: Any, view_manager: Any, scope: ObservationScope, version: str) -> tuple[Any, Any]:
-    """Return a view of everything below `root`, and a filter over it. The view changes as VMs come and go; one call
-    makes it."""
+    """Return a view of everything below `root`, made in one call, and a filter over it.
+
+    The view follows VMs that come and go.
+    """
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     kinds: dict[Any, list[str]] = {

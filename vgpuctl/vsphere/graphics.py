@@ -11,8 +11,10 @@ _SERIES = {"compute": "c", "quadro": "q"}
 
 
 def told_by(session: Session, host: str) -> tuple[TypeFacts, ...]:
-    """Return the host's facts about its types (API 7.0.3 or later). If the host does not answer, only the names are
-    known."""
+    """Return the host's facts about its types, since API 7.0.3.
+
+    If the host does not answer, only the names are known.
+    """
     from pyVmomi import vim  # noqa: PLC0415
     from pyVmomi.VmomiSupport import IsChildVersion  # type: ignore[attr-defined]  # noqa: PLC0415
 

@@ -66,8 +66,10 @@ class InventoryCache:
         self._forget(kind, moid, {change.name for change in update.changeSet or ()})
 
     def _forget(self, kind: str, moid: str, changed: set[str]) -> None:
-        """Drop outdated views. A change of a VM or task affects only its own; a change of folders or clusters may
-        affect every path."""
+        """Drop outdated views.
+
+        A change of a VM or task affects only its own view; a change of folders or clusters may affect every path.
+        """
         self._unreadable.pop(moid, None)
         if kind in {"Task", "Datastore"}:
             self._tasks.pop(moid, None)
@@ -93,8 +95,7 @@ class InventoryCache:
         return dict(self._unreadable)
 
     def _view(self, kind: str, moid: str, make: Callable[[], Made], instead: Callable[[str], Made]) -> Made:
-        """Return a view, or `instead`: what is safe to assume about an object that cannot be read. One such object
-        spoils no other."""
+        """Return a view, or `instead`: what is safe to assume about an unreadable object. It spoils no other object."""
         try:
             made = make()
         except Exception as error:

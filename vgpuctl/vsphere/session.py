@@ -101,8 +101,10 @@ class Session:
         logout.join(LOGOUT_WITHIN_S)
 
     def _lasts(self) -> bool:
-        """True if vCenter still knows the session. If the server does not answer, the error goes up and no login is
-        tried."""
+        """True if vCenter still knows the session.
+
+        If the server does not answer, the error is raised here and no login is tried.
+        """
         from pyVmomi import vmodl  # noqa: PLC0415
 
         try:
@@ -176,8 +178,10 @@ def _distrust_explained(s: VcenterSettings) -> Iterator[None]:
 
 
 def _newest_version(s: VcenterSettings, tls: ssl.SSLContext) -> str:
-    """Return the newest API that both sides know. pyVim's own check has no timeout, and accepts servers other than
-    vCenter."""
+    """Return the newest API that both sides know.
+
+    pyVim's own check has no timeout, and accepts servers other than vCenter.
+    """
     from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap  # noqa: PLC0415
 
     offered = _offered_versions(s, tls)

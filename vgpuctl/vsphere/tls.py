@@ -26,7 +26,7 @@ class Trust:
 
 
 def normal(thumbprint: str) -> str | None:
-    """Return a pasted thumbprint, with colons or openssl's `… Fingerprint=`, as lower-case hex; None if it is not
+    """Return a pasted thumbprint (colons or openssl's `… Fingerprint=` allowed) as lower-case hex; None if it is not
     one."""
     digits = "".join(thumbprint.rpartition("=")[2].split()).replace(":", "").lower()
     known = len(digits) in ALGORITHMS and all(digit in "0123456789abcdef" for digit in digits)

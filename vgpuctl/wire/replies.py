@@ -28,8 +28,7 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How large one reply may be and how long one call may take. `call_s` of a long poll does not count its
-    requested wait."""
+    """How large one reply may be, and how long one call may take: `call_s`, plus the requested wait of a long poll."""
 
     reply_mib: float = 256.0
     call_s: float = 120.0
@@ -169,8 +168,10 @@ class BoundedHTTPSConnection(HTTPSConnection):
 
 
 def bounded(pools: dict[str, Any], tls: Callable[[], ssl.SSLContext]) -> dict[str, Any]:
-    """Return urllib3's pools by scheme, with connections that bound responses and use the TLS context of that
-    moment."""
+    """Return urllib3's pools by scheme.
+
+    Their connections answer with bounded responses, and use the TLS context of the moment they are made.
+    """
     return {scheme: _bounded(pool, tls) for scheme, pool in pools.items()}
 
 

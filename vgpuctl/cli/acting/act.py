@@ -118,8 +118,7 @@ def _nothing(manner: RunOptions, order: CommandSpec, prospect: Preview) -> ExitC
 
 
 def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, prospect: Preview) -> ExitCode:
-    """Carry out the plan. Whatever happens to the output, the work ends in order, and the exit code reports the
-    result."""
+    """Carry out the plan. Even if output fails, the work ends in order, and the exit code reports the result."""
     from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
 

@@ -74,8 +74,10 @@ class Picture:
                 yield from self._worker_lines(f"  {one_line(worker):<{wide}}{' ' * GAP}", worker, width)
 
     def _worker_lines(self, head: str, worker: str, width: int) -> Iterator[Text]:
-        """Yield a worker's lines. The current step matters most; of the finished ones the latest are shown if there
-        is room."""
+        """Yield a worker's lines.
+
+        The current step matters most; the latest finished ones are shown as far as they fit.
+        """
         now = self._now(worker)
         done = [Text.assemble(("✓ ", "green"), text) for text in self._done.get(worker, ())]
         parts = [*done, now] if now else done or [Text("✓ stays asleep", "dim")]

@@ -72,8 +72,7 @@ def show_remarks(out: Paper, prospect: Preview) -> None:
 
 
 def _hanging(head: str, text: str, columns: int) -> str:
-    """Return the text after its head. On a terminal its lines are aligned; elsewhere it stays one line. `columns` 0:
-    no limit."""
+    """Return the text after its head: aligned lines on a terminal, one line elsewhere. `columns` 0: no limit."""
     room = max(columns - len(head), 20) if columns else len(text) + 1
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
     return head + f"\n{' ' * len(head)}".join(lines)

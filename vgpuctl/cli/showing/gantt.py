@@ -61,8 +61,7 @@ def word(step: PastStep) -> str:
 
 
 def lanes(entry: Entry) -> list[Lane]:
-    """Return the lanes host by host. An open bar ends where the worker's next one begins, or at the end of the
-    switch."""
+    """Return the lanes host by host. An open bar ends where the worker's next one begins, or with the whole switch."""
     way = {step.id for step in longest_way(entry)}
     subjects: dict[tuple[str, str], list[PastStep]] = {}
     for step in sorted(entry.steps, key=lambda step: step.began_s):

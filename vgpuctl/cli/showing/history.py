@@ -1,4 +1,4 @@
-"""vgpuctl history: what the journal tells"""
+"""vgpuctl history: the journal's entries"""
 
 from __future__ import annotations
 

@@ -101,8 +101,7 @@ def outlook(each: Waiting, now: datetime) -> str:
 
 
 def scheduler_words(message: str) -> str:
-    """Return the parts of `0/6 nodes are available: 1 Insufficient x, 5 node(s) didn't match … .` about matching
-    nodes."""
+    """Return what concerns matching nodes in `0/6 nodes are available: 1 Insufficient x, 5 node(s) didn't match … .`"""
     told = message.partition("preemption:")[0].partition(" nodes are available: ")[2].strip(" .") or message.strip()
     parts = [part for part in told.split(", ") if "didn't match Pod's node affinity/selector" not in part]
     return ", ".join(parts) or "no node matches"

@@ -31,8 +31,7 @@ def waiting_lines(situation: Situation, width: int) -> Iterator[Text]:
 
 
 def resting_lines(situation: Situation, width: int) -> Iterator[Text]:
-    """Yield a line for similar workloads: `1 workload is at zero: inference/deployment/gateway (3 before) → day,
-    08:00`."""
+    """Yield a line per outlook: `1 workload is at zero: inference/deployment/gateway (3 before) → day, 08:00`."""
     alike: dict[str, list[Workload]] = {}
     for workload, waking in situation.resting:
         start = moment(waking.start, situation.now) if waking else ""
