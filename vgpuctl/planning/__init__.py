@@ -1,1 +1,1 @@
-"""Fleet + wish → plan, or a refusal that says why. Pure functions."""
+"""Turns a fleet and a wish into a plan, or into a refusal that says why. Pure functions."""

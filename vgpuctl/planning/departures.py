@@ -1,4 +1,7 @@
-"""Which hosts are on their way, and from where: recorded before the first cordon, taken off once they are whole."""
+"""Which hosts are on their way, and from where.
+
+A departure is recorded before the first cordon and removed once the host is whole.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,11 @@ from vgpuctl.planning.steps import Label, MarkAsleep, Shield, Unshield
 
 
 def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Departure]:
-    """For each host of the timetable. One that is on its way already keeps what it left; one that had arrived, and was
-    changed by somebody since, leaves the shift in which it arrived."""
+    """Return the departure of each host of the timetable.
+
+    A host that is already on its way keeps its origin. A host that had arrived, and was changed by another hand since,
+    leaves the shift in which it arrived.
+    """
     found: dict[str, Departure] = {}
     for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
         mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
@@ -37,7 +43,7 @@ def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Depa
 
 
 def _last_whole(left: Departure, workers: Iterable[Worker], timetable: Timetable) -> Departure:
-    """From where a host goes back that is not whole: usually what was written down; see decision 0012."""
+    """Return the state to which a host that is not whole goes back: usually the recorded one; see decision 0012."""
     workers = list(workers)
     shift = timetable.shifts.get(left.to)
     if shift is None or not arrived(left, workers, shift):
@@ -47,10 +53,10 @@ def _last_whole(left: Departure, workers: Iterable[Worker], timetable: Timetable
 
 
 def arrived(left: Departure, workers: Iterable[Worker], shift: Shift) -> bool:
-    """True if the host was in this shift after it had left, although nobody could write that down any more.
+    """True if the host was in this shift after it had left, although that could no longer be recorded.
 
     The last write of a switch takes our record off each node that woke, and such a node has been alive since the
-    departure. The others slept: they are off, or say so.
+    departure. The other workers slept: their VMs are off, or their nodes say that they sleep.
     """
     return all(_woke(worker, left) if shift.wakes(worker) else _slept(worker) for worker in workers)
 
@@ -67,7 +73,7 @@ def _slept(worker: Worker) -> bool:
 
 
 def _is_later(time: str | None, than: str) -> bool:
-    """False for a time that cannot be read."""
+    """True if `time` is later than `than`; False for a time that cannot be read."""
     try:
         return time is not None and datetime.fromisoformat(time) > datetime.fromisoformat(than)
     except (TypeError, ValueError):
@@ -75,7 +81,7 @@ def _is_later(time: str | None, than: str) -> bool:
 
 
 def whole(workers: Iterable[Worker], timetable: Timetable) -> bool:
-    """Are they just as a shift wants them, with nothing left to give back?"""
+    """True if these workers are just as a shift wants them, and nothing is left to give back."""
     workers = list(workers)
     marked = any(worker.on and worker.node is not None and worker.node.record is not None for worker in workers)
     return not marked and bool(_matching(workers, timetable))
@@ -87,7 +93,7 @@ def _matching(workers: list[Worker], timetable: Timetable) -> list[str]:
 
 
 def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departure]:
-    """Those that were cut short, or are at it now."""
+    """Return the departures of hosts whose switch was cut short or is under way."""
     found = []
     for timetable in timetables:
         for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
@@ -101,7 +107,7 @@ def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departur
 
 
 def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[Key, Departure | None]:
-    """What must be written down before the first step of this plan is taken."""
+    """Return the departures that must be recorded before the first step of this plan is taken."""
     marks = Label | MarkAsleep | Shield | Unshield
     hosts = {fleet.host_of(step.subject) for step in plan if not isinstance(step, marks)}
     leaving = (replace(left, since=left.since or now) for host, left in wish.departures.items() if host in hosts)

@@ -1,4 +1,4 @@
-"""What a node's labels should say: its profile, and the facts that people select by."""
+"""What a node's labels should say: its profile, and facts for label selectors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import CARD, FACTS, FRAME, HOST, VGPU
 from vgpuctl.planning.cards.card_rules import frame_gib
 
-#: Labels by their keys; None: the label is to be taken off. Keys that are left out are not known now and stay.
+#: Labels by their keys. None takes a label off. A key that is left out is not known now, and its label stays.
 Labels = Mapping[str, str | None]
 
 _VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def labels_of(fleet: Fleet, catalogue: Catalogue, worker: Worker, vgpus: tuple[str, ...]) -> Labels:
-    """True for a worker that carries these vGPUs."""
+    """Return the labels that are true of a worker that carries these vGPUs."""
     frames = [frame_gib(_cards(fleet, worker), vgpu) for vgpu in vgpus]
     labels: dict[str, str | None] = {
         catalogue.label: catalogue.carried(vgpus),
@@ -33,12 +33,12 @@ def labels_of(fleet: Fleet, catalogue: Catalogue, worker: Worker, vgpus: tuple[s
 
 
 def taken_off(catalogue: Catalogue) -> Labels:
-    """For a node that is no worker of ours any more."""
+    """Return the labels to take off a node that is no worker of ours any more."""
     return dict.fromkeys((catalogue.label, *FACTS))
 
 
 def _models(fleet: Fleet, worker: Worker) -> set[str]:
-    """The models of the cards that it may be on: of that which holds it, where its host says so."""
+    """Return the models of the cards it may be on: of the card that holds it, if its host reports that card."""
     cards = _cards(fleet, worker)
     return {card.model for card in cards if worker.name in card.holds} or {card.model for card in cards}
 
@@ -48,5 +48,8 @@ def _cards(fleet: Fleet, worker: Worker) -> tuple[Card, ...]:
 
 
 def _value(text: str) -> str | None:
-    """A text that no label can hold is no label: a shortened one would be somebody else's name."""
+    """Return the text as a label value; None if no label can hold it.
+
+    A shortened text might be the name of something else.
+    """
     return text if _VALUE.fullmatch(text) else None

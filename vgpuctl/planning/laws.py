@@ -1,4 +1,4 @@
-"""The laws: executable predicates, asked by the engine just before each write and by the tests of every world."""
+"""The laws: predicates that the engine checks just before each write, and that the tests check in every world."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vgpuctl.planning.pods.drain import budgets_to_pay
 
 
 def broken_by(request: Request, fleet: Fleet) -> str:
-    """The law that this write would break in this world; "" when it breaks none."""
+    """Return the law that this write would break in this world; "" if it breaks none."""
     match request:
         case SuspendVm() | ShutDownGuest() | PowerOffVm():
             return _law_1(fleet, request)
@@ -41,7 +41,7 @@ def broken_by(request: Request, fleet: Fleet) -> str:
 
 
 def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str:
-    """Only those may be there that the drain left, and that are named before the last look at the node."""
+    """A worker stops only with pods that the drain left there and that its last look at the node expects."""
     worker = fleet.worker(request.worker)
     node = worker.node
     if node is None and worker.on:
@@ -52,7 +52,7 @@ def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str
 
 
 def _law_2(fleet: Fleet, name: str) -> str:
-    """Only what is certain: in no way in which the others may sit is there any way to seat this VM."""
+    """A VM starts only if it has room in some seating of the others. Only a certain lack of room breaks this law."""
     worker = fleet.worker(name)
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
@@ -79,7 +79,7 @@ def _law_3(fleet: Fleet, patch: Patch) -> str:
 
 
 def _law_3_of_workloads(fleet: Fleet, request: ScaleWorkload) -> str:
-    """To zero only while nobody has scaled it so, and back only what we did."""
+    """A workload is scaled to zero only if it bears no mark of ours, and scaled back only if it bears one."""
     now = fleet.workloads.get(request.workload.key)
     if now is None or (request.scaled is None) is (now.scaled is None):
         return f"law 3: the size of {request.workload.key} is not ours to change"
@@ -87,7 +87,7 @@ def _law_3_of_workloads(fleet: Fleet, request: ScaleWorkload) -> str:
 
 
 def _law_3_of_machines(fleet: Fleet, patch: PatchMachine) -> str:
-    """Neither to take off what is another's, nor to claim it."""
+    """A write never takes off a mark that another program set, and never claims it."""
     machine = fleet.worker(patch.worker).machine
     if machine is None or machine.path != patch.machine.path:
         return f"law 3: the Machine {patch.machine.called} is no worker's of ours"
@@ -103,12 +103,12 @@ def _law_4(fleet: Fleet, request: Evict) -> str:
 
 
 def overfull(fleet: Fleet) -> list[str]:
-    """Cards that hold more than NVIDIA's tables allow, or vGPUs of two sizes: never true of a lawful world."""
+    """Return the cards that hold more than NVIDIA's tables allow, or vGPUs of two sizes. A lawful world has none."""
     return [fault for host in fleet.hosts.values() for fault in _overfull_cards(fleet, host)]
 
 
 def _overfull_cards(fleet: Fleet, host: Host) -> Iterator[str]:
-    """By the books alone, whatever the power states: who is in them holds its place."""
+    """Yield overfull cards by the host's books alone, whatever the power states: a VM in the books holds its place."""
     seated = [Occupant(name, vgpus, cards) for name, cards in booked(host).items() if (vgpus := fleet.vgpus_of(name))]
     for card, load in zip(host.cards, standing(host, seated).ways[0], strict=True):
         if not load.lawful():

@@ -1,4 +1,4 @@
-"""Release before acquire: each worker's missing rungs, joined host by host."""
+"""Release before acquire: the planner joins each worker's missing rungs host by host."""
 
 from __future__ import annotations
 
@@ -40,15 +40,18 @@ LabelChanges = tuple[tuple[str, str | None], ...]
 
 
 class Part(NamedTuple):
-    """One host's ladders, and what each rung needs first."""
+    """One host's ladders, and the steps that each rung needs first."""
 
     ladders: Mapping[str, list[Step]]
     needs: Mapping[StepId, frozenset[StepId]]
 
 
 class LadderMemo:
-    """Each host's part of the last plan for a wish, with its workers' ladders and who must be gone before whom: good
-    for as long as nothing that they were made of has changed."""
+    """Remembers each host's part of the last plan for a wish: its workers' ladders, and which stops each start
+    needs.
+
+    A part is reused as long as nothing that it was made of has changed.
+    """
 
     def __init__(self) -> None:
         self._wish: Wish | None = None
@@ -82,7 +85,7 @@ class LadderMemo:
 
 
 def plan(fleet: Fleet, wish: Wish, memo: LadderMemo | None = None) -> Plan:
-    """The steps that are still missing between the fleet and the wish."""
+    """Return the steps that are still missing between the fleet and the wish."""
     ladders: dict[str, list[Step]] = {}
     needs: dict[StepId, frozenset[StepId]] = {}
     memo = memo or LadderMemo()
@@ -120,8 +123,11 @@ def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: Ladde
 
 
 def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
-    """Else a pod that leaves one worker could land on another that is about to leave, and would be evicted again.
-    A later wave's cordons come when it is its turn."""
+    """Make each drain wait for all cordons of its wave.
+
+    Otherwise a pod that leaves one worker could land on another that is about to leave, and would be evicted again. A
+    later wave's cordons come with that wave.
+    """
     cordons = frozenset(step.id for step in steps if isinstance(step, Cordon) and not needs[step.id])
     for step in steps:
         if isinstance(step, Drain) and needs[step.id] <= cordons:
@@ -144,13 +150,15 @@ def _climb(rungs: list[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
 
 
 def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) -> list[Step]:
-    """One worker's missing rungs, each needing the one before. `former`: who was awake on its host when the wish was
-    made."""
+    """Return one worker's missing rungs; each needs the one before.
+
+    `former`: the workers that were awake on its host when the wish was made.
+    """
     return LadderMemo().ladder(fleet, wish, worker, former)
 
 
 def _missing(rungs: Iterable[WorkerStep], worker: Worker) -> list[Step]:
-    """All rungs, less those that would find nothing to do."""
+    """Return the rungs without the ones that would find nothing to do."""
     missing: list[Step] = []
     then, last = worker, None
     for step in rungs:
@@ -190,11 +198,11 @@ def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: LabelCha
 
 
 def awake_before(fleet: Fleet, wish: Wish, host: str) -> tuple[str, ...]:
-    """Who was awake on this host when the wish was made."""
+    """Return the workers that were awake on this host when the wish was made."""
     return tuple(sorted(worker.name for worker in fleet.on_host(host) if worker.name in wish.awake_before))
 
 
 def _labels(fleet: Fleet, wish: Wish, worker: Worker, mine: WorkerWish) -> LabelChanges:
-    """Labels tell what the VM carries, or will carry once it has been changed."""
+    """Return the labels for what the VM carries, or will carry once it has been changed."""
     carries = mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus
     return tuple(labels_of(fleet, wish.catalogue, worker, carries).items())

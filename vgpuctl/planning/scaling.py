@@ -1,4 +1,4 @@
-"""Workloads that a shift scales to zero: which, who else has a say in their size, and how that joins the ladders."""
+"""Workloads that a shift scales to zero: which ones, what else decides their size, and how they join the ladders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from vgpuctl.planning.steps import Drain, ScaleDown, ScaleUp, Uncordon
 def workload_wishes(
     fleet: Fleet, timetable: Timetable, shift: Shift, left: Mapping[str, Departure]
 ) -> dict[str, WorkloadWish]:
-    """The shift's at zero; those that this timetable has scaled for another shift get their size back."""
+    """Return what becomes of each workload: the shift's workloads go to zero.
+
+    Workloads that this timetable scaled for another shift get their size back.
+    """
     origins = {departure.origin for departure in left.values()}
     found: dict[str, WorkloadWish] = {}
     for key, workload in fleet.workloads.items():
@@ -39,13 +42,13 @@ def former_workloads(wish: Wish) -> dict[str, WorkloadWish]:
 
 
 def with_scaled(options: DrainOptions, fleet: Fleet, wishes: Mapping[str, WorkloadWish]) -> DrainOptions:
-    """The pods of these workloads leave with them, and need nobody's leave."""
+    """Return the drain options in which the pods of these workloads end with them and need no permission."""
     asleep = (fleet.workloads[key] for key, mine in wishes.items() if mine.asleep and key in fleet.workloads)
     return replace(options, scaled=tuple(asleep))
 
 
 def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[StepId, frozenset[StepId]]) -> tuple[Step, ...]:
-    """Down before any drain, up after the last who comes back."""
+    """Join the scaling to the ladders: down before any drain, up after the last worker that comes back."""
     downs = tuple(step for step in _downs(fleet, wish) if not step.done_in(fleet))
     ups = tuple(step for step in _ups(wish) if not step.done_in(fleet))
     if downs:
@@ -56,7 +59,10 @@ def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[StepId, 
 
 
 def _before_any_drain(downs: frozenset[StepId], steps: Iterable[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
-    """What many drains need is one set, and stays one: of 10,000 drains each needs 10,000 cordons."""
+    """Make every drain wait for the scaling down.
+
+    What many drains need is one set, and stays one object: each of 10,000 drains needs 10,000 cordons.
+    """
     joined: dict[frozenset[StepId], frozenset[StepId]] = {}
     for step in steps:
         if isinstance(step, Drain):
@@ -77,7 +83,7 @@ def _ups(wish: Wish) -> Iterator[ScaleUp]:
 
 
 def against_deciders(fleet: Fleet, wish: Wish, leaving: Iterable[Worker]) -> Iterator[Refusal]:
-    """Whose pods leave although somebody else decides how many there are: they would come back while we scale down."""
+    """Refuse workloads whose size another program decides: their pods would come back while we scale down."""
     concerned: dict[tuple[str, str], Workload] = {}
     for worker in leaving:
         for pod in worker.node.pods if worker.node else ():
@@ -89,14 +95,17 @@ def against_deciders(fleet: Fleet, wish: Wish, leaving: Iterable[Worker]) -> Ite
 
 
 def missing_workloads(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
-    """Those that are written out and are not there."""
+    """Yield a remark for each workload that is written out by name and does not exist."""
     for key in wish.workloads.keys() - fleet.workloads.keys():
         near = nearest(key, fleet.workloads) or "."
         yield Remark("", f"{key} is to be scaled to zero, but is not there{near}")
 
 
 def must_be_seen(fleet: Fleet, shift: Shift) -> None:
-    """A workload that we are not shown would be drained against its budgets instead."""
+    """Refuse if the shift scales workloads that Kubernetes does not show us.
+
+    Their pods would be drained against their budgets instead.
+    """
     kinds = (kind for kind in OWNS_PODS if any(fnmatchcase(kind, choice.kind) for choice in shift.scale))
     if denied := [f"{kind}s" for kind in kinds if f"{kind}s" in fleet.unseen]:
         raise RefusedError(

@@ -15,7 +15,10 @@ _HINT = "Workers are the VMs that profiles.yaml names. See: vgpuctl status -o na
 
 @dataclass(frozen=True)
 class Selection:
-    """`names`: None means every worker. `selector`: None asks nothing of the nodes."""
+    """The workers that a command is about.
+
+    `names`: None means every worker. `selector`: None asks nothing of the nodes.
+    """
 
     names: Names | None = None
     selector: Selector | None = None
@@ -25,7 +28,7 @@ class Selection:
         return self.names is None and self.selector is None
 
     def check(self, fleet: Fleet) -> None:
-        """A name that is no worker's, or a glob that meets none, raises UsageError."""
+        """Raise UsageError for a name of no worker, or for a glob that matches none."""
         if self.names is None:
             return
         known = dict.fromkeys([*fleet.workers, *fleet.missing])
@@ -37,7 +40,7 @@ class Selection:
                 raise UsageError(f"No worker is called {pattern}.", hint=_HINT)
 
     def of(self, fleet: Fleet) -> frozenset[str]:
-        """Those too that vCenter does not know, unless their nodes are asked for."""
+        """Return the selected workers, also the ones missing from vCenter, unless the selector asks for nodes."""
         known = [*fleet.workers, *fleet.missing]
         meant = known if self.names is None else self.names.of(known)
         return frozenset(name for name in meant if self.selector is None or _matches(fleet, name, self.selector))

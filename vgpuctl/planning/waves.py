@@ -1,4 +1,4 @@
-"""Waves: no more than so many workers are out at once. Workers that need each other's cards go together."""
+"""Waves: at most so many workers are out at once. Workers that need each other's cards go together."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Unit:
 
 
 def goes_out(rungs: Iterable[Step]) -> bool:
-    """Is this a worker that pods could use, but for us?"""
+    """True if pods could use this worker, were it not for our steps."""
     return any(isinstance(step, Cordon | Suspend | ShutDown | Uncordon) for step in rungs)
 
 
 def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepId]]) -> list[Unit]:
-    """Those that have begun come first, so that a repeated plan goes on where it was."""
+    """Return the units. Units that have begun come first, so that a repeated plan continues where it was."""
     leader = {name: name for name, rungs in ladders.items() if goes_out(rungs)}
 
     def find(name: str) -> str:
@@ -50,8 +50,11 @@ def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepI
 def _bound(
     fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepId]], going: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Pairs that must be out together. Where starts are of several types, the first ones could take the cards that the
-    later ones need: only once all are gone the order of starts is ours."""
+    """Yield the pairs of workers that must be out together.
+
+    If the starts are of several types, the first could take the cards that later ones need. Only once all workers are
+    gone is the order of starts ours.
+    """
     hosts: dict[str, list[str]] = {}
     for name in going:
         hosts.setdefault(fleet.worker(name).host, []).append(name)
@@ -69,7 +72,7 @@ def _starts(rungs: Iterable[Step]) -> bool:
 
 
 def in_waves(found: list[Unit], ladders: Ladders, needs: Needs, at_most: int) -> None:
-    """Each unit takes as many lanes as it has workers, and waits for those who were in these lanes before."""
+    """Make each unit wait for the units before it in its lanes. A unit takes as many lanes as it has workers."""
     lanes: list[Unit | None] = [None] * at_most
     place = 0
     for unit in found:
@@ -85,7 +88,7 @@ def in_waves(found: list[Unit], ladders: Ladders, needs: Needs, at_most: int) ->
 
 
 def in_order(found: list[Unit], ladders: Ladders) -> Iterator[Step]:
-    """Steps one by one: who goes out nowhere, then unit after unit."""
+    """Yield the steps one by one: first the workers that do not go out, then unit after unit."""
     out = {name for unit in found for name in unit.workers}
     yield from from_the_top(rungs for name, rungs in ladders.items() if name not in out)
     for unit in found:
@@ -93,7 +96,7 @@ def in_order(found: list[Unit], ladders: Ladders) -> Iterator[Step]:
 
 
 def from_the_top(ladders: Iterable[list[Step]]) -> list[Step]:
-    """First all cordons, then what leads up to the power-ons, then the rest."""
+    """Return first all cordons, then the steps up to the power-ons, then the rest."""
     cordons: list[Step] = []
     before: list[Step] = []
     after: list[Step] = []

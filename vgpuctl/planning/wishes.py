@@ -26,7 +26,10 @@ BACK_FROM = "back from "
 def switch_wish(
     fleet: Fleet, catalogue: Catalogue, timetable: Timetable, shift: str, now: datetime | None = None
 ) -> Wish:
-    """The shift's workers awake and labelled, the timetable's others asleep. `now`: to say until when."""
+    """Return the wish of a shift: its workers awake and labelled, the timetable's others asleep.
+
+    `now`: to say until when they sleep.
+    """
     must_be_seen(fleet, timetable.shifts[shift])
     mine = timetable.workers(fleet)
     sleeps = Sleeps(timetable, shift, now)
@@ -52,7 +55,10 @@ def switch_wish(
 
 
 class Sleeps:
-    """What the nodes of those say who sleep in a shift. The starts of shifts are looked up once, not for each."""
+    """What the nodes of sleeping workers say in a shift.
+
+    The starts of shifts are looked up once, not for each worker.
+    """
 
     def __init__(self, timetable: Timetable, shift: str, now: datetime | None) -> None:
         self._table, self._shift = timetable, timetable.shifts[shift]
@@ -60,7 +66,7 @@ class Sleeps:
         self._starts = {name: start for name, start in starts.items() if start is not None}
 
     def of(self, worker: Worker) -> Sleep | None:
-        """None for those who are awake."""
+        """Return what this worker's node says; None for a worker that is awake."""
         if self._shift.wakes(worker):
             return None
         waking = (start for name, start in self._starts.items() if self._table.shifts[name].wakes(worker))
@@ -70,7 +76,7 @@ class Sleeps:
 
 
 def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift, left: Departure) -> WorkerWish:
-    """What the shift makes it carry, if it is one that says so; those that sleep carry what they carry."""
+    """Return one worker's wish: it carries what the shift gives it, else the devices of its profile."""
     profile, awake = shift.profile_of(worker.name), shift.wakes(worker)
     before = left.carried.get(worker.name, worker.vgpus)
     if profile is not None:
@@ -80,8 +86,11 @@ def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift, left: Departur
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provisioning:
-    """How provisioning goes about it. `profile`: one for all that are selected, instead of the files' word.
-    `exchanged`: of workers that carry something else in every shift, what these are."""
+    """How provisioning goes about it.
+
+    `profile`: one profile for all selected workers, instead of the profiles in the files.
+    `exchanged`: returns the profiles that a worker carries by turns, if its profile changes with the shift.
+    """
 
     only: Names | None = None
     profile: str | None = None
@@ -92,7 +101,7 @@ class Provisioning:
 
 
 def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wish:
-    """Every selected worker with its profile's devices, and in the power state in which it was found."""
+    """Return the wish for every selected worker: its profile's devices, in the power state in which it was found."""
     workers = {
         worker.name: WorkerWish(
             vgpus=(vgpus := _to_carry(worker, catalogue, how)),
@@ -115,7 +124,7 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
 
 
 def _to_carry(worker: Worker, catalogue: Catalogue, how: Provisioning) -> tuple[str, ...]:
-    """What a shift gave it stays."""
+    """Return the vGPUs that the worker shall carry. What a shift gave it stays."""
     given = (profile.vgpus for profile in how.exchanged(worker.name))
     if how.profile is None and any(sorted(vgpus) == sorted(worker.vgpus) for vgpus in given):
         return worker.vgpus
@@ -123,14 +132,16 @@ def _to_carry(worker: Worker, catalogue: Catalogue, how: Provisioning) -> tuple[
 
 
 def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wish:
-    """Every node's labels true."""
+    """Return the wish that makes every node's labels true."""
     workers = {name: WorkerWish(label=True) for name in fleet.workers}
     return Wish(name="label-nodes", catalogue=catalogue, workers=workers, prune=prune)
 
 
 def former_wish(wish: Wish) -> Wish:
-    """What going back means: awake who was awake, the others asleep, and no device changed but those that the shift
-    itself exchanges."""
+    """Return the way back: workers that were awake wake again, the others sleep.
+
+    No devices change, except the ones that the shift itself exchanges.
+    """
     workers = {name: _former(mine, wish, was_awake=name in wish.awake_before) for name, mine in wish.workers.items()}
     return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers, workloads=former_workloads(wish))
 
@@ -144,8 +155,11 @@ def _former(mine: WorkerWish, wish: Wish, *, was_awake: bool) -> WorkerWish:
 
 
 def with_devices_back(fleet: Fleet, former: Wish) -> Wish:
-    """Where those who shall wake have no room on their host as they are now, those who are off get what they carried
-    before; or, where neighbours run with their new vGPUs already and the card has that size, the new ones too."""
+    """Return the way back with changed devices, on hosts where the workers to wake have no room as they are now.
+
+    There, workers that are off get the devices they carried before. If neighbours run with their new vGPUs already and
+    the card has that size, the workers that are off get the new ones too.
+    """
     given: dict[str, WorkerWish] = {}
     for host in {fleet.workers[name].host for name in former.workers if name in fleet.workers} & fleet.hosts.keys():
         workers = [worker for worker in fleet.on_host(host) if worker.name in former.workers]
@@ -157,7 +171,7 @@ def with_devices_back(fleet: Fleet, former: Wish) -> Wish:
 
 
 def _carrying(workers: list[Worker], former: Wish, which: str) -> dict[str, WorkerWish]:
-    """Those who are off and carry something else, with these vGPUs."""
+    """Return wishes with these vGPUs for the workers that are off and carry something else."""
     found: dict[str, WorkerWish] = {}
     for worker in workers:
         mine = former.workers[worker.name]
@@ -177,7 +191,7 @@ def _profile_of(worker: Worker, catalogue: Catalogue) -> tuple[str, ...]:
 
 
 def _cut_short(worker: Worker) -> Record | None:
-    """What an earlier provision that did not end recorded of it."""
+    """Return what an earlier provision that did not end recorded on this worker."""
     record = worker.node.record if worker.node else None
     return record if record is not None and record.wish.removeprefix(BACK_FROM) == PROVISION else None
 
@@ -188,7 +202,10 @@ def _carried_before(worker: Worker) -> tuple[str, ...]:
 
 
 def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
-    """On now and about to be stopped, or on before an earlier provision was cut short. Others' power is left alone."""
+    """Return True if the worker must run afterwards; None leaves its power alone.
+
+    It must run if it will be stopped now, or if it was on before an earlier provision was cut short.
+    """
     record = _cut_short(worker)
     cut_short = record is not None and worker.name in record.awake_before
     stopping = worker.on and not equipped(worker, vgpus)
@@ -196,7 +213,10 @@ def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
 
 
 def _awake_before(fleet: Fleet, wish: Wish) -> frozenset[str]:
-    """Who was awake before this switch began: what was recorded, where it was cut short; else who runs."""
+    """Return the workers that were awake before this switch began.
+
+    If the switch was cut short, these are the recorded workers; else the workers that run.
+    """
     before: set[str] = set()
     for host in {worker.host for worker in fleet.workers.values()}:
         mine = [worker for worker in fleet.on_host(host) if worker.name in wish.workers]

@@ -1,1 +1,1 @@
-"""Which vGPUs fit on which cards, and who must leave before whom."""
+"""Which vGPUs fit on which cards, and which VMs must leave a card before others start on it."""

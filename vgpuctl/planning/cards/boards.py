@@ -1,7 +1,8 @@
-"""NVIDIA's boards: which vGPU types are theirs, and how many of each one card holds.
+"""NVIDIA's boards: their vGPU types, and how many of each type one card holds.
 
-Counts: NVIDIA vGPU and AI Enterprise user guides. Places in mixed size: the appendix "vGPU Placements for GPUs in
-Mixed-Size Mode" of the latter. Places of GPU instances: MIG user guide, `nvidia-smi mig -lgipp`.
+Sources for the counts: the user guides of NVIDIA vGPU and of NVIDIA AI Enterprise. For the places in mixed size: the
+appendix "vGPU Placements for GPUs in Mixed-Size Mode" of the latter. For the places of GPU instances: the MIG user
+guide, `nvidia-smi mig -lgipp`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from vgpuctl.model.hosts import TypeFacts
 
 
 class VgpuType(NamedTuple):
-    """What is known of a type; `gib` is None where nobody says its size, `instance` what MIG calls one (`3-20`)."""
+    """What is known of one vGPU type.
+
+    `gib` is None if neither the name nor a file nor a host gives its size. `instance` is MIG's own name (`3-20`).
+    """
 
     stem: str
     gib: int | None = None
@@ -25,7 +29,7 @@ class VgpuType(NamedTuple):
 
 
 class InstanceShape(NamedTuple):
-    """Of a GPU instance: memory slices wide, and where one may begin."""
+    """The shape of a GPU instance: its width in memory slices, and the slices where it may begin."""
 
     width: int
     starts: tuple[int, ...]
@@ -33,7 +37,11 @@ class InstanceShape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """`same`, `q_only`, `mixed`: GB → the most; `q_only`: of series Q besides. `compute_only`: no series but C."""
+    """One of NVIDIA's boards, with the most vGPUs of each size that a card of this kind holds.
+
+    `same`, `q_only` and `mixed` map a size in GB to that count; `q_only` adds sizes that only series Q has.
+    `compute_only`: the board has no series but C.
+    """
 
     name: str
     families: tuple[str, ...]
@@ -59,8 +67,8 @@ _OF_48 = "48:1 24:2 16:3→2 12:4 8:6→4 6:8 4:12→8"
 _H200 = "141:1 70:2 35:4 28:5 17:8 14:10 8:16 7:20 4:32"
 _MIG_80 = "7-80:1 4-40:1 3-40:2 2-20:3 1-20:4 1-10:7"
 
-# Name; device names begin with; stems; GB:count, →n the lower one in mixed size; whether it knows mixed size, and C
-# where it has no other series; GB:count of Q alone; instances of MIG.
+# The columns: name; how device names begin; stems; GB:count, where →n is the lower count in mixed size; whether the
+# board knows mixed size, and C if it has no other series; GB:count of series Q alone; instances of MIG.
 _ROWS = f"""
 P100-16 | P100       | p100               | {_V100}                                   |         | 2:8 1:16  |
 V100-16 | V100       | v100 v100x v100l   | {_V100}                                   |         | 2:8 1:16  |
@@ -78,7 +86,8 @@ H100-94 | H100       | h100l h100xl       | 94:1 47:2 23:4 15:6→4 11:8 6:15→
 H200    | H200       | h200               | {_H200}                                   | mixed C |           | 4-71:1 3-71:2 2-35:3 1-35:4 1-18:7
 """  # noqa: E501
 
-# By the card's GB: each size, and where one may begin in mixed size. For 141 GB none is documented.
+# For each card size in GB: each vGPU size, and where such a vGPU may begin in mixed size. For 141 GB NVIDIA documents
+# no places.
 _PLACES = {
     24: "24:0 12:0,12 8:0,16 6:0,6,12,18 4:0,8,12,20",
     40: "40:0 20:0,20 10:0,10,20,30 8:0,12,20,32 5:0,5,10,15,20,25,30,35 4:0,6,10,16,20,26,30,36",
@@ -118,7 +127,7 @@ def _board(row: str) -> Board:
 
 
 def _counts(cell: str, which: int) -> Iterator[tuple[int, int]]:
-    """`which`: 0 for the count before the arrow, -1 for the one behind it."""
+    """Yield each size with its count. `which`: 0 for the count before the arrow, -1 for the count behind it."""
     for word in cell.split():
         size, _, most = word.partition(":")
         yield int(size), int(most.split("→")[which])
@@ -147,7 +156,7 @@ MIXED_PLACES = {gib: dict(_places(cell)) for gib, cell in _PLACES.items()}
 
 @lru_cache(maxsize=4096)
 def type_of(vgpu: str, told: tuple[TypeFacts, ...] = ()) -> VgpuType:
-    """As its name says, unless it is told otherwise."""
+    """Return the type as its name describes it. What a file or a host says (`told`) counts before the name."""
     named = _named(vgpu)
     said = next((each for each in told if each.vgpu == vgpu), TypeFacts(vgpu))
     return named._replace(gib=said.gib or named.gib, series=said.series or named.series)
@@ -162,6 +171,9 @@ def _named(vgpu: str) -> VgpuType:
 
 
 def board_of_card(family: str, gib: int) -> Board | None:
-    """Cards report a little less than their frame, for ECC and the driver: the nearest within a tenth."""
+    """Return the board nearest in size, within a tenth.
+
+    For ECC and the driver, cards report a little less than their frame.
+    """
     near = [board for board in BOARDS if family in board.families and abs(board.gib - gib) * 10 <= board.gib]
     return min(near, key=lambda board: abs(board.gib - gib), default=None)

@@ -1,4 +1,4 @@
-"""The rules of one card: which vGPU types it takes, and how many more of each, beside what it holds."""
+"""The rules of one card: which vGPU types it takes, and how many more of each beside those it holds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import NamedTuple
 from vgpuctl.model.hosts import Card, CardMode, TypeFacts
 from vgpuctl.planning.cards.boards import BY_NAME, BY_STEM, MIXED_PLACES, Board, VgpuType, board_of_card, type_of
 
-#: No table of NVIDIA's goes beyond this count on one card (taken as a limit: inferred).
+#: The most vGPUs of any type on one card. No table of NVIDIA's goes beyond this count, so it is taken as a limit
+#: (inferred).
 MOST_OF_ALL = 32
 COMPUTE_SLICES = 7
 
 
 class Kind(NamedTuple):
-    """All that counts of a card; `board` is "" where no table knows it. `told`: of types, what their names may not."""
+    """Everything about a card that decides what it takes. Cards of equal kind are interchangeable.
+
+    `board` is "" if no table knows the card. `told`: facts about vGPU types that their names may not say.
+    """
 
     family: str
     board: str
@@ -25,9 +29,9 @@ class Kind(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """How a card takes one vGPU: `width` wide (GB, or memory slices in MIG), `most` of its like at a time.
+    """How a card takes one vGPU: its width (GB, or memory slices in MIG), and the most of its kind at a time.
 
-    `starts`: where it may begin; empty where the mode knows no places, or none are documented.
+    `starts`: where it may begin; empty if the mode knows no places, or if NVIDIA documents none.
     """
 
     width: int
@@ -36,7 +40,7 @@ class Slice(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A card with what it holds: `held` stays, `leaving` is there now and goes before long."""
+    """A card with what it holds: `held` stays, `leaving` is on the card now and goes before long."""
 
     kind: Kind
     held: tuple[Slice, ...] = ()
@@ -47,12 +51,15 @@ class Load(NamedTuple):
         return bool(self.held or self.leaving)
 
     def room(self, vgpu: str) -> int:
-        """How many more of these it takes for sure, wherever on the card the others have their places."""
+        """Return how many more vGPUs of this type certainly fit, whatever places the others have on the card."""
         piece = slice_of(self.kind, vgpu)
         return 0 if piece is None else _room(self.kind, self.held + self.leaving, piece)
 
     def may_take(self, vgpu: str) -> bool:
-        """Can it be that one more fits? Only where the others' places count is that more than being sure."""
+        """True if one more vGPU of this type may fit.
+
+        This is weaker than `room` only where places matter: the others may have places that leave room for it.
+        """
         piece = slice_of(self.kind, vgpu)
         if piece is None:
             return False
@@ -60,18 +67,21 @@ class Load(NamedTuple):
         return _room(self.kind, there, piece) > 0 or (bool(piece.starts) and _could_be(tuple(sorted((*there, piece)))))
 
     def with_one(self, vgpu: str, *, leaves: bool = False) -> Load:
-        """What cannot be here by our tables, but is, is taken to leave no room."""
+        """Return the load with one vGPU more.
+
+        A vGPU that our tables do not allow here, but that is here, leaves no room.
+        """
         piece = slice_of(self.kind, vgpu) or Slice(self.kind.gib, 0)
         if leaves:
             return Load(self.kind, self.held, tuple(sorted((*self.leaving, piece))))
         return Load(self.kind, tuple(sorted((*self.held, piece))), self.leaving)
 
     def later(self) -> Load:
-        """Once those who leave are gone."""
+        """Return the load as it is once the leaving vGPUs are gone."""
         return Load(self.kind, self.held) if self.leaving else self
 
     def lawful(self) -> bool:
-        """Could they all have been started here, one after another?"""
+        """True if these vGPUs could all have been started on this card, one after another."""
         there = self.held + self.leaving
         if not all(piece.most for piece in there):
             return False
@@ -94,7 +104,7 @@ def kind_of(card: Card) -> Kind:
 
 
 def frame_gib(cards: Iterable[Card], vgpu: str) -> int | None:
-    """The frame that a vGPU of this type takes on one of these cards, which are one host's; None where nobody says."""
+    """Return the frame that a vGPU of this type takes on one of these cards of one host; None if it is not known."""
     return type_of(vgpu, next((card.told for card in cards), ())).gib
 
 
@@ -103,13 +113,13 @@ def card_gib(card: Card) -> int:
 
 
 def filling(kind: Kind) -> Slice:
-    """What leaves no room for anything else."""
+    """Return a slice that leaves no room for anything else."""
     return Slice(kind.gib, 1)
 
 
 @lru_cache(maxsize=65536)
 def slice_of(kind: Kind, vgpu: str) -> Slice | None:
-    """How a card of this kind takes this type; None where it takes none of them."""
+    """Return how a card of this kind takes this type; None if it does not take the type."""
     named = type_of(vgpu, kind.told)
     if not _of_this_board(kind, named):
         return None
@@ -124,7 +134,10 @@ def slice_of(kind: Kind, vgpu: str) -> Slice | None:
 
 
 def _of_this_board(kind: Kind, named: VgpuType) -> bool:
-    """The stem tells. One that no table knows may be of a family whose name it begins with, or of an unknown card."""
+    """True if the type belongs to this kind of card, judged by the type's stem.
+
+    A stem that no table knows may belong to a family whose name it begins with, or to a card that no table knows.
+    """
     board = BY_STEM.get(named.stem)
     if kind.board:
         return board.name == kind.board if board else named.stem.startswith(kind.family.lower())
@@ -132,7 +145,7 @@ def _of_this_board(kind: Kind, named: VgpuType) -> bool:
 
 
 def _piece(kind: Kind, board: Board | None, named: VgpuType, gib: int) -> Slice | None:
-    """A time-sliced vGPU: by the table, or by whole division where no table knows it."""
+    """Return the slice of a time-sliced vGPU: by the table, or by whole division if no table knows it."""
     if board is None:
         return _divided(kind, gib)
     compute = named.series.startswith("c")
@@ -151,7 +164,7 @@ def _table(kind: Kind, board: Board, named: VgpuType) -> dict[int, int]:
 
 
 def _mixes(kind: Kind) -> bool:
-    """Older boards know the same size only, whatever the host is set to."""
+    """True if the card takes several sizes. Older boards know the same size only, whatever the host is set to."""
     board = BY_NAME.get(kind.board)
     return kind.mode is CardMode.MIXED_SIZE and (board is None or bool(board.mixed))
 
@@ -161,7 +174,7 @@ def _divided(kind: Kind, gib: int) -> Slice:
 
 
 def _instance(kind: Kind, board: Board | None, named: VgpuType) -> Slice:
-    """A GPU instance. Of those with media extensions (`me` in the series) a card has one."""
+    """Return the slice of a GPU instance. A card has only one instance with media extensions (`me` in the series)."""
     place = board.instances.get(named.instance) if board else None
     if place:
         return Slice(place.width, 1 if "me" in named.series else len(place.starts), place.starts)
@@ -172,7 +185,7 @@ def _instance(kind: Kind, board: Board | None, named: VgpuType) -> Slice:
 
 
 def assumption(card: Card, vgpu: str) -> str:
-    """What is assumed where no table of ours knows this type on this card; "" where one does, or it does not fit."""
+    """Return what is assumed of this type on this card; "" if a table knows it there, or if it does not fit."""
     kind, named = kind_of(card), type_of(vgpu, card.told)
     piece = slice_of(kind, vgpu)
     if piece is None or _known(kind, named):
@@ -203,7 +216,7 @@ def _room(kind: Kind, there: tuple[Slice, ...], piece: Slice) -> int:
 
 @lru_cache(maxsize=4096)
 def _blocked(other: Slice, piece: Slice) -> int:
-    """The most places of `piece` that one `other` can take away, wherever it is."""
+    """Return the most places of `piece` that one `other` can take away, wherever it is."""
     if not other.starts:
         return len(piece.starts)
     return max(sum(s < o + other.width and o < s + piece.width for s in piece.starts) for o in other.starts)
@@ -211,7 +224,7 @@ def _blocked(other: Slice, piece: Slice) -> int:
 
 @lru_cache(maxsize=65536)
 def _could_be(pieces: tuple[Slice, ...], taken: int = 0) -> bool:
-    """Is there a place for each of these on one card? The widest, which are last, are put first."""
+    """True if one card has a place for each of these. The widest come last in the order and are placed first."""
     if not pieces:
         return True
     free = [bits for bits in _bits(pieces[-1]) if not bits & taken]
@@ -220,5 +233,5 @@ def _could_be(pieces: tuple[Slice, ...], taken: int = 0) -> bool:
 
 @lru_cache(maxsize=4096)
 def _bits(piece: Slice) -> tuple[int, ...]:
-    """The slots of each of its places; one without places takes them all."""
+    """Return the slots of each of its places as bits. A slice without places takes all slots."""
     return tuple(((1 << piece.width) - 1) << start for start in piece.starts) or (-1,)

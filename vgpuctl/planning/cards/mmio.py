@@ -1,11 +1,11 @@
-"""How much address space a VM must have for the BARs of its vGPUs' cards: NVIDIA's and VMware's words, by board."""
+"""How much address space a VM needs for the BARs of its vGPUs' cards, by board: figures of NVIDIA and VMware."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-#: GiB for each vGPU, by the stem of its type. Boards that are not here need none that we know of.
+#: GiB for each vGPU, by the stem of its type. Boards that are missing here need none, as far as we know.
 _GIB = {
     **dict.fromkeys(("v100", "v100x", "v100l", "v100d", "v100dx", "v100s", "a30"), 64),
     **dict.fromkeys(("a100", "a100x"), 128),
@@ -16,6 +16,6 @@ _STEM = re.compile(r"(?:grid|nvidia)_([a-z0-9]+)-")
 
 
 def mmio_needed(vgpus: Iterable[str]) -> int:
-    """In GiB, for all of them together."""
+    """Return the address space for all these vGPUs together, in GiB."""
     stems = (match.group(1) for vgpu in vgpus if (match := _STEM.match(vgpu)))
     return sum(_GIB.get(stem, 0) for stem in stems)

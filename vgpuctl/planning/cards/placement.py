@@ -1,7 +1,7 @@
-"""What can be started on a host's cards. The card is vCenter's choice, so every choice it may make counts.
+"""What can be started on a host's cards. vCenter chooses the card, so every choice it may make counts.
 
-It is a game: we choose who starts next, vCenter chooses the card. A wish is sound where we can win whatever it does.
-That the host's policy prefers one card to another is not built upon: the order of starts is nearly always enough.
+It is a game: we choose the next start, vCenter chooses its card. A wish is sound if we can win whatever vCenter does.
+We do not build on the host's policy, which prefers one card to another: the order of starts is nearly always enough.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from vgpuctl.planning.cards.boards import type_of
 from vgpuctl.planning.cards.card_rules import Load
 
 Vgpus = tuple[str, ...]
-"""What one VM carries."""
+"""The vGPUs that one VM carries."""
 
 Needs = tuple[Vgpus, ...]
-"""VMs that have yet to start, the largest first."""
+"""The VMs that have yet to start, the largest first."""
 
 Loads = tuple[Load, ...]
 
-#: How many standings of the game are looked at before it counts as lost: rather refused than guessed.
+#: How many standings of the game are searched before it counts as lost: a refusal is better than a guess.
 STANDINGS = 5000
 
 _LARGE = 1 << 20
@@ -39,7 +39,7 @@ def _size(vgpus: Vgpus) -> tuple[int, Vgpus]:
 
 
 def may_choose(loads: Sequence[Load], vgpu: str) -> list[int]:
-    """The cards on which vCenter may put this vGPU now."""
+    """Return the cards on which vCenter may put this vGPU now."""
     return [index for index, load in enumerate(loads) if load.may_take(vgpu)]
 
 
@@ -48,7 +48,7 @@ def seated(loads: Loads, index: int, vgpu: str) -> Loads:
 
 
 def alike(needs: Iterable[Vgpus]) -> bool:
-    """Are all vGPUs of one type? Then each takes one seat from the sum of seats, on whatever card it comes to sit."""
+    """True if all vGPUs are of one type. Then each takes one seat from the sum of seats, on whichever card it lands."""
     return len({vgpu for vgpus in needs for vgpu in vgpus}) <= 1
 
 
@@ -57,7 +57,7 @@ def seats_left(loads: Loads, vgpu: str) -> int:
 
 
 def fits(loads: Loads, needs: Needs) -> bool:
-    """Is there any way at all to seat `needs`, were the cards ours to choose?"""
+    """True if `needs` could be seated in at least one way, were the cards ours to choose."""
     return _fits(tuple(sorted(loads)), tuple(vgpu for vgpus in needs for vgpu in vgpus))
 
 
@@ -72,7 +72,7 @@ def _fits(loads: Loads, vgpus: Vgpus) -> bool:
 
 
 def _different(loads: Loads, choices: Iterable[int]) -> list[int]:
-    """One of each where several cards are alike."""
+    """Return one card of each group of equal cards."""
     return list({loads[index]: index for index in choices}.values())
 
 
@@ -81,9 +81,9 @@ def _sorted(loads: Loads) -> Loads:
 
 
 def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
-    """All that may come of these vGPUs' start, in whatever order and on whichever cards vCenter seats them.
+    """Return every load that may result when these vGPUs start, in any order, on any card that vCenter may choose.
 
-    None at all where one of them may find no room.
+    Empty if one of them may find no room.
     """
     standings = {(_sorted(loads), _largest_first(vgpus))}
     for _ in vgpus:
@@ -99,7 +99,10 @@ def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
 
 
 def _choices(loads: Loads, vgpu: str) -> list[int]:
-    """Empty where no card is sure to have room now. Until vCenter chooses, those who leave may be gone."""
+    """Return the cards that vCenter may choose for this vGPU. Empty if no card is certain to have room now.
+
+    Leaving VMs may be gone by the time vCenter chooses, so their places count as possible choices.
+    """
     if not seats_left(loads, vgpu):
         return []
     return _different(loads, may_choose([load.later() for load in loads], vgpu))
@@ -111,7 +114,7 @@ def _less(vgpus: Vgpus, vgpu: str) -> Vgpus:
 
 
 def can_be_started(loads: Loads, needs: Needs) -> bool:
-    """Is there an order of starts that ends well whatever cards vCenter chooses on the way?"""
+    """True if some order of starts ends well, whatever cards vCenter chooses on the way."""
     return _can_be_started(_sorted(loads), needs)
 
 
@@ -121,7 +124,7 @@ def _can_be_started(loads: Loads, needs: Needs) -> bool:
 
 
 class _Game:
-    """Remembers the standings it has seen."""
+    """The search for an order of starts. It remembers the standings it has seen."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Loads, Needs], bool] = {}
@@ -142,16 +145,17 @@ class _Game:
 
 
 def _starts(needs: Needs) -> Iterator[tuple[Vgpus, Needs]]:
-    """Who may be the next, and who is left then."""
+    """Yield each VM that may start next, with the VMs that are left after it."""
     for vm in dict.fromkeys(needs):
         index = needs.index(vm)
         yield vm, needs[:index] + needs[index + 1 :]
 
 
 def safe_to_start(loads: Loads, vgpus: Vgpus, rest: Needs) -> bool:
-    """May these vGPUs start now? There must be room, and wherever vCenter seats them, the rest can still be started.
+    """True if these vGPUs may start now: there is room, and wherever vCenter seats them, the rest can still be
+    started.
 
-    Those of starts that are under way belong to them: vCenter need not seat them in the order in which it was asked.
+    The vGPUs of starts that are under way belong to them: vCenter need not seat starts in the order of the requests.
     """
     later = tuple(load.later() for load in loads)
     if alike([vgpus, *rest]):

@@ -1,4 +1,4 @@
-"""The trap of vCenter's default policy: small vGPUs spread over all cards, and lock each to their size."""
+"""The trap of vCenter's default policy: small vGPUs spread over all cards and lock each card to their size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vgpuctl.planning.cards.placement import Vgpus, may_choose
 
 @dataclass(frozen=True, slots=True)
 class PolicyTrap:
-    """`small` may come to sit on each of the `cards` that could take `big`."""
+    """The trap on one host: a `small` vGPU may land on each of the `cards` that could take `big`."""
 
     host: str
     small: str
@@ -28,7 +28,7 @@ class PolicyTrap:
 
 
 def policy_trap(host: Host, workers: Iterable[Vgpus]) -> PolicyTrap | None:
-    """Can the host's workers, by what each carries, fall into it? Told of the first pair of types found."""
+    """Return the first pair of types that may spring the trap on this host; None if its workers cannot spring it."""
     vgpus = [vgpu for carried in workers for vgpu in carried]
     if host.policy is not Policy.PERFORMANCE:
         return None
@@ -37,7 +37,7 @@ def policy_trap(host: Host, workers: Iterable[Vgpus]) -> PolicyTrap | None:
 
 
 def _locks(host: Host, small: str, big: str, count: int) -> PolicyTrap | None:
-    """One `small` on each card that takes `big`: were that enough to keep it out?"""
+    """Return the trap if one `small` on each card that takes `big` would be enough to keep `big` out."""
     empty = tuple(Load(kind_of(card)) for card in host.cards)
     cards = may_choose(empty, big)
     locked = [index for index in cards if empty[index].room(small) > 1 and not empty[index].with_one(small).room(big)]

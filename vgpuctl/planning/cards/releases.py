@@ -1,4 +1,4 @@
-"""Who must be gone before whom: which stops a start needs, and whether it may be sent now."""
+"""Which stops a start needs first, and whether the start may be sent now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend, equipped
 
 
 def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict[str, frozenset[StepId]]:
-    """For each worker that starts: the steps that must empty its cards first. Cards that are soonest free go first."""
+    """Return, for each worker that starts, the steps that must empty its cards first.
+
+    Cards that are free soonest go first.
+    """
     every = [step for rungs in ladders.values() for step in rungs]
     starts = [step.worker for step in every if isinstance(step, PowerOn)]
     starts.sort(key=lambda name: not begun(fleet.worker(name)))
@@ -33,15 +36,19 @@ def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict
 
 
 class Leavers(NamedTuple):
-    """Who leaves one card: the steps that make them stop, their names, and how many of them have begun."""
+    """The workers that leave one card: the steps that stop them, their names, and how many of them have begun."""
 
     stops: frozenset[StepId]
     names: frozenset[str]
     begun: int
 
     def cost(self, waker: Worker) -> tuple[bool, int, int]:
-        """What it costs a start to wait for them, least where it leaves that card itself: how many of them are of
-        another wave, since only they or only it have begun; how many there are."""
+        """Return what it costs a start to wait for these workers; the smallest cost wins.
+
+        It is least if the starting worker leaves this card itself. Next counts how many leavers are of another wave:
+        the ones that have not begun if this worker has, else the ones that have. Last counts how many leavers there
+        are.
+        """
         others = len(self.names) - self.begun if begun(waker) else self.begun
         return waker.name not in self.names, others, len(self.names)
 
@@ -57,7 +64,7 @@ def _cards_for(
         waker, needed = fleet.worker(name), set[StepId]()
         wanted = vgpus_at_start(fleet, ladders[name], name)
         if waker.on and sorted(wanted) == sorted(waker.vgpus):
-            # It comes back onto the very place that it leaves.
+            # The worker comes back onto the same place that it leaves.
             wanted = ()
         for vgpu in wanted:
             card, free = _card_for(loads, vgpu, [each.cost(waker) for each in leavers])
@@ -68,12 +75,15 @@ def _cards_for(
 
 
 def begun(worker: Worker) -> bool:
-    """Has a first write been made on its node?"""
+    """True if a first write has been made on the worker's node."""
     return worker.node is not None and worker.node.record is not None
 
 
 def _card_for(loads: Loads, vgpu: str, costs: list[tuple[bool, int, int]]) -> tuple[int | None, bool]:
-    """A card for it, and whether that has room already; the fullest of those, else the one that costs least."""
+    """Return a card for this vGPU, and whether that card has room already.
+
+    Of the cards with room, take the fullest; if none has room, take the card that costs least to wait for.
+    """
     if choices := may_choose(loads, vgpu):
         return max(choices, key=lambda i: len(loads[i].held)), True
     later = may_choose(tuple(load.later() for load in loads), vgpu)
@@ -86,7 +96,7 @@ def vgpus_at_start(fleet: Fleet, rungs: Iterable[Step], name: str) -> Vgpus:
 
 
 def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str] = frozenset()) -> Wait | None:
-    """Why this worker may not be powered on now; None when it may. `starting`: starts that no card shows yet."""
+    """Return why this worker may not be powered on now; None if it may. `starting`: starts that no card shows yet."""
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
         return None
@@ -106,13 +116,13 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
 
 
 def stops(wish: Wish, worker: Worker) -> bool:
-    """Will this worker, which runs, be stopped: to sleep, or to have its devices changed?"""
+    """True if this worker runs and will be stopped: to sleep, or to have its devices changed."""
     mine = wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     return worker.on and (mine.awake is False or wrong)
 
 
 def vgpus_wished(wish: Wish, worker: Worker) -> Vgpus:
-    """What it will carry when it starts."""
+    """Return the vGPUs that the worker will carry when it starts."""
     mine = wish.workers[worker.name]
     return mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus

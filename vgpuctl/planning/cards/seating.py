@@ -1,4 +1,4 @@
-"""Who sits on which card of a host: power states count, the host's own books only say where."""
+"""Which VM is on which card of a host. Power states say what runs; the host's own books only say where."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.planning.cards.card_rules import Load, kind_of
 from vgpuctl.planning.cards.placement import Loads, Vgpus, alike, may_choose
 
-#: How many ways to sit are looked at where the books do not say where.
+#: How many seatings are searched if the books do not say which card a VM is on.
 WAYS = 256
 
 UNKNOWN = ("unknown-vgpu",)
-"""What a VM on a card carries of which nobody knows anything: it may take the whole card."""
+"""The vGPUs of a VM on a card if nothing is known of them: it may take the whole card."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """A VM that runs. `cards`: where the books see it; none where they do not say yet."""
+    """A VM that runs. `cards`: the cards on which the host's books show it; empty while they do not show it yet."""
 
     name: str
     vgpus: Vgpus
@@ -30,7 +30,7 @@ class Occupant:
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """One way in which all may sit, cards in the host's order. `cards_of`: the cards of each VM."""
+    """One way in which all VMs may be seated, with the cards in the host's order. `cards_of`: the cards of each VM."""
 
     loads: Loads
     cards_of: dict[str, tuple[int, ...]] = field(compare=False, default_factory=dict)
@@ -38,7 +38,10 @@ class Seating:
 
 @dataclass(frozen=True, slots=True)
 class PossibleSeatings:
-    """All ways in which a host's VMs may sit. `exact`: the books know it; `complete`: no way was left out."""
+    """All ways in which a host's VMs may be seated.
+
+    `exact`: the books show every VM. `complete`: the search covered every way.
+    """
 
     ways: tuple[Loads, ...]
     exact: bool
@@ -46,7 +49,7 @@ class PossibleSeatings:
 
 
 def booked(host: Host) -> dict[str, tuple[int, ...]]:
-    """For each VM in the host's books the cards on which they see it."""
+    """Return, for each VM in the host's books, the cards on which they show it."""
     cards: dict[str, tuple[int, ...]] = {}
     for index, card in enumerate(host.cards):
         for name in card.holds:
@@ -55,7 +58,7 @@ def booked(host: Host) -> dict[str, tuple[int, ...]]:
 
 
 def occupants(fleet: Fleet, host: Host, leaving: Collection[str] = (), *, gone: bool = False) -> list[Occupant]:
-    """Those who run; without `leaving` once these are `gone`."""
+    """Return the VMs that run on this host. With `gone`, leave out the `leaving` ones, as if they had stopped."""
     cards = booked(host)
     running = [w for w in fleet.on_host(host.name) if w.vgpus and w.on and not (gone and w.name in leaving)]
     ours = [Occupant(w.name, w.vgpus, cards.get(w.name, ()), w.name in leaving) for w in running]
@@ -75,7 +78,10 @@ def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> I
 
 
 def standing(host: Host, sitting: Iterable[Occupant], needs: Iterable[Vgpus] = ()) -> PossibleSeatings:
-    """All ways in which these may sit. Where they and all who will start are alike, one way is as good as another."""
+    """Return all ways in which these VMs may be seated.
+
+    If they and all VMs to come are alike, one way is as good as another.
+    """
     sitting = list(sitting)
     unseated = [sitter for sitter in sitting if not sitter.cards]
     ways, complete = _ways(host, sitting, any_way=alike([*(sitter.vgpus for sitter in unseated), *needs]))
@@ -83,12 +89,15 @@ def standing(host: Host, sitting: Iterable[Occupant], needs: Iterable[Vgpus] = (
 
 
 def likely(host: Host, sitting: Iterable[Occupant]) -> Seating:
-    """The likeliest way: who is in no books yet sits on the fullest card that takes it."""
+    """Return the likeliest seating: a VM that is in no books yet is put on the fullest card that takes it."""
     return _ways(host, list(sitting), any_way=True)[0][0]
 
 
 def _ways(host: Host, sitting: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
-    """`any_way`: for those whom the books do not name yet, the first that is found will do."""
+    """Return the seatings, and whether the search was complete.
+
+    `any_way`: for VMs not in the books yet, the first way will do.
+    """
     ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
     for sitter in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
         found = _lawful(sitter, [after for way in ways for after in _seatings(way, sitter)])
@@ -100,7 +109,10 @@ def _ways(host: Host, sitting: list[Occupant], any_way: bool) -> tuple[list[Seat
 
 
 def _lawful(sitter: Occupant, ways: list[Seating]) -> list[Seating]:
-    """Those that can be, where any can: of a VM with several vGPUs the books do not tell which is on which card."""
+    """Keep the seatings that are possible, unless none is.
+
+    For a VM with several vGPUs the books do not say which is where.
+    """
     if len(ways) == 1:
         return ways
     lawful = [way for way in ways if all(way.loads[card].lawful() for card in way.cards_of[sitter.name])]
@@ -113,7 +125,10 @@ def _seatings(way: Seating, sitter: Occupant) -> Iterator[Seating]:
 
 
 def _one_by_one(loads: Loads, sitter: Occupant) -> Iterator[tuple[Loads, tuple[int, ...]]]:
-    """Each of the cards on which the books see a VM holds at least one of its vGPUs; one card leaves no choice."""
+    """Yield the seatings of one VM's vGPUs. Each card on which the books show the VM holds at least one of them.
+
+    A single card leaves no choice.
+    """
     if len(sitter.cards) == 1:
         yield _all_on(loads, sitter, sitter.cards[0]), sitter.cards * len(sitter.vgpus)
         return
@@ -138,7 +153,7 @@ def _all_on(loads: Loads, sitter: Occupant, index: int) -> Loads:
 
 
 def _anywhere(loads: Loads, vgpu: str) -> list[int]:
-    """Where this vGPU may sit beside those who are there; the fullest first."""
+    """Return the cards where this vGPU may be, beside the VMs that are there; the fullest first."""
     choices = may_choose(loads, vgpu) or range(len(loads))
     return sorted(choices, key=lambda index: -len(loads[index].held) - len(loads[index].leaving))
 

@@ -1,1 +1,1 @@
-"""What refuses a wish before anything is touched."""
+"""The checks that refuse a wish before anything is touched."""

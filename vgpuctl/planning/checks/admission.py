@@ -1,5 +1,7 @@
-"""Does HA admission control let those start who shall? Only what is certainly too much is refused; what may be is
-remarked on."""
+"""Whether HA admission control lets the wish's workers start.
+
+Only what is certainly too much is refused. What may be too much becomes a remark.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from vgpuctl.planning.cards.releases import stops
 from vgpuctl.planning.checks.host_memory import in_gb
 from vgpuctl.planning.checks.reservations import Cluster, Turn
 
-#: How much of its memory a host may keep for itself and for what VMs take beyond their reservations: enough to doubt.
+#: The share of its memory that a host may keep for itself and for what VMs take beyond their reservations: enough to
+#: doubt.
 KEPT = 0.05
 
 WAY_OUT = (
@@ -25,7 +28,11 @@ WAY_OUT = (
 
 
 def against_admission(fleet: Fleet, wish: Wish, hosts: Sequence[str]) -> Iterator[Refusal]:
-    """`hosts`: those against which nothing else speaks. They may share a cluster: who comes first is served first."""
+    """Yield refusals where HA admission control would certainly forbid a start.
+
+    `hosts`: the hosts that nothing else speaks against. Several may share a cluster; hosts that come first are served
+    first.
+    """
     for cluster in _clusters(fleet, hosts):
         turns = [cluster.turn(wish, host) for host in _in_order(cluster, hosts)]
         if isinstance(cluster.admission.policy, Spares):
@@ -35,7 +42,7 @@ def against_admission(fleet: Fleet, wish: Wish, hosts: Sequence[str]) -> Iterato
 
 
 def full_for_now(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
-    """Would this start be refused at this moment, but no longer once others of the plan have left?"""
+    """True if this start would be refused at this moment, but no longer once other workers of the plan have left."""
     host = fleet.hosts.get(worker.host)
     if host is None or host.admission is None or isinstance(host.admission.policy, Spares):
         return False
@@ -48,7 +55,7 @@ def full_for_now(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
 
 
 def admission_in_doubt(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
-    """Of a wish that is not refused."""
+    """Yield what may be too much for HA admission control, for a wish that is not refused."""
     ours = dict.fromkeys(fleet.host_of(name) for name in wish.workers)
     for cluster in _clusters(fleet, list(ours), certain=False):
         turns = [cluster.turn(wish, host) for host in _in_order(cluster, ours)]
@@ -67,7 +74,7 @@ def admission_in_doubt(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
 
 
 def _clusters(fleet: Fleet, hosts: Iterable[str], *, certain: bool = True) -> list[Cluster]:
-    """Those of these hosts."""
+    """Return the clusters of these hosts."""
     known = (fleet.hosts[name].admission for name in hosts if name in fleet.hosts)
     found = {admission.cluster: admission for admission in known if admission is not None}
     return [Cluster.of(fleet, admission, certain=certain) for admission in found.values()]
@@ -79,7 +86,10 @@ def _in_order(cluster: Cluster, hosts: Iterable[str]) -> Iterator[Host]:
 
 
 def _spare(cluster: Cluster, spares: Spares, wish: Wish, turns: Iterable[Turn]) -> Iterator[Refusal]:
-    """DRS may know another host for it: then it is not certain."""
+    """Refuse starts on failover hosts.
+
+    If DRS places VMs, it may find another host, so the refusal would not be certain.
+    """
     for turn in turns:
         if turn.starts and turn.host in spares.hosts and not cluster.admission.places:
             yield Refusal(
@@ -96,7 +106,11 @@ def _forbids(cluster: Cluster, turn: Turn) -> str:
 
 
 def _beyond(cluster: Cluster, wish: Wish, turns: list[Turn], limit: int) -> Iterator[Refusal]:
-    """Those that give more than they take only help. If even then too much is reserved, nothing starts at all."""
+    """Refuse starts beyond the limit.
+
+    Hosts that give back at least as much as they take only help, so they are counted first.
+    If too much is reserved even then, nothing starts at all.
+    """
     reserved = cluster.reserved() + sum(turn.more for turn in turns if turn.more <= 0)
     for turn in turns if reserved > limit else ():
         if turn.starts:
@@ -124,7 +138,7 @@ def _too_much(cluster: Cluster, wish: Wish, turn: Turn, limit: int, after: int) 
 
 
 def _scarce(cluster: Cluster, wish: Wish) -> str:
-    """Why it may not be enough, if all is counted and hosts keep something for themselves."""
+    """Return why the room may be too little, if all VMs count and hosts keep some memory for themselves; else ""."""
     turns = [cluster.turn(wish, host) for host in cluster.hosts]
     after = cluster.reserved() + sum(turn.more for turn in turns)
     limit = cluster.limit()
@@ -139,7 +153,10 @@ def _scarce(cluster: Cluster, wish: Wish) -> str:
 
 
 def _few_slots(cluster: Cluster, policy: Slots, wish: Wish) -> str:
-    """How large a slot is, vCenter decides; by its usual rule it is as large as the largest reservation."""
+    """Return why the slots may be too few.
+
+    vCenter decides how large a slot is; by its usual rule it is as large as the largest reservation.
+    """
     running = [mib for host in cluster.hosts for mib in cluster.running(wish, host)]
     slot = policy.slot_mib or max(running, default=0)
     if not slot:

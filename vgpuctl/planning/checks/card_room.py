@@ -1,4 +1,4 @@
-"""Wishes for which a host has no room: on its cards, or in its memory."""
+"""Wishes for which a host has no room, on its cards or in its memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def against_types(wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Ref
 
 
 def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Refusal]:
-    """Once all who leave are gone, can all who shall run be started, whatever card vCenter chooses?"""
+    """Refuse workers that have no room on cards or in memory once all leaving workers are gone.
+
+    All workers that shall run must be startable, whatever card vCenter chooses.
+    """
     leaving = {w.name for w in workers if stops(wish, w)}
     starting = [w for w in workers if wish.workers[w.name].awake and (not w.on or w.name in leaving)]
     carrying = {w.name: vgpus for w in starting if (vgpus := vgpus_wished(wish, w))}
@@ -85,7 +88,7 @@ def _cards(wish: str, host: Host, carrying: Mapping[str, Vgpus], later: Possible
 
 
 def _unknown(host: Host, later: PossibleSeatings) -> Iterator[str]:
-    """What we would have to know to be sure."""
+    """Yield the facts that are missing to be sure."""
     if not later.exact:
         yield f"{host.name} does not say yet on which card each of its VMs sits"
     modes = {load.kind.mode for loads in later.ways for load in loads if load.held}
@@ -107,7 +110,7 @@ def _memory(wish: str, host: Host, names: list[str], short: Shortage) -> Refusal
 
 
 def _nowhere(host: Host, carrying: Mapping[str, Vgpus]) -> Iterator[str]:
-    """Types that no card here could hold even if it were empty."""
+    """Yield the types that no card of this host could hold even if it were empty."""
     empty = tuple(Load(kind_of(card)) for card in host.cards)
     for name, vgpus in carrying.items():
         for vgpu in dict.fromkeys(vgpus):

@@ -1,4 +1,4 @@
-"""A suspend writes its VM's memory: is there room for that on the datastores?"""
+"""Whether the datastores have room for suspends: a suspend writes its VM's memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vgpuctl.planning.steps import equipped
 
 
 def against_space(fleet: Fleet, wish: Wish, hosts: Iterable[str]) -> Iterator[Refusal]:
-    """Hosts may share a datastore: those that come first are served first."""
+    """Refuse suspends for which a datastore has no room. Hosts may share one; the first hosts are served first."""
     left = dict(fleet.datastores)
     for host in hosts:
         written: Counter[str] = Counter()
@@ -36,7 +36,7 @@ def against_space(fleet: Fleet, wish: Wish, hosts: Iterable[str]) -> Iterator[Re
 
 
 def suspends(wish: Wish, worker: Worker) -> bool:
-    """Will it be put to sleep so? Who is off has nothing to write."""
+    """True if this worker will be put to sleep by a suspend. A VM that is off has nothing to write."""
     mine = wish.workers[worker.name]
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     return stops(wish, worker) and not wrong and wish.conduct.asleep is Asleep.SUSPEND

@@ -1,6 +1,6 @@
-"""Does a host's memory hold those who shall start? All memory of a VM with vGPUs is reserved.
+"""Whether a host's memory holds the workers that shall start. A VM with vGPUs has all its memory reserved.
 
-What ESXi keeps for itself is not known: only what is certainly too much is told.
+What ESXi keeps for itself is not known, so only what is certainly too much is reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vgpuctl.model.hosts import Host
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """In MiB: what those who start need together, what is free for them, and what others keep."""
+    """A lack of memory, in MiB: what the starting workers need together, what is free, and what other VMs keep."""
 
     needed: int
     free: int
@@ -23,7 +23,7 @@ class Shortage:
 
 
 def shortage(fleet: Fleet, host: Host, leaving: Collection[str], starting: Iterable[Worker]) -> Shortage | None:
-    """None where they fit once `leaving` are gone, or where the host's memory is not known."""
+    """Return the shortage; None if all fit once `leaving` are gone, or if the host's memory is not known."""
     staying = (w for w in fleet.on_host(host.name) if w.on and w.memory_locked and w.name not in leaving)
     workers = sum(worker.memory_mib for worker in staying)
     strangers = sum(stranger.reserved_mib for stranger in fleet.strangers_on(host.name) if stranger.on)

@@ -1,4 +1,4 @@
-"""Wishes that cannot end well, found before anything is touched; each with the way out."""
+"""Finds wishes that cannot end well before anything is touched, and says the way out of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from vgpuctl.planning.waves import units
 
 
 def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
-    """All reasons against the wish, host by host. Budgets are judged by what is left of it: who stays is a place."""
+    """Return all reasons against the wish, host by host.
+
+    Budgets are judged last, by what is left of the wish: a worker that stays is a place for pods.
+    """
     hosts = _hosts(fleet, wish)
     found = [found for host in hosts for found in _against(fleet, wish, host)]
     against = {refusal.host for refusal in found}
@@ -35,7 +38,7 @@ def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
 
 
 def _dead_ends(fleet: Fleet, wish: Wish) -> Iterator[Refusal]:
-    """Where what is stuck is deleted by force, no budget is the end."""
+    """Refuse drains that budgets make impossible. If stuck pods are deleted by force, no budget is a dead end."""
     for end in dead_ends(fleet, wish) if wish.conduct.on_stuck is not OnStuck.FORCE else ():
         for host in dict.fromkeys(fleet.host_of(worker) for worker in end.workers) if end.certain else ():
             yield Refusal(
@@ -65,7 +68,7 @@ def _against(fleet: Fleet, wish: Wish, host: str) -> Iterator[Refusal]:
 
 
 def _together(fleet: Fleet, wish: Wish, host: str, workers: list[Worker]) -> Iterator[Refusal]:
-    """Workers that start on each other's cards are out at the same time, or none of them ever comes back."""
+    """Refuse workers that need each other's cards but may not be out together: none of them would ever come back."""
     if not wish.max_unavailable:
         return
     ladders, needs = climb(fleet, wish, host, [worker.name for worker in workers])
@@ -79,7 +82,7 @@ def _together(fleet: Fleet, wish: Wish, host: str, workers: list[Worker]) -> Ite
 
 
 def _rungs_of_suspects(fleet: Fleet, wish: Wish, worker: Worker) -> list[Step]:
-    """What would be done to a worker that something may speak against: to look twice at all of them would be dear."""
+    """Return the steps for a worker that something may speak against. Checking every worker twice is too slow."""
     host = fleet.hosts.get(worker.host)
     suspect = (
         worker.doubts
@@ -127,7 +130,7 @@ def _devices(wish: Wish, worker: Worker) -> Iterator[Refusal]:
 
 def _drain(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Refusal]:
     if worker.node is None and worker.doubts:
-        # Its doubts are told already, and nobody can say which node it should be.
+        # Its doubts are reported already, and they leave open which node is its own.
         return
     if worker.node is None:
         yield Refusal(

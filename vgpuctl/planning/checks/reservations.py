@@ -1,6 +1,6 @@
-"""What is reserved in a cluster of vSphere under HA admission control, and how much may be.
+"""How much memory a vSphere cluster under HA admission control has reserved, and how much it may reserve.
 
-What ESXi and each VM take besides is not known: what may be reserved is at most what is reckoned here.
+What ESXi and each VM take besides is not known. So the limit reckoned here is an upper bound.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vgpuctl.planning.cards.releases import stops, vgpus_wished
 
 
 class Turn(NamedTuple):
-    """One host's part, in MiB: what those who leave give back, what those who start take, and their names."""
+    """One host's part, in MiB: what its leaving workers give back, what its starting workers take, and their names."""
 
     host: str
     gives: int
@@ -32,7 +32,10 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The hosts of one on which HA counts. `certain`: only VMs for which room is kept for certain are reckoned."""
+    """One vSphere cluster: the hosts on which HA counts.
+
+    `certain`: only VMs for which HA certainly keeps room are reckoned.
+    """
 
     fleet: Fleet
     admission: Admission
@@ -41,7 +44,7 @@ class Cluster:
 
     @classmethod
     def of(cls, fleet: Fleet, admission: Admission, *, certain: bool = True) -> Cluster:
-        """Those in maintenance mode or not connected are none."""
+        """Return the cluster without hosts in maintenance mode or not connected, on which HA does not count."""
         good = (host for host in fleet.under(admission) if host.connected and not host.maintenance)
         return cls(fleet, admission, tuple(good), certain)
 
@@ -54,7 +57,7 @@ class Cluster:
         return sum(host.memory_mib for host in self.hosts)
 
     def limit(self) -> int | None:
-        """What may be reserved, at most; None where memory is not what counts, or not known."""
+        """Return the most memory that may be reserved; None if memory is not what counts, or if it is not known."""
         if not all(host.memory_mib for host in self.hosts):
             return None
         match self.admission.policy:
@@ -66,7 +69,10 @@ class Cluster:
         return None
 
     def percent(self, share: ReservedShare) -> int:
-        """Of what vCenter reckons by itself, the least that it can be, or the most."""
+        """Return the share that HA keeps free.
+
+        If vCenter reckons it by itself, the least it can be (`certain`), or the most.
+        """
         if not share.level:
             return share.percent
         reckoned = 100 * share.level / max(1, len(self.hosts))
@@ -84,7 +90,7 @@ class Cluster:
         return sum(sum(self.reservations(host)) for host in self.hosts)
 
     def reservations(self, host: Host) -> Iterator[int]:
-        """Of each VM that runs there."""
+        """Yield the reservation of each VM that runs on this host."""
         for worker in self.fleet.on_host(host.name):
             if worker.on:
                 yield worker.memory_mib if worker.memory_locked and self._counts(worker.vm) else 0
@@ -100,12 +106,12 @@ class Cluster:
         return Turn(host.name, gives, sum(self.needs(wish, w) for w in starting), tuple(w.name for w in starting))
 
     def needs(self, wish: Wish, worker: Worker) -> int:
-        """All memory of a VM with vGPUs is reserved."""
+        """Return the memory that this worker's VM reserves. A VM with vGPUs has all its memory reserved."""
         reserves = worker.memory_locked or (worker.name in wish.workers and vgpus_wished(wish, worker))
         return worker.memory_mib if reserves and self._counts(worker.vm) else 0
 
     def running(self, wish: Wish, host: Host) -> Iterator[int]:
-        """What each VM that runs there has reserved, once all is done."""
+        """Yield the reservation of each VM that runs on this host once the wish is done."""
         for worker in self.fleet.on_host(host.name):
             mine = wish.workers.get(worker.name)
             if worker.on if mine is None or mine.awake is None else mine.awake:

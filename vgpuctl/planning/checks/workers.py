@@ -1,4 +1,4 @@
-"""What speaks against touching a worker at all, whatever room there is: each reason with the way out."""
+"""Reasons against touching a worker at all, whatever room there is; each comes with the way out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend
 
 
 def unfit(worker: Worker, host: Host | None, rungs: Sequence[Step]) -> Iterator[Refusal]:
-    """`rungs`: what would be done to it; where nothing is, nothing speaks against it."""
+    """Yield the reasons against these `rungs`, the steps planned for this worker. No steps, no reasons."""
     if not rungs:
         return
     for doubt in worker.doubts:
@@ -43,7 +43,7 @@ def _not_ours_to_touch(worker: Worker) -> Iterator[Refusal]:
         )
 
 
-#: The kinds of vCenter's tasks that a step becomes.
+#: The kinds of vCenter tasks that each step becomes.
 _TASKS: dict[type, set[str]] = {
     Suspend: {"suspend"},
     ShutDown: {"powerOff", "shutdownGuest"},
@@ -53,7 +53,7 @@ _TASKS: dict[type, set[str]] = {
 
 
 def _busy(worker: Worker, steps: Sequence[Step]) -> Iterator[Refusal]:
-    """By others: what we have begun ourselves, in an earlier run too, is waited for."""
+    """Refuse a worker that others are at work on. We wait for what we began ourselves, in an earlier run too."""
     task = worker.busy_with
     begun = worker.node is not None and worker.node.record is not None
     if task is None or begun or any(task.kind in _TASKS.get(type(step), ()) for step in steps):

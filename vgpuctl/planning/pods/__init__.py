@@ -1,1 +1,1 @@
-"""Pods: which leave a node, which stay, and what their budgets allow."""
+"""Which pods leave a node, which stay, and what their budgets allow."""

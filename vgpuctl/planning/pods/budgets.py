@@ -1,9 +1,9 @@
-"""Budgets that a drain can never satisfy, because those who leave have no other place to go.
+"""Budgets that a drain can never satisfy, because the leaving pods have no other place to go.
 
-A budget lets the last pod go only when as many others as it wants are healthy, and all of these must be on nodes that
-stay. What is said to be certain is reckoned generously: whatever could make a place makes one (a cordon taken off, a
-node that becomes Ready, a pod that may end or be preempted); what could only take one away (spread, anti-affinity,
-volumes) is not looked at. Replicas are taken to stay as many as they are.
+A budget lets its last pod go only when as many other pods as it wants are healthy, all of them on nodes that stay.
+A certain dead end is reckoned generously. Whatever could make a place makes one: a cordon taken off, a node that
+becomes Ready, a pod that may end or be preempted. What could only take a place away (spread, anti-affinity, volumes) is
+not considered. The number of replicas is taken to stay as it is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DeadEnd:
 
 
 def dead_ends(fleet: Fleet, wish: Wish) -> Iterator[DeadEnd]:
-    """All that go at once are looked at together; where only so many may be out, each of them alone."""
+    """Yield the dead ends of the wish. All leaving workers are judged together; with `max_unavailable`, each alone."""
     leaving = [w for name in wish.workers if (w := fleet.workers.get(name)) and w.node and stops(wish, w)]
     ground = _Ground(fleet, wish)
     for together in [[worker] for worker in leaving] if wish.max_unavailable else [leaving]:
@@ -61,14 +61,14 @@ def dead_ends(fleet: Fleet, wish: Wish) -> Iterator[DeadEnd]:
 
 
 class _Ground:
-    """What all looks share: who is where, and how much room there is."""
+    """The facts that all looks share: the pods of each node, and how much room there is."""
 
     def __init__(self, fleet: Fleet, wish: Wish) -> None:
         self.fleet, self.wish = fleet, wish
 
     @cached_property
     def places(self) -> dict[str, NodeCapacity]:
-        """Every node but those of workers that do not run."""
+        """All nodes except the nodes of workers that do not run."""
         workers = {
             w.node.name: NodeCapacity(w.node, len(w.vgpus)) for w in self.fleet.workers.values() if w.node and w.on
         }
@@ -76,7 +76,7 @@ class _Ground:
 
     @cached_property
     def pods(self) -> dict[str, list[tuple[str, Pod]]]:
-        """All there are, by namespace, each with the name of its node."""
+        """All pods by namespace, each with the name of its node."""
         found: dict[str, list[tuple[str, Pod]]] = {}
         nodes = [*(w.node for w in self.fleet.workers.values() if w.node), *self.fleet.elsewhere]
         for name, pod in (
@@ -87,15 +87,17 @@ class _Ground:
         return found
 
     def held(self, worker: Worker) -> list[Pod]:
-        """Its pods that must leave and that a budget may hold back: many hold back none that is not ready, and none
-        those of workloads that are scaled to zero."""
+        """Return the worker's pods that must leave and that a budget may hold back.
+
+        Many budgets let pods go that are not ready. Pods of workloads that are scaled to zero need no budget.
+        """
         drain = self.wish.drain
         pods = (pod for pod in (worker.node.pods if worker.node else ()) if asks_budgets(pod) and pod.ready)
         return [pod for pod in pods if must_leave(pod, drain) and not workload_of(pod, drain.scaled)]
 
 
 class _Look:
-    """At one budget, and those who leave together."""
+    """A look at one budget and the workers that leave together."""
 
     def __init__(self, ground: _Ground, leaving: tuple[Worker, ...], budget: Budget) -> None:
         self._ground, self._fleet, self._wish, self._budget = ground, ground.fleet, ground.wish, budget
@@ -106,7 +108,7 @@ class _Look:
         self._covered = [(name, pod) for name, pod in there if budget.covers.matches(pod.labels) and not pod.finished]
 
     def found(self) -> DeadEnd | None:
-        """None where it can be satisfied, or where too little is known."""
+        """Return the dead end; None if the budget can be satisfied, or if too little is known."""
         pods = tuple(pod for several in self._held.values() for pod in several)
         wanted = self._budget.desired
         if not pods or not self._budget.seen or any(pod.needs is None for pod in pods):
@@ -123,12 +125,15 @@ class _Look:
         return node in self._ground.places and node not in self._gone
 
     def _outside(self, *, sure: bool) -> int:
-        """How many of its pods are healthy where they may stay, or could become so."""
+        """Count the budget's pods on nodes that stay: the healthy ones (`sure`), or all that could become healthy."""
         there = (pod for name, pod in self._covered if self._stays(name) and not pod.terminating)
         return sum(pod.ready or not sure for pod in there)
 
     def _room(self, room: Callable[[NodeCapacity, Needs], int], wanted: int) -> int:
-        """For how many more of such pods, while the last one still waits to go: never more than the budget expects."""
+        """Return how many more such pods find room while the last one still waits to go.
+
+        It is never more than the budget expects.
+        """
         kinds = {pod.needs for _, pod in self._covered if pod.needs}
         most, found = self._budget.expected - 1 - self._outside(sure=False), 0
         for name, place in self._ground.places.items():
@@ -138,8 +143,11 @@ class _Look:
         return max(0, min(found, most))
 
     def _doubt(self, pods: Iterable[Pod]) -> bool:
-        """Nodes may be added; pods may end by themselves, come back otherwise than they went, or be on their way; of
-        workloads that are scaled to zero the budget will expect fewer."""
+        """True if something could still help, so the dead end is not certain.
+
+        Nodes may be added. Pods may end by themselves, come back different, or be on their way. For workloads that are
+        scaled to zero, the budget will expect fewer pods.
+        """
         if any(workload_of(pod, self._wish.drain.scaled) for _, pod in self._covered):
             return True
         steady = all((pod.owner or "").startswith(STEADY) for pod in pods)
@@ -148,7 +156,7 @@ class _Look:
         return missing or not steady or added
 
     def _woken(self, may_go: int) -> bool:
-        """Will a place be woken by the same wish, although only `may_go` of these pods go before?"""
+        """True if this wish wakes a place before more than `may_go` of these pods must go."""
         if _lets_none_go(self._budget):
             return False
         asleep = [w for w in self._fleet.workers.values() if not w.on and self._wakes(w)]
@@ -165,7 +173,10 @@ class _Look:
         return mine is not None and mine.awake is True
 
     def _would_do(self, worker: Worker, needs: Needs) -> bool:
-        """With the labels that it will bear; of a worker that never had a node, nothing more is known."""
+        """True if a pod may run on this worker with the labels it will bear.
+
+        A worker that never had a node counts as a place.
+        """
         told = labels_of(self._fleet, self._wish.catalogue, worker, vgpus_wished(self._wish, worker))
         labels = {**(worker.node.labels if worker.node else {}), **{key: value for key, value in told.items() if value}}
         if worker.node is None:

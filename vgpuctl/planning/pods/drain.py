@@ -12,8 +12,11 @@ _PLAIN = DrainOptions()
 
 
 def must_leave(pod: Pod, options: DrainOptions) -> bool:
-    """Mirror pods stay where they are, those of DaemonSets too while these are there, and those that are frozen;
-    everything else goes, finished pods too, unless the options leave it."""
+    """True if the drain must move this pod.
+
+    Mirror pods stay, and so do frozen pods. A DaemonSet's pods stay while their DaemonSet exists. Every other pod goes,
+    finished ones too, unless the options leave it.
+    """
     if pod.mirror or (_of_daemon_set(pod) and not pod.orphaned and not pod.finished) or sleeps_along(pod, options):
         return False
     mine = options.of(pod.namespace)
@@ -30,13 +33,15 @@ def leaving_pods(node: Node | None, options: DrainOptions = _PLAIN) -> tuple[Pod
 
 
 def pods_to_move(worker: Worker, options: DrainOptions) -> tuple[Pod, ...]:
-    """What a drain of this worker still waits for. A VM that does not run runs no pods."""
+    """Return the pods that a drain of this worker still waits for. A VM that does not run runs no pods."""
     return leaving_pods(worker.node, options) if worker.on else ()
 
 
 def objection(pod: Pod, options: DrainOptions) -> str | None:
-    """Why the drain may not delete this pod; None when it may. A pod that ends already, or with its workload, needs
-    nobody's leave."""
+    """Return why the drain may not delete this pod; None if it may.
+
+    A pod that is ending already, or that ends with its workload, needs no permission.
+    """
     if pod.finished or pod.terminating or not must_leave(pod, options) or workload_of(pod, options.scaled):
         return None
     mine = options.of(pod.namespace)
@@ -50,14 +55,14 @@ def objection(pod: Pod, options: DrainOptions) -> str | None:
 
 
 def ends_with(fleet: Fleet, pod: Pod, options: DrainOptions) -> str:
-    """The workload that is at zero and whose controller ends the pod; "" where nobody else does, or does any more."""
+    """Return the workload at zero whose controller ends this pod; "" if no controller does, or no longer does."""
     workload = workload_of(pod, options.scaled)
     now = fleet.workloads.get(workload.key) if workload else None
     return now.key if now is not None and now.sleeps else ""
 
 
 def rivals(fleet: Fleet, pod: Pod, options: DrainOptions) -> str | None:
-    """The API server evicts no pod that several budgets cover."""
+    """Return why the API server would not evict this pod: it evicts no pod that several budgets cover."""
     if workload_of(pod, options.scaled):
         return None
     names = covering(fleet, pod)
@@ -65,29 +70,29 @@ def rivals(fleet: Fleet, pod: Pod, options: DrainOptions) -> str | None:
 
 
 def grace_s(pod: Pod, options: DrainOptions) -> int:
-    """How long it may take to end."""
+    """Return how long the pod may take to end."""
     mine = options.of(pod.namespace)
     return pod.grace_s if mine.grace_period_s is None else mine.grace_period_s
 
 
 def within_s(worker: Worker, options: DrainOptions) -> float:
-    """How long the drain may take: the longest time that any pod still there is given."""
+    """Return how long the drain may take: the longest time that the options give any pod still there."""
     pods = pods_to_move(worker, options)
     return max((options.of(pod.namespace).timeout_s for pod in pods), default=options.timeout_s)
 
 
 def asks_budgets(pod: Pod) -> bool:
-    """Pending and finished pods go without asking any budget."""
+    """True if budgets decide about this pod. Pending and finished pods go without asking any budget."""
     return pod.phase == "Running" and not pod.terminating
 
 
 def covering(fleet: Fleet, pod: Pod) -> tuple[str, ...]:
-    """The names of the budgets that the API server looks at before it evicts the pod."""
+    """Return the names of the budgets that the API server checks before it evicts the pod."""
     return tuple(sorted(budget.name for budget in fleet.budgets_over(pod))) if asks_budgets(pod) else ()
 
 
 def budgets_to_pay(fleet: Fleet, pod: Pod) -> tuple[Budget, ...]:
-    """Those of which its eviction takes something."""
+    """Return the budgets that the pod's eviction takes something from."""
     if not asks_budgets(pod):
         return ()
     return tuple(budget for budget in fleet.budgets_over(pod) if not budget.lets_go(pod))

@@ -1,4 +1,4 @@
-"""Pods that sleep with their worker instead of leaving it: experimental, and only by their own wish."""
+"""Pods that sleep with their worker instead of leaving it: experimental, and only pods that ask for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINES = _LINES % ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-read
 
 
 def sleeps_along(pod: Pod, options: DrainOptions) -> bool:
-    """Does it stay on its node while the VM is suspended? One that ends or has ended does not."""
+    """True if the pod stays on its node while the VM is suspended. A pod that is ending or has ended does not."""
     return options.freeze and pod.freeze is Freeze.READY and not (pod.terminating or pod.finished)
 
 
@@ -26,7 +26,7 @@ def frozen_on(node: Node | None, options: DrainOptions) -> tuple[Pod, ...]:
 
 
 def said_of(worker: Worker, options: DrainOptions) -> Iterator[str]:
-    """What people should know before their pods are frozen, or are not."""
+    """Yield what pods' owners should know before their pods are frozen, or are not."""
     for pod in frozen_on(worker.node, options):
         yield f"{pod} sleeps with its VM (experimental): {HAZARDS}"
     for pod in worker.node.pods if worker.node and options.freeze else ():

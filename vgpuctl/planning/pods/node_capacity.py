@@ -1,4 +1,4 @@
-"""How many pods a node has room for: surely, as the scheduler would say now; or perhaps, if all turns out well."""
+"""How many pods a node has room for: surely, as the scheduler would decide now; or perhaps, if all turns out well."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vgpuctl.model.fleet import Node
 from vgpuctl.model.places import Needs, Taint
 from vgpuctl.model.pods import GPU_RESOURCE, Pod
 
-#: Taints that come and go with a node's state; all others are taken to stay.
+#: Taints that come and go with a node's state. All other taints are taken to stay.
 _PASSING = (
     "node.kubernetes.io/",
     "node.cloudprovider.kubernetes.io/",
@@ -16,27 +16,27 @@ _PASSING = (
     "DeletionCandidateOfClusterAutoscaler",
     "karpenter.sh/",
 )
-#: Whose pods are replaced by others like them, and do not end by themselves.
+#: Owners whose pods do not end by themselves, and are replaced by new ones that are alike.
 STEADY = ("ReplicaSet/", "StatefulSet/", "ReplicationController/")
 STAYING = (*STEADY, "DaemonSet/", "Node/")
 _ANY = 1_000_000
 
 
 class NodeCapacity:
-    """A node that runs; `vgpus`: how many its VM carries, whatever its device plugin tells just now."""
+    """The room on a node that runs. `vgpus`: how many its VM carries, whatever its device plugin reports just now."""
 
     def __init__(self, node: Node, vgpus: int = 0) -> None:
         self.node, self._vgpus, self._gives = node, vgpus, dict(node.gives)
         self._taken: dict[int | None, dict[str, int]] = {}
 
     def sure_room(self, needs: Needs) -> int:
-        """How many such pods the scheduler would place there now."""
+        """Return how many such pods the scheduler would place there now."""
         if not self.node.ready or self.node.unschedulable or not self._takes(needs, passing=False):
             return 0
         return self._times(needs, lambda resource: self._gives.get(resource, 0), None)
 
     def any_room(self, needs: Needs) -> int:
-        """How many could ever be placed there, as far as can be told."""
+        """Return how many such pods could ever be placed there, as far as that can be known."""
         if not self._takes(needs, passing=True):
             return 0
         return self._times(needs, self._may_give, needs.priority) if self.node.ready else _ANY
@@ -50,7 +50,7 @@ class NodeCapacity:
         return needs.choose(self.node.name, self.node.labels) and tolerated(self.node.keeps_off, needs, passing=passing)
 
     def _times(self, needs: Needs, gives: Callable[[str], int], priority: int | None) -> int:
-        """How often these requests go into what the node gives, less what is there."""
+        """Return how often these requests fit into what the node gives, less what is taken."""
         if priority not in self._taken:
             self._taken[priority] = self._sum(priority)
         taken = self._taken[priority]
@@ -58,7 +58,10 @@ class NodeCapacity:
         return max(0, min(((gives(r) - taken.get(r, 0)) // wanted for r, wanted in asked), default=_ANY))
 
     def _sum(self, priority: int | None) -> dict[str, int]:
-        """What pods take there: all of them, or, with a priority, those that neither end nor can be preempted by it."""
+        """Return what pods take on the node.
+
+        With a priority, only pods count that do not end and that the priority cannot preempt.
+        """
         taken: dict[str, int] = {}
         for pod in self.node.pods:
             if pod.finished or (priority is not None and not _keeps_its_place(pod, priority)):
@@ -75,5 +78,5 @@ def _keeps_its_place(pod: Pod, priority: int) -> bool:
 
 
 def tolerated(taints: Iterable[Taint], needs: Needs, *, passing: bool) -> bool:
-    """`passing`: taints that may go away are taken to be gone."""
+    """True if a pod with these needs tolerates the taints. `passing`: taints that may go away count as gone."""
     return all(needs.tolerate(taint) or (passing and taint.key.startswith(_PASSING)) for taint in taints)

@@ -1,5 +1,7 @@
-"""The rungs of the ladder: cordon → drain → detached → suspend (or shut down → attach) → power on → back → uncordon;
-and what is done to workloads, before and after all ladders."""
+"""The rungs of the ladder: cordon → drain → detached → suspend (or shut down → attach) → power on → back → uncordon.
+
+Workloads are scaled before and after all ladders.
+"""
 
 from vgpuctl.planning.steps.devices import Attach, equipped
 from vgpuctl.planning.steps.labels import Label, Uncordon
@@ -32,7 +34,10 @@ _BY_NAME = {kind.__name__: kind for kind in KINDS}
 
 
 def kind_named(name: str) -> type[BaseStep]:
-    """The class of the steps of that name. A name that only another release knows has no words of its own."""
+    """Return the class of the steps of that name.
+
+    A name that only another release knows gets the base class's words.
+    """
     return _BY_NAME.get(name, BaseStep)
 
 

@@ -1,4 +1,4 @@
-"""What a powered-off VM carries."""
+"""The devices of a powered-off VM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep
 
 @dataclass(frozen=True, slots=True)
 class Attach(WorkerStep):
-    """Give a powered-off VM these vGPUs instead of those it has, and all that they need of it."""
+    """Replace the vGPUs of a powered-off VM by these, and set what they need of the VM."""
 
     vgpus: tuple[str, ...]
     verb: ClassVar[str] = "attach"
@@ -47,13 +47,13 @@ class Attach(WorkerStep):
 
 
 def equipped(worker: Worker, vgpus: tuple[str, ...]) -> bool:
-    """Does the VM carry exactly these vGPUs, with all that they need of it?"""
+    """True if the VM carries exactly these vGPUs, with all that they need of it."""
     if sorted(worker.vgpus) != sorted(vgpus):
         return False
     return not vgpus or (worker.memory_locked and addressable(worker.mmio, vgpus))
 
 
 def addressable(mmio: Mmio | None, vgpus: tuple[str, ...]) -> bool:
-    """Are its address settings wide enough? Where nobody asked for them, they are taken to be."""
+    """True if the VM's address settings are wide enough. Settings that were not read count as wide enough."""
     needed = mmio_needed(vgpus)
     return mmio is None or not needed or (mmio.use_64bit and mmio.size_gib >= needed)

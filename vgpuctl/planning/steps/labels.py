@@ -1,4 +1,4 @@
-"""The last rung: the labels are made true, and what is ours is taken off the node."""
+"""The last rung: make the labels true, and take our marks off the node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vgpuctl.planning.steps.step import WorkerStep, node_of
 
 @dataclass(frozen=True, slots=True)
 class Label(WorkerStep):
-    """Say what the VM really carries; None takes a label off."""
+    """Make the node's labels say what the VM really carries; None takes a label off."""
 
     labels: tuple[tuple[str, str | None], ...]
     verb: ClassVar[str] = "label"
@@ -45,20 +45,23 @@ def _labelled(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[st
 
 
 def wrong(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[str, str | None]:
-    """Those that the node does not bear so."""
+    """Return the labels that the node does not bear like this."""
     return {key: value for key, value in labels if node.labels.get(key) != value}
 
 
 @dataclass(frozen=True, slots=True)
 class Uncordon(WorkerStep):
-    """Take our record off, and our cordon with it; in the same patch the labels are made true. Others' cordons stay."""
+    """Take our record off, and our cordon with it; the same patch makes the labels true.
+
+    Other programs' cordons stay.
+    """
 
     labels: tuple[tuple[str, str | None], ...]
     verb: ClassVar[str] = "uncordon"
     doing: ClassVar[str] = "uncordoning"
     finished: ClassVar[str] = "back"
     bar: ClassVar[str] = "uncordon"
-    #: It may have to wait for a guest that was asked to shut down and cannot be asked not to.
+    #: A guest that was asked to shut down cannot be asked to stay up, so this step may have to wait for it.
     deadline_s: ClassVar[float] = 720.0
 
     def is_done(self, worker: Worker) -> bool:

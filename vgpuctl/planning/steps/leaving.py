@@ -35,7 +35,10 @@ FORCED_WITHIN_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Cordon(WorkerStep):
-    """Keep new pods away, and record in the same patch what must be given back. Another's cordon stays another's."""
+    """Keep new pods away, and record in the same patch what must be given back.
+
+    Another program's cordon stays its own.
+    """
 
     wish: str
     awake_before: tuple[str, ...] = ()
@@ -73,7 +76,7 @@ class Cordon(WorkerStep):
 
 @dataclass(frozen=True, slots=True)
 class Drain(WorkerStep):
-    """Evict what must leave, as its budgets allow. Pods that appear late are seen the next time anybody looks."""
+    """Evict the pods that must leave, as their budgets allow. Pods that appear late are seen at the next look."""
 
     options: DrainOptions = field(default_factory=DrainOptions)
     within_s: float = 600.0
@@ -99,7 +102,7 @@ class Drain(WorkerStep):
         return pods_to_move(fleet.worker(self.worker), self.options)
 
     def assumed_s(self, fleet: Fleet) -> float:
-        """The grace of its pods. How long budgets hold a pod, no plan can know."""
+        """Return the longest grace of its pods. No plan can know how long budgets hold a pod."""
         longest_s = max((grace_s(pod, self.options) for pod in self._pods(fleet)), default=0)
         return min(self.within_s, longest_s)
 
@@ -115,7 +118,10 @@ class Drain(WorkerStep):
 
     @property
     def _ours(self) -> DrainOptions:
-        """Of a workload that somebody has scaled up again the pods are asked for like any other."""
+        """Return the options without scaled workloads.
+
+        If a workload was scaled up again, its pods are evicted like any other.
+        """
         return replace(self.options, scaled=()) if self.options.scaled else self.options
 
     def _eviction(self, fleet: Fleet, pod: Pod) -> Evict:
@@ -127,7 +133,7 @@ class Drain(WorkerStep):
         return self.within_s if self.on_stuck is OnStuck.FORCE else math.inf
 
     def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
-        """By force: what budgets still hold is deleted, with its grace."""
+        """Return forced deletions: pods that budgets still hold are deleted, with their grace."""
         evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
         return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
@@ -145,13 +151,13 @@ class Drain(WorkerStep):
         return next(held, Wait.of(Reason.PODS, f"{len(pods)} pod{'s' * (len(pods) != 1)}", _slowest(pods)))
 
     def to_blame(self, fleet: Fleet) -> str:
-        """The owner of the pod that is in the way."""
+        """Return the owner of the pod that is in the way."""
         pods = self._pods(fleet)
         pod = next((pod for pod in pods if self._held(fleet, pod)), max(pods, key=_overdue_s, default=None))
         return f"{pod} belongs to {pod.owner}" if pod and pod.owner else ""
 
     def _held(self, fleet: Fleet, pod: Pod) -> Wait | None:
-        """What this pod waits for before it may end."""
+        """Return what this pod waits for before it may end."""
         if workload := ends_with(fleet, pod, self.options):
             return Wait.of(Reason.POD_OF_WORKLOAD, pod, workload)
         if why := objection(pod, self._ours):
@@ -163,7 +169,7 @@ class Drain(WorkerStep):
 
 
 def _blind(worker: Worker) -> bool:
-    """Its node was deleted and it runs: whether pods do, too, nobody can see."""
+    """True if the worker runs without a node, since the node was deleted: its pods cannot be seen."""
     return worker.on and worker.node is None
 
 
@@ -172,15 +178,17 @@ def _overdue_s(pod: Pod) -> int:
 
 
 def _slowest(pods: tuple[Pod, ...]) -> str:
-    """Whoever should have ended long ago, if anybody."""
+    """Name the pod that should have ended longest ago; "" if no pod is late."""
     late = max(pods, key=_overdue_s)
     return f": {late} should have ended {late.overdue_s} s ago" if late.overdue_s else ""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitDetached(WorkerStep):
-    """Nothing is asked of anybody: the cluster takes the volumes of gone pods off the node by itself. A VM that sleeps
-    would keep them, and nobody else could mount them."""
+    """Wait until the cluster has detached the volumes of gone pods; no request is sent.
+
+    A VM that sleeps would keep them, and no other node could mount them.
+    """
 
     verb: ClassVar[str] = "wait for volumes"
     doing: ClassVar[str] = "detaching"
@@ -207,7 +215,7 @@ class WaitDetached(WorkerStep):
 
 
 def _left_behind(worker: Worker) -> tuple[Disk, ...]:
-    """Those that no pod of the node claims; of pods that stay the volumes stay, too."""
+    """Return the volumes that no pod of the node claims. Volumes of pods that stay remain on the node."""
     if not worker.on or worker.node is None or not worker.node.disks:
         return ()
     claimed = {claim for pod in worker.node.pods for claim in pod.claims}
@@ -246,8 +254,10 @@ class Suspend(WorkerStep):
 
 @dataclass(frozen=True, slots=True)
 class ShutDown(WorkerStep):
-    """Ask the guest to shut down, unless somebody has; its devices may be changed afterwards. Where it is allowed, a
-    guest that takes longer than `power_off_after_s`, or cannot be asked, is powered off."""
+    """Ask the guest to shut down, unless it is shutting down already; its devices may be changed afterwards.
+
+    If allowed, a guest that takes longer than `power_off_after_s`, or cannot be asked, is powered off.
+    """
 
     power_off_after_s: float | None = None
     drain: DrainOptions = field(default_factory=DrainOptions)
@@ -299,7 +309,7 @@ class ShutDown(WorkerStep):
 
 
 def _confirm(worker: Worker, drain: DrainOptions) -> Confirm | None:
-    """One last list of the node's pods: only those may be there that stay."""
+    """Return a last check of the node's pods: only pods that stay may still be there."""
     node = worker.node
     return Confirm(node=node.name, expected=frozenset(pod.uid for pod in _staying(node, drain))) if node else None
 

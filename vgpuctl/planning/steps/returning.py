@@ -25,14 +25,14 @@ _BAD_TAINTS = frozenset(
 #: Assumed: how long a guest takes to boot, and a node to be truly back.
 BOOT_S = 60.0
 STACK_S = 60.0
-#: In this time a kubelet has compared its status with what it posted, and posted what is different: it does so every
-#: 10 s, and renews its Lease as often.
+#: In this time a kubelet has compared its status with what it posted, and has posted every difference. It compares
+#: every 10 s, and renews its Lease as often.
 LOOKED_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Discard(WorkerStep):
-    """Give a suspended state up that cannot be resumed: what ran in it is lost."""
+    """Discard a suspended state that cannot be resumed: what ran in it is lost."""
 
     verb: ClassVar[str] = "discard the suspended state"
     doing: ClassVar[str] = "discarding its suspended state"
@@ -88,7 +88,7 @@ class PowerOn(WorkerStep):
 
 @dataclass(frozen=True, slots=True)
 class WaitBack(WorkerStep):
-    """Nothing is asked of anybody: the node must show by itself that it is truly back."""
+    """Wait until the node itself shows that it is truly back; no request is sent."""
 
     verb: ClassVar[str] = "ready"
     doing: ClassVar[str] = "coming back"
@@ -124,7 +124,7 @@ class WaitBack(WorkerStep):
 
 
 def missing_signs(worker: Worker) -> str:
-    """The first sign of being truly back that is still missing; "" when there is none."""
+    """Return the first sign of being truly back that is still missing; "" if none is."""
     if not worker.on:
         return "its VM is not on"
     if worker.node is None:
@@ -133,8 +133,11 @@ def missing_signs(worker: Worker) -> str:
 
 
 def _old_evidence(node: Node) -> str:
-    """A node that slept looks as it did before: only what changed since tells anything. And what did not, although its
-    kubelet has looked at it several times: what has not changed it reports only every few minutes."""
+    """Return why the node's status may be from before its sleep; "" if it is newer.
+
+    A node that slept looks as it did before, so only what changed since counts as evidence. An unchanged status counts
+    once the kubelet has checked it several times: kubelets report an unchanged status only every few minutes.
+    """
     record = node.record
     if record is None or record.state != ASLEEP:
         return ""
@@ -157,7 +160,9 @@ def _not_usable(node: Node, *, gpu: bool) -> str:
 
 
 def _is_device_plugin(pod: Pod) -> bool:
-    """By what NVIDIA's manifest, chart and operator call its DaemonSet. A node may still tell of GPUs that were counted
-    before it slept; only the plugin knows them now."""
+    """True if this is NVIDIA's device plugin, by the DaemonSet names in NVIDIA's manifest, chart and operator.
+
+    A node may still report GPUs that were counted before it slept; only the plugin knows them now.
+    """
     kind, _, name = (pod.owner or "").partition("/")
     return kind == "DaemonSet" and "nvidia-device-plugin" in name and not pod.finished

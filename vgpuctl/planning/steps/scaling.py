@@ -1,4 +1,4 @@
-"""Workloads of a shift: to zero before anybody leaves, and back once all are back. No budget is asked for that."""
+"""Workloads of a shift: to zero before any worker leaves, and back once all are back. No budget is asked for that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from vgpuctl.planning.steps.step import Look, WorkloadStep
 
 @dataclass(frozen=True, slots=True)
 class ScaleDown(WorkloadStep):
-    """Scale a workload to zero, and record its size in the same patch. Whoever scales it up again has the last word."""
+    """Scale a workload to zero, and record its size in the same patch.
+
+    If another hand scales it up again, that size stays.
+    """
 
     shift: str
     timetable: str
@@ -43,7 +46,7 @@ class ScaleDown(WorkloadStep):
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp(WorkloadStep):
-    """Give a workload its size back, unless somebody else has given it one, and take our mark off."""
+    """Give a workload its size back, unless it was given another size meanwhile, and take our mark off."""
 
     timetable: str
     verb: ClassVar[str] = "scale back"

@@ -14,8 +14,10 @@ from vgpuctl.planning.steps.step import WorkerStep
 
 @dataclass(frozen=True, slots=True)
 class Shield(WorkerStep):
-    """Before the VM stops: a health check may have the Machine of a silent node replaced within minutes, and its VM
-    with it. Who has said so already need not be us."""
+    """Mark the worker's Machine before the VM stops. A mark that another program set serves as well.
+
+    Without it, a health check may have the Machine of a silent node replaced within minutes, and its VM with it.
+    """
 
     verb: ClassVar[str] = "shield its Machine"
     doing: ClassVar[str] = "shielding its Machine"
@@ -36,8 +38,10 @@ class Shield(WorkerStep):
 
 @dataclass(frozen=True, slots=True)
 class Unshield(WorkerStep):
-    """Once the node is truly back. Found on the Machine, so it is not forgotten where the node was deleted meanwhile;
-    another's word stays."""
+    """Take our mark off the Machine once the node is truly back; another program's mark stays.
+
+    The mark is found on the Machine, so it is not forgotten if the node was deleted meanwhile.
+    """
 
     verb: ClassVar[str] = "unshield its Machine"
     doing: ClassVar[str] = "unshielding its Machine"

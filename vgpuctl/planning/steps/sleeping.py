@@ -1,4 +1,4 @@
-"""At the foot of the ladder: its node says that it sleeps."""
+"""At the foot of the ladder: the worker's node says that it sleeps."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from vgpuctl.planning.steps.step import WorkerStep, node_of
 
 @dataclass(frozen=True, slots=True)
 class MarkAsleep(WorkerStep):
-    """Say on the node that it sleeps, with its last signs of life, so that old evidence is known as old later; and for
-    how long and why, to people and to what would count it as broken or take it away."""
+    """Record on the node that it sleeps, with its last signs of life, so that old evidence can be told from new
+    later.
+
+    The mark also says for how long and why: for people, and for programs that would count the node as broken or remove
+    it.
+    """
 
     wish: str
     awake_before: tuple[str, ...] = ()
     sleep: Sleep | None = None
     verb: ClassVar[str] = "mark asleep"
     bar: ClassVar[str] = "mark"
-    #: Those who sleep may be many by the time at which others must wake.
+    #: Many workers may be going to sleep at the time when others must wake.
     patient: ClassVar[bool] = True
 
     def is_done(self, worker: Worker) -> bool:

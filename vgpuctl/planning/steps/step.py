@@ -15,14 +15,14 @@ from vgpuctl.model.wait import UNDER_WAY, Wait
 
 #: A patch of a node, a workload or a Machine.
 MARK_S = 0.5
-#: A change of a VM: its devices, or its power without what it writes or reads.
+#: A change of a VM: its devices, or its power without writing or reading its memory.
 CHANGE_S = 5.0
-#: Assumed of a datastore.
+#: Assumed speed of a datastore.
 MIB_A_SECOND = 500
 
 
 class Look(Enum):
-    """How a picture of a switch shows a step: what belongs together has one colour."""
+    """How a picture of a switch shows a step: steps that belong together have one colour."""
 
     MARK = "mark"
     SCALE = "scale"
@@ -48,23 +48,23 @@ class BaseStep:
     effect_s: ClassVar[float] = 20.0
     #: How long the step may be due before `overdue` is asked instead. Most steps have nothing else to ask.
     overdue_after_s: ClassVar[float] = math.inf
-    #: A switch does not turn back because of it: it is left for the next plan.
+    #: A switch does not turn back if it fails: the step is left for the next plan.
     optional: ClassVar[bool] = False
     #: No other step waits for it: its requests are sent beside the others, a few at a time.
     patient: ClassVar[bool] = False
 
-    #: In a plan: `drain`. While it lasts: `draining`. Once it is done: `drained`; "" is not worth a line.
+    #: In a plan: `drain`. While it lasts: `draining`. Once it is done: `drained`; with "" no line reports it.
     verb: ClassVar[str] = ""
     doing: ClassVar[str] = "marking"
     finished: ClassVar[str] = ""
-    #: Its word in a picture of the switch; "" for what this very step did.
+    #: Its word in a picture of the switch; "" to show what this very step did.
     bar: ClassVar[str] = ""
     look: ClassVar[Look] = Look.MARK
-    #: It takes time, and is no mere mark on an object.
+    #: It takes time, and is more than a mark on an object.
     lasts: ClassVar[bool] = False
-    #: It changes pods, running VMs or what a VM has in memory. A person is asked before.
+    #: It changes pods, running VMs or the memory of a VM, so a person is asked before.
     disturbs: ClassVar[bool] = False
-    #: It takes a worker down, even if nobody waits for it any more.
+    #: It takes a worker down, even if no step waits for it any more.
     takes_down: ClassVar[bool] = False
     #: The kind of vCenter task that carries it out.
     task: ClassVar[str] = ""
@@ -75,34 +75,34 @@ class BaseStep:
 
     @classmethod
     def of(cls, subject: str) -> StepId:
-        """The identity of this kind of step for that worker or workload."""
+        """Return the identity of this kind of step for that worker or workload."""
         return StepId(cls.__name__, subject)
 
     def describe(self) -> str:
         return self.verb
 
     def brief(self) -> str:
-        """What it does, without its details."""
+        """Return what the step does, without its details."""
         return self.describe()
 
     def assumed_s(self, fleet: Fleet) -> float:
-        """How long it takes, as far as can be said without having seen one."""
+        """Return how long the step takes, as far as that can be said without having measured one."""
         return MARK_S
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
-        """Empty if the step only waits for what others do by themselves."""
+        """Return what to ask of the servers; empty if the step only waits for what they do by themselves."""
         return ()
 
     def waits_for(self, fleet: Fleet) -> Wait:
-        """What holds it up, apart from its own requests."""
+        """Return what holds the step up, apart from its own requests."""
         return UNDER_WAY
 
     def to_blame(self, fleet: Fleet) -> str:
-        """Once its time is over: whose change could help, in words; "" if nobody's is known."""
+        """Return, once its time is over, the object whose change could help, in words; "" if none is known."""
         return ""
 
     def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
-        """The requests that are sent instead once the step has been due for `overdue_after_s`."""
+        """Return the requests that are sent instead once the step has been due for `overdue_after_s`."""
         return ()
 
 
@@ -110,7 +110,7 @@ class BaseStep:
 class WorkerStep(BaseStep):
     """A rung of a worker's ladder: whether it is done, and what it changes, shows in that worker alone.
 
-    Not an abstract class: `isinstance`, which planning asks for each step, would cost three times as much.
+    Not an abstract class: `isinstance`, which planning asks for each step, would take three times as long.
     """
 
     @property
@@ -121,7 +121,7 @@ class WorkerStep(BaseStep):
         raise NotImplementedError
 
     def applied(self, worker: Worker) -> Worker:
-        """The worker as it is after the step."""
+        """Return the worker as it is after the step."""
         raise NotImplementedError
 
     def done_in(self, fleet: Fleet) -> bool:
@@ -141,7 +141,7 @@ class WorkloadStep(BaseStep):
 
 
 def state_s(fleet: Fleet, worker: str) -> float:
-    """How long a suspend writes, or a resume reads, what the VM has in memory."""
+    """Return how long a suspend writes, or a resume reads, the VM's memory."""
     found = fleet.find(worker)
     return found.memory_mib / MIB_A_SECOND if found else 0.0
 
