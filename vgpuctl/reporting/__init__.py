@@ -1,1 +1,1 @@
-"""What is said about a fleet, a plan and its history. Pure; it decides nothing."""
+"""What is said about a fleet, a plan and its history. Pure functions; they decide nothing."""

@@ -1,4 +1,4 @@
-"""What is out of step: where a worker or host is not as files and timetables want it."""
+"""Where a worker or host is not as the files and timetables want it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
 
 
 class Deviation(NamedTuple):
-    """`what`: "NAME: WHAT" reads well, and is the same for all of whom it is true. `since`: as servers write times."""
+    """One way in which a worker, host or workload is not as wanted.
+
+    `what`: reads well as "NAME: WHAT", and is the same text for every object it is true of. `since`: as servers write
+    times.
+    """
 
     kind: str
     name: str
@@ -53,7 +57,10 @@ def of_host(host: Host) -> Iterator[Deviation]:
 def of_worker(
     fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]
 ) -> Iterator[Deviation]:
-    """`standings`: of the timetables that keep this worker: one, unless they contradict each other."""
+    """Yield what is wrong with this worker.
+
+    `standings`: the states of the timetables that keep it. There is one, unless they contradict each other.
+    """
     for what in worker.doubts:
         yield _of(worker, what)
     if worker.question:
@@ -77,7 +84,10 @@ def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Deviati
 
 
 def _of_devices(worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> Iterator[Deviation]:
-    """Of one that carries something else in every shift, only what it carries while it is awake can be wrong."""
+    """Yield wrong devices.
+
+    If a worker's profile changes with the shift, only what it carries while awake can be wrong.
+    """
     exchanged = len(standings) == 1 and bool(standings[0].timetable.profiles_of(worker.name))
     given = standings[0].wanted(worker) if exchanged else catalogue.profile(worker.profile)
     if given is None or equipped(worker, given.vgpus):
@@ -94,7 +104,10 @@ def _carried(worker: Worker, catalogue: Catalogue, given: Profile) -> str:
 
 
 def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Deviation]:
-    """A sleeper's pod counts as missing: with as many as may be, the awake nodes are not updated either."""
+    """Yield a rollout that sleepers hold up.
+
+    A sleeper's pod counts as missing. Once as many pods are missing as may be, the awake nodes are not updated either.
+    """
     owner = f"DaemonSet/{rollout.name}"
     sleepers = [
         worker.name
@@ -111,14 +124,14 @@ def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Deviation]:
 
 
 def of_departure(left: Departure) -> Deviation:
-    """A switch that was cut short, or is at it now."""
+    """Return the deviation of a host whose switch was cut short or is under way."""
     way = f"from {left.origin} to {left.to}" if left.origin else f"to {left.to}"
     back = f", or back: vgpuctl switch {left.origin}" if left.origin and left.origin != left.to else ""
     return Deviation("host", left.host, f"on its way {way}", f"vgpuctl switch {left.to}{back}", left.since)
 
 
 def of_workload(workload: Workload, standing: TimetableState) -> Iterator[Deviation]:
-    """One that its shift does not want at zero any more."""
+    """Yield a workload that is still at zero although its shift does not want that any more."""
     shift = standing.current or standing.due
     if workload.scaled is not None and shift and not standing.timetable.shifts[shift].scales(workload):
         what = f"scaled to zero for {workload.scaled.shift}, and not back"
@@ -126,7 +139,7 @@ def of_workload(workload: Workload, standing: TimetableState) -> Iterator[Deviat
 
 
 def of_mark(workload: Workload) -> Iterator[Deviation]:
-    """A mark that cannot be read: nobody knows to which size the workload is to go back."""
+    """Yield a mark that cannot be read: the size to give back to the workload is not known."""
     if workload.scaled is not None and workload.scaled.unreadable:
         what = f"bears a mark that cannot be read: {workload.scaled.unreadable}"
         taking_off = f"kubectl annotate -n {workload.namespace} {workload.kind}/{workload.name} {SIZE_ANNOTATION}-"
@@ -134,7 +147,7 @@ def of_mark(workload: Workload) -> Iterator[Deviation]:
 
 
 def _of_power(worker: Worker, standing: TimetableState) -> Iterator[Deviation]:
-    """While vCenter is at work on it, its power is about to change."""
+    """Yield a wrong power state, unless vCenter is at work on the worker: then its power is about to change."""
     if worker.busy_with is not None:
         return
     shift = standing.current or standing.due
@@ -148,7 +161,7 @@ def _of_power(worker: Worker, standing: TimetableState) -> Iterator[Deviation]:
 
 
 def _of_labels(worker: Worker, have: Labels, true: Labels, catalogue: Catalogue) -> Iterator[Deviation]:
-    """The profile's must be there; facts that were never told may be left out, but not be wrong."""
+    """Yield wrong labels. The profile's label must be there; labels of facts may be missing, but not wrong."""
     label, carried = have.get(catalogue.label), true[catalogue.label]
     if label != carried:
         what = f"is labelled {label}" if label else f"has no label {catalogue.label}"
@@ -159,7 +172,10 @@ def _of_labels(worker: Worker, have: Labels, true: Labels, catalogue: Catalogue)
 
 
 def cordoned_by(node: Node) -> str:
-    """`by kubectl, not us`; a cordon that we recorded is ours, whoever wrote the node since."""
+    """Return the origin of the cordon: `by kubectl, not us`.
+
+    A cordon that we recorded is ours, whichever program wrote the node since.
+    """
     if node.record is not None and node.record.cordoned:
         return f"by vgpuctl for {node.record.wish}"
     return f"by {node.cordoned_by}, not us" if node.cordoned_by else "not by vgpuctl"

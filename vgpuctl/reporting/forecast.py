@@ -1,5 +1,7 @@
-"""How long a plan will take, as far as can be said before it begins: what was seen earlier, else assumptions by kind of
-step; the longest way."""
+"""Forecasts how long a plan will take: the longest way through its steps.
+
+Each step takes as long as it took earlier; if it was never seen, as long as is assumed for its kind.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,16 @@ from vgpuctl.reporting.step_history import Earlier
 
 
 def expected_s(step: Step, fleet: Fleet, earlier: Earlier) -> float:
-    """How long this step may take once it is due."""
+    """Return how long this step may take once it is due."""
     usual_s = earlier.usual_s(step)
     return step.assumed_s(fleet) if usual_s is None else usual_s
 
 
 def longest_way_s(plan: Plan, fleet: Fleet, earlier: Earlier) -> float:
-    """From the first write to the last: steps wait for those that they need, hosts for nobody."""
+    """Return the time from the first write to the last.
+
+    Steps wait for the steps that they need; hosts wait for no other host.
+    """
     ends: dict[StepId, float] = {}
     whole: dict[frozenset[StepId], float] = {}
     for step in plan:
@@ -29,12 +34,12 @@ def longest_way_s(plan: Plan, fleet: Fleet, earlier: Earlier) -> float:
 
 
 def asleep_s(worker: str, fleet: Fleet, earlier: Earlier) -> float:
-    """What a sleep costs on both ways: to be suspended, and to be resumed."""
+    """Return what a sleep costs both ways: to be suspended, and to be resumed."""
     return sum(expected_s(step, fleet, earlier) for step in (Suspend(worker), PowerOn(worker)))
 
 
 def off_s(worker: str, fleet: Fleet, earlier: Earlier) -> float:
-    """What it costs to be shut down and booted. That a power-on was quick tells nothing of its guest's boot."""
+    """Return what it costs to be shut down and booted. A quick power-on says nothing about how long the guest boots."""
     boots = PowerOn(worker, resume=False)
     starts_s = max(expected_s(boots, fleet, earlier), boots.assumed_s(fleet))
     return expected_s(ShutDown(worker), fleet, earlier) + starts_s

@@ -1,4 +1,4 @@
-"""Who is told that pods will leave, or sleep along: one notice for each owner, however many pods it has there."""
+"""Notices that pods will leave or sleep along: one for each owner, however many pods it has there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.planning.pods.drain import pods_to_move
 from vgpuctl.planning.pods.freezing import frozen_on
 from vgpuctl.planning.steps import ShutDown, Suspend
 
-#: More owners than these are not told: the number of calls does not grow with the estate.
+#: The most owners that get a notice, so that the number of calls does not grow with the estate.
 MOST = 50
 NAMES_SHOWN = 3
 

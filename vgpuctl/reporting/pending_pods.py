@@ -1,4 +1,4 @@
-"""Pods that wait for one of our profiles, and when it comes: people ask why they are Pending."""
+"""Pods that wait for one of our profiles, and when that profile comes: people ask why these pods are Pending."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What can be said of a profile: is it awake, and if not, when does a timetable wake it?
+    """Whether a profile is awake, and if not, when a timetable wakes it.
 
-    `lacking`: one is awake that should carry it, and does not.
+    `lacking`: an awake worker should carry it and does not.
     """
 
     awake: bool = False
@@ -28,7 +28,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A pod, the profiles that would do for it, and the best outlook of these."""
+    """A pod, the profiles that would do for it, and the best outlook of these profiles."""
 
     pod: Pod
     profiles: tuple[str, ...]
@@ -43,7 +43,7 @@ def waiting(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableState,
 
 
 def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> dict[str, Outlook]:
-    """Of every profile; one walk over the workers."""
+    """Return the outlook of every profile, in one walk over the workers."""
     wakings: dict[str, list[Waking]] = {name: [] for name in catalogue.profiles}
     for standing in standings:
         for worker in standing.workers:
@@ -66,19 +66,19 @@ def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableSt
 
 
 def may_carry(worker: Worker, standings: tuple[TimetableState, ...]) -> tuple[str, ...]:
-    """What profiles.yaml says, or what its shifts give it by turns."""
+    """Return the profiles that the worker may carry: the profiles of its shifts, else the one in profiles.yaml."""
     given = (profile.name for each in standings for profile in each.timetable.profiles_of(worker.name))
     return tuple(dict.fromkeys(given)) or (worker.profile,)
 
 
 def carries(worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> str:
-    """Of one that carries this and that by turns, what it has now."""
+    """Return the worker's profile; if its profile changes with the shift, the one it has now."""
     by_turns = may_carry(worker, standings) != (worker.profile,)
     return (catalogue.carried(worker.vgpus) if by_turns else worker.profile) or ""
 
 
 def _best(outlooks: list[Outlook]) -> Outlook:
-    """One that is awake before one that comes, the earliest first; those that never come last."""
+    """Return the best outlook: awake before coming, the earliest first; outlooks that never come are last."""
 
     def rank(outlook: Outlook) -> tuple[bool, bool, float]:
         start = outlook.waking.start.timestamp() if outlook.waking else 0.0
@@ -88,7 +88,7 @@ def _best(outlooks: list[Outlook]) -> Outlook:
 
 
 def wanted_profiles(pod: Pod, catalogue: Catalogue) -> tuple[str, ...]:
-    """Those of our profiles that would do, where its nodeSelector or required affinity asks for any."""
+    """Return our profiles that would do for this pod, if its nodeSelector or required affinity asks for any."""
     chosen = pod.selector.get(catalogue.label)
     if chosen is not None:
         return (chosen,) if chosen in catalogue.profiles else ()
@@ -100,5 +100,5 @@ def wanted_profiles(pod: Pod, catalogue: Catalogue) -> tuple[str, ...]:
 
 
 def _about(term: Selector, label: str) -> Selector:
-    """As much of it as asks for this label to be there."""
+    """Return the part of the term that asks for this label to be there."""
     return Selector(expressions=tuple(e for e in term.expressions if e[0] == label and e[1] in {"In", "Exists"}))

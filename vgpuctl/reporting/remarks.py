@@ -1,5 +1,8 @@
-"""What a switch may run into, said before it begins: pods that ask to be left alone, long goodbyes, budgets and HA
-admission control in doubt, and sleeps that cost more than a boot."""
+"""What a switch may run into, said before it begins.
+
+Remarks name pods that ask to be left alone, pods that end slowly, budgets and HA admission control in doubt, and sleeps
+that cost more than a boot.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
 
 
 def _left_out(fleet: Fleet) -> Iterator[Remark]:
-    """An object that cannot be read may matter to this plan."""
+    """Yield the objects that cannot be read: any of them may matter to this plan."""
     kinds: dict[str, list[str]] = {}
     for each in fleet.unreadable:
         kinds.setdefault(each.kind, []).append(each.name)
@@ -81,8 +84,10 @@ def _of(worker: Worker, wish: Wish) -> Iterator[str]:
 
 
 def suspend_slower_than_boot(plan: Plan, fleet: Fleet, earlier: Earlier) -> tuple[Remark, ...]:
-    """Of the workers that will be suspended, what the slowest costs, where all of them would be quicker off: they go at
-    once, so the slowest decides. A frozen pod would not outlive that."""
+    """Return a remark if shutting down and booting would be quicker than suspending and resuming.
+
+    The workers go at once, so the slowest decides. A frozen pod would not outlive a boot, so then there is no remark.
+    """
     steps = [step for step in plan if isinstance(step, Suspend)]
     if any(frozen_on(fleet.worker(step.worker).node, step.drain) for step in steps):
         return ()

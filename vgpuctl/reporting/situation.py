@@ -1,4 +1,7 @@
-"""All that `status` tells of one moment: the fleet judged by files and timetables, and what was selected of it."""
+"""Everything that `status` shows of one moment.
+
+The fleet is judged by files and timetables, and the selected part of it is shown.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from vgpuctl.reporting.timetable_state import TimetableState, Waking, standing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A worker, and how it stands to its timetable. `awake`: should it be? None where no timetable says."""
+    """A worker, and how it stands to its timetable. `awake`: whether it should be awake; None if no timetable says."""
 
     worker: Worker
     timetable: str | None
@@ -51,9 +54,9 @@ class Resting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Hosts, workers, pods and findings are those selected, in the order in which people count.
+    """The selected hosts, workers, pods and findings, sorted as people count.
 
-    `quotas`: None where they cannot be seen. `stale`: the servers that are not heard, and since when.
+    `quotas`: None if they cannot be seen. `stale`: the servers that are not heard, and since when.
     """
 
     now: datetime
@@ -70,8 +73,10 @@ class Situation:
     stale: Mapping[str, datetime] = field(default_factory=dict)
 
     def used_mib(self, card: Card) -> int:
-        """What runs on the card takes; its host may still name VMs there that have stopped. Of what nobody says the
-        frame of, all of it."""
+        """Return what the running VMs take of the card. Its host may still list VMs there that have stopped.
+
+        If a vGPU's frame is not known, assume it fills the card.
+        """
         vgpus = (vgpu for name in card.holds if self._runs(name) for vgpu in self.fleet.vgpus_of(name))
         frames = [frame_gib((card,), vgpu) for vgpu in vgpus]
         return 1024 * sum(frame for frame in frames if frame) if all(frames) else card.frame_mib
@@ -81,17 +86,17 @@ class Situation:
         return found is None or found.on
 
     def held_by_waiting(self, quota: Quota) -> int:
-        """How much of it the pods ask for that wait for our profiles."""
+        """Return how much of the quota is held by pods that wait for our profiles."""
         waiting = (each.pod.demand for each in self.waiting if each.pod.namespace == quota.namespace)
         return sum(demand.gpus for demand in waiting if demand)
 
     def with_rollouts(self, rollouts: Iterable[Rollout]) -> Situation:
-        """Those that sleepers hold up."""
+        """Return the situation with the rollouts that sleepers hold up."""
         held = (finding for rollout in rollouts for finding in of_rollout(rollout, self.fleet))
         return replace(self, findings=(*self.findings, *held))
 
     def with_quotas(self, quotas: Iterable[Quota] | None) -> Situation:
-        """Those of the namespaces in which pods wait."""
+        """Return the situation with the quotas of the namespaces in which pods wait."""
         concerned = {each.pod.namespace for each in self.waiting}
         kept = None if quotas is None else tuple(quota for quota in quotas if quota.namespace in concerned)
         return replace(self, quotas=kept)
@@ -100,7 +105,7 @@ class Situation:
 def situate(
     fleet: Fleet, catalogue: Catalogue, timetables: Iterable[Timetable], selection: Selection, now: datetime
 ) -> Situation:
-    """The whole fleet is judged, for only the whole tells which shift it is in; then the selected part is kept."""
+    """Judge the whole fleet, then keep the selected part. Only the whole fleet shows which shift it is in."""
     timetables = tuple(timetables)
     standings = tuple(standing(fleet, timetable, now) for timetable in timetables)
     meant = selection.of(fleet)
@@ -152,7 +157,7 @@ def _resting(fleet: Fleet, standings: Iterable[TimetableState]) -> Iterator[tupl
 
 
 def _keeping(standings: Iterable[TimetableState]) -> dict[str, tuple[TimetableState, ...]]:
-    """Of each worker, the timetables that decide about it."""
+    """Return, for each worker, the timetables that decide about it."""
     found: dict[str, tuple[TimetableState, ...]] = {}
     for each in standings:
         for worker in each.workers:
@@ -161,7 +166,7 @@ def _keeping(standings: Iterable[TimetableState]) -> dict[str, tuple[TimetableSt
 
 
 def _hosts(fleet: Fleet, chosen: Iterable[Worker], *, everything: bool) -> list[Host]:
-    """Those of the workers; where nothing was selected, all that have cards besides."""
+    """Return the hosts of these workers. With `everything`, add all hosts that have cards."""
     names = {worker.host for worker in chosen}
     if everything:
         names |= {host.name for host in fleet.hosts.values() if host.cards or host.unshared}

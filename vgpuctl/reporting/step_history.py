@@ -1,4 +1,4 @@
-"""What earlier switches tell: which steps one had to wait for, and how long each step takes as a rule."""
+"""What earlier switches show: which steps others had to wait for, and how long each step usually takes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from statistics import median
 from vgpuctl.model.journal import Entry, PastStep
 from vgpuctl.model.plan import Plan, Step
 
-#: Of how many entries a forecast is made: what is older tells of other times.
+#: The number of entries that a forecast uses. Older entries describe other circumstances.
 LOOKED_AT = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """For each step, by what it does and to whom: how long it took in which entry."""
+    """How long each step took, in which entry. Steps are known by what they do and to which worker or workload."""
 
     times: Mapping[tuple[str, str], Mapping[int, float]] = field(default_factory=dict)
 
@@ -24,7 +24,7 @@ class Earlier:
         return median(found.values()) if found else None
 
     def count(self, plan: Plan) -> int:
-        """How many entries know anything of this plan that takes time."""
+        """Return how many entries know a step of this plan that takes time."""
         steps = [step for step in plan if step.lasts]
         return len({number for step in steps for number in self.times.get((step.describe(), step.subject), ())})
 
@@ -39,7 +39,10 @@ def earlier(entries: Iterable[Entry]) -> Earlier:
 
 
 def longest_way(entry: Entry) -> list[PastStep]:
-    """From the step that ended last, back over what each had waited for, in the order in which they were done."""
+    """Return the chain of steps that decided how long the entry took, in the order in which they were done.
+
+    It starts from the step that ended last and goes back over the step that each had waited for.
+    """
     by_id = {step.id: step for step in entry.steps}
     step = max(entry.steps, key=lambda step: _end_s(entry, step), default=None)
     way: list[PastStep] = []

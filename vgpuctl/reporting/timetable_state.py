@@ -1,4 +1,4 @@
-"""How the fleet stands to a timetable: which shift it is in, which it should be in, and who wakes when."""
+"""How the fleet stands to a timetable: which shift it is in, which it should be in, and when each worker wakes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.model.workloads import Workload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waking:
-    """The start of a shift in which somebody is awake. `due`: it has begun, and he should be awake already."""
+    """The start of a shift that wakes a worker. `due`: the shift has begun, so the worker should be awake already."""
 
     timetable: str
     shift: str
@@ -24,7 +24,10 @@ class Waking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimetableState:
-    """`current`: the shift whose workers are awake; None between shifts. `due`: the shift of the hour."""
+    """How the fleet stands to one timetable.
+
+    `current`: the shift whose workers are awake; None between shifts. `due`: the shift of the hour.
+    """
 
     timetable: Timetable
     current: str | None
@@ -36,22 +39,24 @@ class TimetableState:
     workers: tuple[Worker, ...] = ()
 
     def should_be_awake(self, worker: Worker) -> bool:
-        """In the shift that is, whatever the hour: a person may have switched by hand."""
+        """True if the current shift wakes the worker, whatever the hour: a person may have switched by hand."""
         shift = self.current or self.due
         return shift is not None and self.timetable.shifts[shift].wakes(worker)
 
     def wanted(self, worker: Worker) -> Profile | None:
-        """What the shift gives it; None where that is what profiles.yaml says."""
+        """Return the profile that the shift gives the worker; None if profiles.yaml decides."""
         shift = self.current or self.due
         return self.timetable.shifts[shift].profile_of(worker.name) if shift else None
 
     def waking(self, worker: Worker, profile: str = "") -> Waking | None:
-        """When this timetable wakes the worker: now, if the shift of the hour does, else when it next comes. With
-        `profile`, only those shifts count in which it carries that."""
+        """Return when this timetable wakes the worker: now, if the shift of the hour does; else the next time.
+
+        With `profile`, only shifts count in which the worker carries that profile.
+        """
         return self._first({shift for shift, each in self.timetable.shifts.items() if _wakes(each, worker, profile)})
 
     def waking_of(self, workload: Workload) -> Waking | None:
-        """When this timetable gives the workload its size back."""
+        """Return when this timetable gives the workload its size back."""
         return self._first({shift for shift, each in self.timetable.shifts.items() if not each.scales(workload)})
 
     def _first(self, shifts: set[str]) -> Waking | None:

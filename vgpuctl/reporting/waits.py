@@ -1,4 +1,4 @@
-"""Sentences about what a step waits for."""
+"""Sentences that say what a step waits for."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _AT_WORK = {Reason.UNDER_WAY, Reason.PODS, Reason.GUEST, Reason.VCENTER_TASK, Re
 
 
 def sentence(wait: Wait) -> str:
-    """What the step waits for; "" if nothing holds it up."""
+    """Return what the step waits for; "" if nothing holds it up."""
     return SENTENCES[wait.reason].format(*wait.details)
 
 
 def holder(wait: Wait) -> str:
-    """What holds the step up, as the journal names it; "" while the step is at work."""
+    """Return what holds the step up, as the journal names it; "" while the step is at work."""
     if wait.reason in _AT_WORK:
         return ""
     return _HOLDERS.get(wait.reason, SENTENCES[wait.reason]).format(*wait.details)

@@ -1,4 +1,4 @@
-"""Do the files fit what vCenter has? Everything that does not, told at once."""
+"""Checks whether the files fit what vCenter has, and reports everything that does not fit at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Compared", "Finding", "Severity", "check", "check_files"]
 
 
 def check(compared: Compared) -> tuple[Finding, ...]:
-    """All findings, errors first."""
+    """Return all findings, errors first."""
     return joined(
         (
             *of_profiles(compared.catalogue),
@@ -27,5 +27,5 @@ def check(compared: Compared) -> tuple[Finding, ...]:
 
 
 def check_files(compared: Compared) -> tuple[Finding, ...]:
-    """What the files alone can tell."""
+    """Return the findings that the files alone allow."""
     return joined(of_profiles(compared.catalogue))

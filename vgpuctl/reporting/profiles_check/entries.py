@@ -1,4 +1,4 @@
-"""Entries of the files that mean nobody, or somebody twice."""
+"""Entries of the files that match no worker, or match one twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_entries(compared: Compared) -> Iterator[Finding]:
 
 
 def _nobody(compared: Compared) -> Iterator[Finding]:
-    """Of names that are written out each is told for itself."""
+    """Yield entries that choose no VM. Names that are written out are reported one by one elsewhere."""
     taken = {where for worker in compared.fleet.workers.values() for where in worker.chosen_at}
     for choice in compared.catalogue.choices:
         told = choice.by_name_alone and choice.names is not None and choice.names.plain

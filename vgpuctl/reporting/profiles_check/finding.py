@@ -1,4 +1,4 @@
-"""One thing that speaks against the files as they are, or that people should know before they rely on them."""
+"""A finding: something against the files as they are, or something to know before relying on them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vgpuctl.model.timetable import Timetable
 
 
 class Severity(StrEnum):
-    """An error: provision or switch will be refused, or fail. A warning: it works, but."""
+    """An error: provision or switch will be refused, or will fail. A warning: it works, with a drawback."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -22,9 +22,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`kind`: a word for programs, which stays. `where`: file and line; "" where it is about no line of a file.
+    """One finding of the check.
 
-    `what`: said of `workers`, or of `about` where it is not about workers, or of the place itself.
+    `kind`: a word for programs, which never changes. `where`: file and line; "" if it is about no line of a file.
+    `what`: is said of `workers`; of `about` if it is not about workers; else of the place itself.
     """
 
     severity: Severity
@@ -39,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What the files say, and what vCenter says."""
+    """What the files say, beside what vCenter says."""
 
     fleet: Fleet
     catalogue: Catalogue
@@ -53,7 +54,7 @@ class Compared:
         return worker.vgpus if by_a_shift else self.catalogue.profile(worker.profile).vgpus
 
     def put_to_sleep(self, worker: Worker) -> bool:
-        """Is there a shift that it sleeps through, in a timetable that keeps it?"""
+        """True if a timetable that keeps this worker has a shift that it sleeps through."""
         keepers = (timetable for timetable in self.timetables if timetable.keeps(worker.name, worker.profile))
         return any(not shift.wakes(worker) for timetable in keepers for shift in timetable.shifts.values())
 
@@ -63,7 +64,7 @@ def place(worker: Worker) -> str:
 
 
 def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The same thing said of several workers is said once; errors first, then in the order of the files."""
+    """Merge equal findings of several workers into one. Errors come first, then the order of the files."""
     together: dict[Finding, dict[str, None]] = {}
     for finding in findings:
         together.setdefault(replace(finding, workers=()), {}).update(dict.fromkeys(finding.workers))

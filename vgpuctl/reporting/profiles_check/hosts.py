@@ -1,4 +1,4 @@
-"""Hosts that are no good as they are."""
+"""Hosts that cannot be used as they are."""
 
 from __future__ import annotations
 

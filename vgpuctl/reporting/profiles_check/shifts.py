@@ -1,4 +1,4 @@
-"""Shifts that will never find room, whatever was awake before; and cards that spread too widely."""
+"""Shifts that will never find room, whatever was awake before; and cards that would spread too widely."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ def of_shifts(compared: Compared) -> Iterator[Finding]:
 
 
 def _all_asleep(compared: Compared, timetable: Timetable) -> Fleet:
-    """The timetable's workers as provisioned, and all asleep; others as they are. Who fits on no card is told apart."""
+    """Return the fleet with the timetable's workers as provisioned and all asleep; the other workers stay as they
+    are.
+
+    Workers that fit on no card are reported separately.
+    """
     fleet = compared.fleet
     ours = {
         worker.name: replace(worker, vgpus=compared.wanted(worker), power=Power.OFF, memory_locked=True)
@@ -74,7 +78,10 @@ def _on_host(compared: Compared, asleep: Fleet, wish: Wish, shift: Shift, host: 
 
 
 def _mixed_would_do(fleet: Fleet, host: Host, carrying: list[Vgpus]) -> bool:
-    """Where the cards' own word is same size, and their boards know better."""
+    """True if the workers would fit in mixed-size mode.
+
+    It looks at cards that are set to same size although their boards know mixed size.
+    """
     cards = (replace(c, mode=CardMode.MIXED_SIZE) if c.mode is CardMode.SAME_SIZE else c for c in host.cards)
     mixed = replace(host, cards=tuple(cards))
     later = standing(mixed, occupants(fleet, mixed, gone=True), carrying)
@@ -94,7 +101,7 @@ def _needs_mixed(shift: Shift, host: Host, awake: list[Worker]) -> Finding:
 
 
 def _sizes(host: Host, awake: list[Worker]) -> tuple[str, ...]:
-    """Different sizes on cards that cannot be set to mixed size at all."""
+    """Return a detail if different sizes are wanted on cards that cannot be set to mixed size at all."""
     boards = [BY_NAME.get(kind_of(card).board) for card in host.cards]
     several = len({vgpu for worker in awake for vgpu in worker.vgpus}) > 1
     if not several or not boards or any(board is None or board.mixed for board in boards):

@@ -27,7 +27,7 @@ def of_types(compared: Compared) -> Iterator[Finding]:
 
 
 def holds(host: Host, vgpu: str) -> bool:
-    """Has it a card for this type, were the card empty?"""
+    """True if the host offers this type and has a card for it, were the card empty."""
     return (not host.offers or vgpu in host.offers) and any(_takes(card, vgpu) for card in host.cards)
 
 
@@ -46,7 +46,7 @@ def _offered(compared: Compared) -> list[str]:
 
 
 def _card_in(vgpu: str) -> str:
-    """What its name says of the card. What stands before that is `grid_` on some hosts and `nvidia_` on others."""
+    """Return what the type's name says about the card. The prefix is `grid_` on some hosts and `nvidia_` on others."""
     stem = vgpu.rpartition("-")[0]
     return stem.partition("_")[2] or stem
 
@@ -69,7 +69,7 @@ def _unknown(compared: Compared, vgpu: str) -> Iterator[Finding]:
 
 
 def _contradictions(compared: Compared) -> Iterator[Finding]:
-    """Where the file says one thing of a type and its host another, the file is obeyed."""
+    """Yield types about which the file and a host disagree. The file counts."""
     by_host = {told.vgpu: told for told in compared.host_told}
     for profile in compared.catalogue.profiles.values():
         mine = profile.told

@@ -1,4 +1,4 @@
-"""What stands in the way of single workers, whatever room there is."""
+"""Obstacles for single workers, whatever room there is."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _not_ours(worker: Worker) -> Iterator[Finding]:
 
 
 def _suspending(compared: Compared, worker: Worker) -> Iterator[Finding]:
-    """Nothing is wrong with that until a shift wants it asleep."""
+    """Yield obstacles to suspending. They matter only if some shift wants the worker asleep."""
     severity, until = Severity.ERROR, ""
     if not compared.put_to_sleep(worker):
         severity, until = Severity.WARNING, " (no shift wants it asleep)"
@@ -69,7 +69,10 @@ def _suspending(compared: Compared, worker: Worker) -> Iterator[Finding]:
 
 
 def _settings(compared: Compared, worker: Worker) -> Iterator[Finding]:
-    """A VM that has yet to get its vGPUs gets the other settings along with them; its firmware nobody can change."""
+    """Yield wrong VM settings.
+
+    A VM that has yet to get its vGPUs gets the other settings with them, except its firmware.
+    """
     wanted = compared.wanted(worker)
     carries = sorted(worker.vgpus) == sorted(wanted)
     if carries and not worker.memory_locked:
