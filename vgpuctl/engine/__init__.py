@@ -1,1 +1,1 @@
-"""Carries a plan out: starts what is ready, waits for changes, retries, gives up, goes back. Knows ports, no vendor."""
+"""Carries a plan out: starts ready steps, waits for changes, retries, gives up, goes back. Knows ports, no vendor."""

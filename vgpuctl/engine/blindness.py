@@ -1,4 +1,4 @@
-"""Time during which a server is not heard: it counts against no step's deadline, and it is bounded as a whole."""
+"""Time during which a server is not heard. It counts against no step's deadline, and it is bounded as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vgpuctl.engine.run_state import RunState
 
 
 def counted(memory: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
-    """The memory at this look. The time since a look that was blind is added to the times since when steps are due."""
+    """Return the memory at this look. Time since a blind look is added to the times since when steps are due."""
     passed_s = now_s - memory.looked_s if memory.blind else 0.0
     due_since = memory.due_since
     if passed_s:
@@ -18,7 +18,7 @@ def counted(memory: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
 
 
 def bounded(memory: RunState, stale: tuple[str, ...], longest_s: float) -> RunState:
-    """Once an operation was blind for so long in all, it ends in order and remembers what it could not hear."""
+    """End an operation in order once it was blind for so long in all, and remember which servers it could not hear."""
     if not stale or memory.stopping or memory.blind_s < longest_s:
         return memory
     return replace(memory, stopping=True, unheard=stale)

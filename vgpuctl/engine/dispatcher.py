@@ -28,7 +28,7 @@ BUDGET_LAG_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """A request to send now, under the key by which its answer is remembered. `patient`: nobody waits for it."""
+    """A request to send now, under the key that its answer is filed under. `patient`: no other step waits for it."""
 
     key: RequestKey
     request: Request
@@ -37,14 +37,14 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """When a look is taken: on the clock that measures, and on the one that people read."""
+    """The time of a look: on the monotonic clock that measures, and on the clock that people read."""
 
     now_s: float
     utc: str
 
 
 class Dispatcher:
-    """Collects what one look sends; budgets are spent as it goes, so that two pods never share one allowance."""
+    """Collects what one look sends. It spends budgets as it goes, so that two pods never share one allowance."""
 
     def __init__(self, wishes: Mapping[str, Wish], fleet: Fleet, state: RunState, moment: Moment, rests: Rests) -> None:
         self.wishes, self.fleet, self.moment = wishes, fleet, moment
@@ -54,7 +54,7 @@ class Dispatcher:
 
     @property
     def memory(self) -> RunState:
-        """The former memory, and what was sent since."""
+        """Return the former memory, with what was sent since."""
         return replace(self._state, attempts=self._attempts)
 
     @cached_property
@@ -63,7 +63,7 @@ class Dispatcher:
 
     @cached_property
     def _left(self) -> dict[tuple[str, str], int]:
-        """What each budget allows, less the evictions that it cannot show yet."""
+        """Return what each budget allows, less the evictions that it cannot show yet."""
         left = {_budget_key(budget): budget.allowed for budget in self.fleet.budgets}
         versions = {_budget_key(budget): budget.version for budget in self.fleet.budgets}
         for attempt in self._state.all_attempts():
@@ -73,7 +73,10 @@ class Dispatcher:
         return left
 
     def _unseen(self, attempt: Attempt, *, as_then: bool) -> bool:
-        """An eviction without an answer, or one that was answered while the budget looks `as_then`."""
+        """True if the budget cannot show this eviction yet.
+
+        The eviction has no answer, or it was answered a moment ago and the budget still looks `as_then`.
+        """
         return attempt.answered_s is None or (as_then and self.moment.now_s - attempt.answered_s < BUDGET_LAG_S)
 
     def _spends(self, request: Request) -> dict[tuple[str, str], str]:
@@ -99,29 +102,37 @@ class Dispatcher:
             self._let_rest(step, worker)
 
     def _sent(self, step: StepId) -> Attempts:
-        """What was asked for this step, in this look too."""
+        """Return what was asked for this step, in this look too."""
         return self._attempts.get(step, NONE)
 
     def _due_since(self, step: Step) -> float:
         return self._state.due_since.get(step.id, self.moment.now_s)
 
     def _requests(self, step: Step) -> tuple[Request, ...]:
-        """None while the one that most steps have is out: it need not be made again to be left unsent."""
+        """Return the step's requests, or none while its only request is out.
+
+        That saves making a request that is not sent.
+        """
         if self.moment.now_s - self._due_since(step) >= step.overdue_after_s and (late := step.overdue(self.fleet)):
             return late
         only = self._sent(step.id).get("")
         return () if only and only.answered_s is None else step.requests(self.fleet, self.moment.utc)
 
     def _is_settled(self, step: Step, request: Request) -> bool:
-        """Is it out, or taken and its effect looked for, or held by a budget that allows nothing?"""
+        """True if this request needs no decision now.
+
+        It is out, or it was taken and its effect is awaited, or a budget that allows nothing holds it.
+        """
         attempt = self._sent(step.id).get(_part(request))
         if attempt is not None:
             return attempt.answered_s is None or self.moment.now_s < attempt.answered_s + step.effect_s
         return isinstance(request, Evict) and any(b.allowed <= 0 for b in budgets_to_pay(self.fleet, request.pod))
 
     def _let_rest(self, step: Step, worker: Worker | None) -> None:
-        """Until time makes a difference: an effect does not show, or the step takes too long. What was refused will be
-        tried again soon."""
+        """Let the step rest until time makes a difference: an effect does not show, or the step takes too long.
+
+        A refused request is tried again soon, so its step does not rest.
+        """
         attempts, since_s = self._sent(step.id), self._due_since(step)
         if any(failed(attempt, worker) for attempt in attempts.values()):
             return
@@ -131,7 +142,7 @@ class Dispatcher:
         self._rests.keep(Rest(Asked(step, worker, attempts), until_s, self.waits[step.id]))
 
     def _busy(self, worker: Worker | None) -> Wait | None:
-        """Why nothing is to be asked for this worker, whatever the step."""
+        """Return why nothing may be asked for this worker now, whatever the step; None if something may."""
         if unheard := self.fleet.unheard():
             return Wait.of(Reason.UNHEARD, unheard)
         if worker is None:
@@ -155,8 +166,10 @@ class Dispatcher:
         return None
 
     def _goes_down(self, worker: Worker) -> bool:
-        """We go back, but it will be off: its guest shuts down by vCenter's word, or it was asked to stop and has not
-        slept since. One of which vCenter does not say so, and that takes no notice for so long, will not any more.
+        """True if the worker is about to be off although its host goes back.
+
+        Its guest shuts down, as vCenter says, or it was asked to stop and has not slept since. If vCenter shows no sign
+        of a stop for some time, the worker will not stop any more.
         """
         if worker.on and worker.shutting_down:
             return True
@@ -166,7 +179,7 @@ class Dispatcher:
         return self._asked(worker, ShutDown) or self._asked(worker, Suspend)
 
     def _asked(self, worker: Worker, kind: type[ShutDown | Suspend]) -> bool:
-        """Was that asked for, with no effect seen yet, neither a task nor its end?"""
+        """True if this was asked for and shows no effect yet: neither a task nor its end."""
         asked = self._sent(kind.of(worker.name)).get("")
         if asked is None or (asked.error and not asked.passing) or task_of(asked, worker) is not None:
             return False
@@ -174,11 +187,14 @@ class Dispatcher:
         return self.moment.now_s - since_s < kind.effect_s
 
     def _asked_otherwise(self, step: Step) -> bool:
-        """Is a request of another step for the same worker still without an answer?"""
+        """True if a request of another step for the same worker is still without an answer."""
         return bool(self._out.get(step.subject, set[StepId]()) - {step.id})
 
     def _starting(self, worker: Worker) -> frozenset[str]:
-        """The other workers of this host whose start was sent, by us or by anybody, and is not seen yet."""
+        """Return the other workers of this host whose start is out and not visible yet.
+
+        The start may be ours or another program's.
+        """
         others = (other for other in self.fleet.on_host(worker.host) if other.name != worker.name and not other.on)
         return frozenset(other.name for other in others if self._start_is_out(other))
 
@@ -205,7 +221,7 @@ class Dispatcher:
         self.sends.append(Send(key=RequestKey(step.id, part), request=request, patient=step.patient))
 
     def _may_send_again(self, attempt: Attempt, step: Step) -> bool:
-        """Never while the same request is out, nor before its effect was looked for."""
+        """True if the request may be repeated: never while it is out, nor before its effect was looked for."""
         if attempt.answered_s is None:
             return False
         again = failed(attempt, self.fleet.find(step.subject))
@@ -228,7 +244,7 @@ def _asked_to_wait(attempt: Attempt) -> Wait | None:
 
 
 def task_of(attempt: Attempt, worker: Worker | None) -> Task | None:
-    """The vCenter task that this request became, as the fleet shows it."""
+    """Return the vCenter task that this request became, as the fleet shows it."""
     tasks = worker.tasks if worker else ()
     return next((task for task in tasks if attempt.task and task.key == attempt.task), None)
 
@@ -239,7 +255,7 @@ def failed(attempt: Attempt, worker: Worker | None) -> bool:
 
 
 def _part(request: Request) -> str:
-    """What tells the requests of one step apart."""
+    """Return what tells the requests of one step apart."""
     match request:
         case Evict(pod=pod):
             return pod.uid

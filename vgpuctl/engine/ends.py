@@ -1,4 +1,4 @@
-"""How each host's part of a goal ended, and where those stand that have not arrived."""
+"""How each host's part of a goal ended, and where workers stand that have not arrived."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from vgpuctl.planning.wishes import BACK_FROM
 
 
 def ends(wish: Wish, fleet: Fleet, memory: RunState, left: Plan) -> tuple[HostReport, ...]:
-    """Of every host that the wish is about, and of workloads that gave up. `left`: what was not done when it ended."""
+    """Return the end of every host that the wish is about, and of workloads that gave up.
+
+    `left`: the steps that were not done when the run ended.
+    """
     by_host: dict[str, list[Worker]] = {}
     for worker in fleet.workers.values():
         if worker.name in wish.workers:
@@ -44,9 +47,9 @@ def _end(wish: Wish, workers: list[Worker], memory: RunState, left: Plan) -> Hos
 
 
 def has_begun(worker: Worker, wish: Wish, asked: Container[str]) -> bool:
-    """True if something was asked for it (`asked`: by this run), or its host was on its way before this run.
+    """True if something was asked for the worker (`asked`: by this run), or its host was on its way before this run.
 
-    Only a departure that was written down before has a time. What a sleeper bears from another shift is no sign.
+    Only a departure that was recorded before has a time. A sleeper's mark from another shift is no sign.
     """
     departure = wish.departures.get(worker.host)
     if worker.name in asked or (departure is not None and departure.since):
@@ -56,7 +59,7 @@ def has_begun(worker: Worker, wish: Wish, asked: Container[str]) -> bool:
 
 
 def _standing(names: set[str], left: Plan) -> str:
-    """`worker-[2-4] before cordon, worker-1 before resume`: where each of them stands that has not arrived."""
+    """Return where each worker stands that has not arrived: `worker-[2-4] before cordon, worker-1 before resume`."""
     before: dict[str, list[str]] = {}
     for worker, step in left.next_steps().items():
         if worker in names:

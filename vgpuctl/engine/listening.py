@@ -1,4 +1,4 @@
-"""Whoever listens can never stop the engine: output that fails is muted, and the work goes on."""
+"""A listener can never stop the engine: if its output fails, it is muted, and the work goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vgpuctl.model.errors import with_place
 
 
 class MutedOnFailure:
-    """Passes on what the engine reports, until that fails once: a full disk, a closed terminal, a fault of ours."""
+    """Passes on what the engine reports until that fails once: a full disk, a closed terminal, a fault of ours."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener: Listener | None = listener
@@ -28,7 +28,7 @@ class MutedOnFailure:
         try:
             call(self._listener)
         except BrokenPipeError:
-            # The reader has seen enough.
+            # The reader has closed its end of the pipe: it has seen enough.
             self._listener = None
         except Exception as error:
             self._listener = None

@@ -1,4 +1,4 @@
-"""What the engine needs of the world; the edges provide it."""
+"""What the engine needs of the world. The outer layers implement it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vgpuctl.model.journal import Entry, HostReport
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
 
-#: For how long in all an operation goes on although a server is not heard.
+#: For how long in all an operation continues while a server is not heard.
 BLIND_S = 1800.0
 
 
@@ -24,59 +24,59 @@ class Answer:
 
 
 class Observer(Protocol):
-    """Two streams, one picture."""
+    """Joins the streams of both servers into one picture."""
 
     def fleet(self) -> Fleet:
-        """The picture as it is now."""
+        """Return the picture as it is now."""
 
     def refresh(self) -> None:
-        """Ask both servers once more: `fleet` is then newer than this call. PassingError if one does not answer."""
+        """Ask both servers once more, so that `fleet` is newer than this call. PassingError if one does not answer."""
 
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Call this (from any thread) after every change of the picture, until the function given back is called."""
+        """Call `call` (from any thread) after every change of the picture, until the returned function is called."""
 
 
 class Sender(Protocol):
-    """Carries one request to its server and returns when it was taken; raises VgpuctlError when it was not."""
+    """Carries one request to its server. Returns when the server took it; raises VgpuctlError when it did not."""
 
     def send(self, request: Request) -> Answer: ...
 
     def announce(self, notices: Sequence[Notice]) -> None:
-        """Tell pods' owners; it returns at once, and nothing stands on it."""
+        """Notify the pods' owners. It returns at once, and nothing depends on it."""
 
 
 class Lease(Protocol):
-    """The acting Lease: who holds it, and only he, writes."""
+    """The acting Lease: only the instance that holds it writes."""
 
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
-        """Take it; a holder seen alive raises BusyError, one that shows no life is waited out."""
+        """Take the Lease. A live holder raises BusyError; a holder without a sign of life is waited out."""
 
     def held(self) -> bool:
-        """Is it certainly still ours, by the monotonic clock? If not, nothing is written until it is again."""
+        """True if the Lease is certainly ours by the monotonic clock. While it is not, nothing is written."""
 
     def lost(self) -> bool:
-        """Is it certainly another's?"""
+        """True if the Lease is certainly another instance's."""
 
     def release(self) -> None: ...
 
 
 class Departures(Protocol):
-    """Where it is recorded which hosts are on their way."""
+    """The record of which hosts are on their way."""
 
     def read(self) -> Mapping[Key, Departure]: ...
 
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
-        """None takes one off."""
+        """Write these departures; None removes one."""
 
 
 class Journal(Protocol):
-    """Where people read afterwards what happened. Nothing stands on it: it may fail, it may be deleted."""
+    """The record that people read afterwards. Nothing depends on it: it may fail, and it may be deleted."""
 
     def keep(self, entry: Entry) -> None:
-        """Written some time soon; it returns at once."""
+        """Write the entry some time soon; this returns at once."""
 
     def close(self, entry: Entry) -> str:
-        """The last word, waited for a moment; "" or why nobody will read it."""
+        """Write the entry for the last time, and wait a moment for that. Returns "", or why it cannot be read later."""
 
 
 class Clock(Protocol):
@@ -106,7 +106,10 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """`interrupted`: a person stopped it. `unheard`: it stopped because these could not be heard for too long."""
+    """How a run ended.
+
+    `interrupted`: a person stopped it. `unheard`: it stopped because these servers were silent too long.
+    """
 
     wish: str
     hosts: tuple[HostReport, ...] = ()

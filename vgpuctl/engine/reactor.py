@@ -23,17 +23,17 @@ from vgpuctl.planning.steps import PowerOn, ScaleDown
 from vgpuctl.planning.wishes import with_devices_back
 from vgpuctl.reporting.waits import sentence
 
-#: How long a task may be refused for reasons that pass (a card whose books lag, another task) before that is a failure.
+#: How long a task may be refused for passing reasons (a card whose books lag, another task) before it counts as failed.
 LAG_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A wish, and the wish to go back to where it fails; None: where it fails, it stops. `blind_s`: for how long in all
-    it goes on although a server is not heard.
+    """A wish, and the former wish to go back to if it fails. Without a former wish, a failed host stops.
 
-    `memos` spare looks the planning of hosts where nothing changed, `rests` steps of which nothing is to be decided;
-    they change no decision.
+    `blind_s`: for how long in all the run continues while a server is not heard.
+    `memos` save planning hosts where nothing changed. `rests` save considering steps that need no decision. Neither
+    changes a decision.
     """
 
     wish: Wish
@@ -47,7 +47,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What one look came to. `waits`: for each due step what it waits for."""
+    """The result of one look. `waits`: what each due step waits for."""
 
     memory: RunState
     plan: Plan
@@ -58,7 +58,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`boots`: it was a suspended state that cannot be resumed; booting the worker is a way on."""
+    """A step that failed. `boots`: its suspended state cannot be resumed, so booting the worker is a way on."""
 
     step: Step
     host: str
@@ -67,7 +67,7 @@ class Failure:
 
 
 def decide(goal: Goal, fleet: Fleet, memory: RunState, moment: Moment) -> Decision:
-    """One look: what is still missing, what may be sent now, and what each due step waits for."""
+    """Take one look: what is still missing, what may be sent now, and what each due step waits for."""
     memory = bounded(counted(memory, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
     if memory.going_back and goal.former is not None:
         goal = replace(goal, former=with_devices_back(fleet, goal.former))
@@ -103,7 +103,7 @@ def decide(goal: Goal, fleet: Fleet, memory: RunState, moment: Moment) -> Decisi
 
 
 def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: RunState, now_s: float) -> dict[StepId, Wait]:
-    """What each due step waits for of which nothing is to be decided at this look."""
+    """Return what each due step waits for that needs no decision at this look."""
     if memory.stopping:
         return {}
     rests.begin(fleet)
@@ -112,8 +112,11 @@ def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: RunState, 
 
 
 def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: RunState) -> bool:
-    """Nothing is left to do, or nothing more can be done. A picture that cannot be trusted tells neither, but a person
-    who wants to stop does not wait for it, and hosts that gave up do not either."""
+    """True if nothing is left to do, or nothing more can be done.
+
+    A picture that cannot be trusted shows neither. But a person's stop does not wait for it, and neither do hosts that
+    gave up.
+    """
     if memory.stopping:
         return bool(fleet.stale) or not _working(fleet, wishes)
     seen_done = not todo and not fleet.stale
@@ -121,7 +124,7 @@ def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: RunState
 
 
 def _wishes(goal: Goal, fleet: Fleet, memory: RunState) -> dict[str, Wish]:
-    """For each worker the wish that is in force: the new one, or the former where its host goes back."""
+    """Return the wish in force for each worker: the new one, or the former one if its host goes back."""
     wishes: dict[str, Wish] = {}
     for name in goal.wish.workers:
         host = fleet.workers[name].host if name in fleet.workers else ""
@@ -131,7 +134,10 @@ def _wishes(goal: Goal, fleet: Fleet, memory: RunState) -> dict[str, Wish]:
 
 
 def _plan(goal: Goal, fleet: Fleet, memory: RunState, wishes: Mapping[str, Wish]) -> Plan:
-    """Workloads are as the new wish says for as long as one host is, and as the former says when all go back."""
+    """Return the plan for all workers.
+
+    Workloads follow the new wish as long as one host does, and the former wish once all hosts go back.
+    """
     there = {name: wish for name, wish in wishes.items() if name in fleet.workers}
     forward = goal.wish.only(name for name, wish in there.items() if wish is goal.wish)
     back = goal.former.only(name for name, wish in there.items() if wish is goal.former) if goal.former else None
@@ -144,13 +150,16 @@ def _plan(goal: Goal, fleet: Fleet, memory: RunState, wishes: Mapping[str, Wish]
 
 
 def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
-    """Is vCenter still at work on something of ours, or a guest on its way down?"""
+    """True if vCenter is still at work on one of our workers, or a guest is shutting down."""
     ours = (fleet.workers[name] for name in wishes if name in fleet.workers)
     return any(worker.busy_with or (worker.on and worker.shutting_down) for worker in ours)
 
 
 def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: RunState, todo: Plan) -> RunState:
-    """A host that failed goes back, or, where nothing can be given back or that failed too, gives up."""
+    """Return the memory after these failures.
+
+    A failed host goes back. It gives up if nothing can be given back, or if going back failed too.
+    """
     failures = list(failures)
     memory = memory.leave(failure.step.id for failure in failures if failure.step.optional)
     failures = [failure for failure in failures if not failure.step.optional]
@@ -173,7 +182,10 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: RunSta
 
 
 def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
-    """Where a workload cannot be scaled down, none goes on; where it cannot be given back its size, all are back."""
+    """Return the failure once for each host that it stops.
+
+    If a workload cannot be scaled down, no host goes on. If its size cannot be given back, all hosts are back already.
+    """
     if failure.host or not isinstance(failure.step, ScaleDown):
         return [failure]
     hosts = dict.fromkeys(worker.host for step in todo if (worker := fleet.workers.get(step.subject)))
@@ -181,7 +193,7 @@ def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
 
 
 def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: RunState) -> dict[str, str]:
-    """The hosts that do not go on, and why: those that failed, or, where it is all or nothing, all of them."""
+    """Return the hosts that do not go on, and why: the failed ones, or all of them if it is all or nothing."""
     found = {failure.host: failure.why for failure in failures}
     if found.keys() - {EVERYWHERE} and goal.wish.conduct.all_or_nothing:
         first, why = next(iter(found.items()))
@@ -192,7 +204,7 @@ def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: RunSta
 
 
 def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: RunState) -> set[str]:
-    """A rollout that went wrong on one host is not carried on to the next."""
+    """Return the hosts that have not begun: a rollout that failed on one host is not carried on to the next."""
     names = dict.fromkeys(step.subject for step in todo)
     asked, left = memory.begun(), [worker for name in names if (worker := fleet.find(name))]
     begun = {worker.host for worker in left if has_begun(worker, wish, asked)}
@@ -200,7 +212,7 @@ def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: RunState) -> set[st
 
 
 def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> Failure | None:
-    """A due step that was refused for good, or whose time is over."""
+    """Return the failure of a due step that was refused for good, or whose time is over."""
     worker, host = fleet.find(step.subject), fleet.host_of(step.subject)
     for attempt in attempts.values():
         if why := _refused(attempt, worker, due_for_s):
@@ -213,7 +225,7 @@ def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> 
 
 
 def _refused(attempt: Attempt, worker: Worker | None, due_for_s: float) -> str:
-    """Why this request will not be tried again; "" where it may be, or was not refused."""
+    """Return why this request will not be tried again; "" if it may be, or was not refused."""
     out_of_patience = attempt.patience is not None and attempt.tries >= attempt.patience
     if attempt.error and (not attempt.passing or out_of_patience):
         return attempt.error
@@ -224,6 +236,6 @@ def _refused(attempt: Attempt, worker: Worker | None, due_for_s: float) -> str:
 
 
 def _by_its_own_state(attempt: Attempt, worker: Worker | None) -> bool:
-    """Was it refused for what the VM itself is, and not for want of room or rights? Then booting it may help."""
+    """True if the VM's own state was the reason, and not a lack of room or rights. Then booting may help."""
     task = task_of(attempt, worker)
     return task is not None and task.own

@@ -1,4 +1,4 @@
-"""Between the runner and the screen: what passes by becomes an entry of the journal."""
+"""Between the runner and the screen: turns progress into an entry of the journal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Wait
 from vgpuctl.reporting.waits import holder
 
-#: How often an entry that changed is written anew.
+#: How often a changed entry is written anew.
 EVERY_S = 10.0
-#: What holds a step up, by its name and its kind.
+#: What holds a step up: its name and its kind.
 Hold = tuple[str, str]
 
 
 class Recorder:
-    """A listener that passes on what it hears. What went wrong with the journal is said once, at the end.
+    """A listener that passes on what it hears and records it. A fault of the journal is reported once, at the end.
 
     It never raises: no decision depends on what it shows and writes.
     """
@@ -71,7 +71,7 @@ class Recorder:
                 self._entry = replace(self._entry, outcome=_outcome(report), hosts=report.hosts)
 
     def close(self) -> None:
-        """Without a report, an error or a person ended it at once."""
+        """Write the entry for the last time. Without a report, an error or a person ended the run at once."""
         with self._recording():
             if self._entry is None:
                 return
@@ -82,7 +82,7 @@ class Recorder:
 
     @contextmanager
     def _recording(self) -> Iterator[None]:
-        """A fault of ours ends the entry, and nothing else."""
+        """Make a fault of ours end the entry, and nothing else."""
         try:
             yield
         except Exception as error:
@@ -90,7 +90,7 @@ class Recorder:
             self._listener.say(f"The history will not tell of this: {with_place(error)}")
 
     def _count_holds(self, now_s: float) -> None:
-        """What was waited for at the last look was waited for until this one."""
+        """Count the time since the last look for each wait: what was waited for then was waited for until now."""
         for step, wait in self._waits.items():
             if by := holder(wait):
                 held, hold = self._held.setdefault(step, {}), (by, wait.reason.value)
@@ -113,7 +113,10 @@ class Recorder:
                 self._changed = True
 
     def _begun(self, step: Step, host: str) -> PastStep:
-        """One that is due once more, for a pod that came late, goes on where it began."""
+        """Return the step as begun.
+
+        A step that is due again, for a pod that came late, continues from its first beginning.
+        """
         if before := self._steps.get(step.id):
             return replace(before, ended_s=None, given_up=False)
         return PastStep(
@@ -125,11 +128,14 @@ class Recorder:
         )
 
     def _on(self, host: str) -> Iterable[StepId]:
-        """What the last plan did not foresee follows from whatever came last there."""
+        """Return the steps recorded on this host.
+
+        A step that the last plan did not foresee follows the last of them.
+        """
         return (step.id for step in self._steps.values() if step.host == host)
 
     def _last_of(self, steps: Iterable[StepId]) -> StepId | None:
-        """Which of these ended last; of several at once the one that took longest."""
+        """Return the step that ended last; of several at once, the one that took longest."""
         ended = [(step.ended_s, step.took_s, step.id) for each in steps if (step := self._ended(each))]
         return max(ended)[2] if ended else None
 
@@ -149,7 +155,7 @@ class Recorder:
 
 
 def _outcome(report: Report) -> str:
-    """The worst of what its hosts came to."""
+    """Return the worst end of all hosts."""
     ends = {host.end for host in report.hosts}
     if report.interrupted or report.unheard:
         return INTERRUPTED

@@ -1,5 +1,7 @@
-"""Due steps of which nothing is to be decided for a while: of hundreds that are under way, a look asks only those for
-which something changed."""
+"""Due steps that need no decision for a while.
+
+Hundreds of steps may be under way; a look asks only the ones for which something changed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from vgpuctl.model.wait import Wait
 
 
 class Asked(NamedTuple):
-    """What a step's requests, its answers, and what it waits for, are read from; budgets and workloads aside."""
+    """Everything that decides a step's requests, its answers and its wait, except budgets and workloads."""
 
     step: Step
     worker: Worker | None
@@ -21,7 +23,7 @@ class Asked(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """`until_s`: when its time may make a difference. `waits`: what it waits for until then."""
+    """A step at rest. `until_s`: when time may make a difference. `waits`: what the step waits for until then."""
 
     asked: Asked
     until_s: float
@@ -29,21 +31,24 @@ class Rest(NamedTuple):
 
 
 class Rests:
-    """It spares looks their questions and changes no answer."""
+    """Saves looks from asking steps again; it changes no answer."""
 
     def __init__(self) -> None:
         self._common: object = None
         self._known: dict[StepId, Rest] = {}
 
     def begin(self, fleet: Fleet) -> None:
-        """A look, at a fleet that may have other budgets or workloads, or not be trusted any more."""
+        """Begin a look.
+
+        The fleet may have other budgets or workloads, or may not be trusted any more: then forget all rests.
+        """
         common = fleet.budgets, fleet.workloads, fleet.stale
         if self._common != common:
             self._known.clear()
             self._common = common
 
     def waits(self, asked: Asked, now_s: float) -> Wait | None:
-        """What this step waits for; None where it must be considered."""
+        """Return what this step waits for; None if it must be considered."""
         rest = self._known.get(asked.step.id)
         if rest is None or now_s >= rest.until_s or rest.asked != asked:
             return None

@@ -1,4 +1,4 @@
-"""What the engine remembers between two looks: which requests are out, and since when a step is due."""
+"""What the engine remembers between two looks: which requests are out, and since when each step is due."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from vgpuctl.model.plan import Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.steps import kind_named
 
-#: In place of a host, of what concerns all of them: the workloads.
+#: Stands in place of a host for what concerns all hosts: the workloads.
 EVERYWHERE = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request that was sent. `answered_s` is None while it is in flight; `spends`: its budgets' versions then.
+    """One request that was sent.
 
-    `after_s`: for how long the server that refused it asks to wait. `patience`: how often a refusal of this kind is
-    tried again, although it may pass.
+    `answered_s` is None while it is in flight; `spends`: its budgets' versions at that time.
+    `after_s`: how long the server that refused it asks to wait. `patience`: how often such a refusal is tried again,
+    although it may pass.
     """
 
     sent_s: float
@@ -34,7 +35,7 @@ class Attempt:
 
 
 class RequestKey(NamedTuple):
-    """By which a request's answer is remembered. `part`: what tells the requests of one step apart."""
+    """The key of a request, by which its answer is filed. `part`: what tells the requests of one step apart."""
 
     step: StepId
     part: str
@@ -43,19 +44,19 @@ class RequestKey(NamedTuple):
         return f"{self.step}/{self.part}"
 
 
-#: The requests of one step by what tells them apart.
+#: The requests of one step, by the part that tells them apart.
 Attempts = Mapping[str, Attempt]
 NONE: Attempts = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """Frozen as everything that decisions are made on: a new one after every look.
+    """The engine's memory, frozen like everything that decisions are made on: each look makes a new one.
 
-    `attempts`: by the names of their steps. Those of a step stay the same object until one of them changes.
-    `due_since`: time during which a server was not heard is left out. `looked_s`, `blind`: when the last look was
-    taken, and whether a server was not heard then; `blind_s`: for how long that was so in all. `unheard`: the servers
-    for which it stopped.
+    `attempts`: by step. A step's attempts stay the same object until one of them changes.
+    `due_since`: excludes time during which a server was not heard. `looked_s`, `blind`: when the last look was taken,
+    and whether a server was not heard then. `blind_s`: for how long in all. `unheard`: the servers that made the run
+    stop.
     """
 
     attempts: Mapping[StepId, Attempts] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class RunState:
         return replace(self, attempts={**self.attempts, step: {**known, part: attempt}})
 
     def withdrawn(self, key: RequestKey, now: float) -> RunState:
-        """It was not sent after all: what was never sent before is forgotten, as if it had not been decided."""
+        """Note that the request was not sent after all. A first request is forgotten, as if it had not been decided."""
         step, part = key
         known = dict(self.attempts.get(step, NONE))
         if part in known and known[part].tries > 1:
@@ -90,35 +91,44 @@ class RunState:
         return replace(self, attempts={**others, step: known} if known else others)
 
     def due(self, steps: Iterable[StepId], now: float) -> RunState:
-        """The steps that are due now, and since when each has been."""
+        """Return the memory with the steps that are due now, and since when each has been due."""
         return replace(self, due_since={step: self.due_since.get(step, now) for step in steps})
 
     def turn_back(self, host: str, why: str, workers: Iterable[str]) -> RunState:
-        """From here on this host's wish is the former one; what was tried for the old wish is forgotten."""
+        """Return the memory in which this host follows the former wish.
+
+        What was tried for the old wish is forgotten.
+        """
         return replace(self._forget(workers), going_back={**self.going_back, host: why})
 
     def boot(self, workers: Iterable[str]) -> RunState:
-        """These could not be resumed; what was tried for that is forgotten."""
+        """Return the memory in which these workers boot: they could not be resumed.
+
+        What was tried for that is forgotten.
+        """
         names = frozenset(workers)
         return replace(self._forget(names), booting=self.booting | names)
 
     def leave(self, steps: Iterable[StepId]) -> RunState:
-        """These are not waited for any more."""
+        """Return the memory in which these steps are not waited for any more."""
         return replace(self, left=self.left.union(steps))
 
     def give_up(self, host: str, why: str) -> RunState:
         return replace(self, gave_up={**self.gave_up, host: why})
 
     def hold_back(self, hosts: Iterable[str], why: str) -> RunState:
-        """These are not begun any more."""
+        """Return the memory in which these hosts are not begun any more."""
         return replace(self, held_back={**dict.fromkeys(hosts, why), **self.held_back})
 
     def begun(self) -> set[str]:
-        """The workers that something was asked for."""
+        """Return the workers for which something was asked."""
         return {step.subject for step in self.attempts}
 
     def _forget(self, workers: Iterable[str]) -> RunState:
-        """All but what is out, and what may still take a worker down: guests and vCenter cannot be asked not to."""
+        """Forget the workers' attempts, except the ones that are out or may still take a worker down.
+
+        A guest or vCenter that was asked to stop a VM cannot be asked not to.
+        """
         names = set(workers)
         kept = {
             step: attempts if step.subject not in names else _not_to_forget(step, attempts)
@@ -134,7 +144,7 @@ class RunState:
         return (attempt for attempts in self.attempts.values() for attempt in attempts.values())
 
     def out(self) -> dict[str, set[StepId]]:
-        """For each worker the steps of which a request is still without an answer."""
+        """Return, for each worker, the steps with a request that is still without an answer."""
         found: dict[str, set[StepId]] = {}
         for step, attempts in self.attempts.items():
             if any(attempt.answered_s is None for attempt in attempts.values()):

@@ -1,4 +1,4 @@
-"""Runs the reactor over real servers: threads live only here, where requests block."""
+"""Runs the reactor against real servers. Requests block, so threads live here, and only here."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from vgpuctl.model.step_id import StepId
 LOOK_S = 0.5
 REQUESTS_AT_ONCE = 16
 PATIENT_AT_ONCE = 2
-#: The longest rest after a look: one that took long may itself have been held up by requests.
+#: The longest rest after a look: a look that took long may itself have been held up by requests.
 REST_S = 0.05
-#: The longest rest while requests stand in line: what another look would send would stand behind them.
+#: The longest rest while requests are queued: the requests of another look would only queue behind them.
 LINE_S = 0.15
 
 
@@ -44,7 +44,7 @@ class Listener(Protocol):
 
 
 class Runner:
-    """One goal, carried out until nothing is left to do or nothing more can be done."""
+    """Carries out one goal until nothing is left to do or nothing more can be done."""
 
     def __init__(self, world: World, goal: Goal, listener: Listener) -> None:
         self._world, self._goal, self._listener = world, goal, listener
@@ -60,8 +60,10 @@ class Runner:
         self._stopping = False
 
     def interrupt(self) -> None:
-        """Start nothing more, withdraw what stands in line, and end when what is in flight has ended. It may be called
-        from a signal handler."""
+        """Start nothing more, withdraw queued requests, and end when the requests in flight have ended.
+
+        It may be called from a signal handler.
+        """
         self._stopping = True
         self._events.put(lambda memory, _: replace(memory, stopping=True))
 
@@ -81,7 +83,8 @@ class Runner:
             moment = Moment(now_s=self._world.clock.monotonic(), utc=self._world.clock.utc())
             decision = decide(self._goal, fleet, self._memory, moment)
             self._memory = decision.memory
-            # Whatever stops it, a person or a server that is silent for too long: what stands in line is not sent.
+            # Queued requests are not sent once the run stops, because of a person or of a server that is silent for too
+            # long.
             self._stopping = self._stopping or self._memory.stopping
             self._follow(decision, fleet, moment.now_s)
             if decision.finished:
@@ -91,7 +94,7 @@ class Runner:
             self._wait(self._world.clock.monotonic() - looks_s)
 
     def _fleet(self) -> Fleet:
-        """What is seen. While the Lease may be another's, that is as good as not seeing: nothing is written."""
+        """Return the fleet. While the Lease may be another's, it counts as stale: nothing is written."""
         if self._world.lease.lost():
             raise BusyError("Another instance has taken the Lease over.", hint="Look with: vgpuctl status")
         fleet = self._world.observer.fleet()
@@ -100,7 +103,7 @@ class Runner:
         return replace(fleet, stale=(*fleet.stale, "the acting Lease"))
 
     def _follow(self, decision: Decision, fleet: Fleet, now_s: float) -> None:
-        """Keep the times of steps: begun when first due, done when no longer missing."""
+        """Keep the times of steps: a step begins when it is first due, and is done when it is no longer missing."""
         if not self._first:
             self._first = decision.plan
         due = decision.memory.due_since
@@ -118,9 +121,9 @@ class Runner:
         )
 
     def _wait(self, looked_s: float) -> None:
-        """Until something changed, or for a moment; everything that has happened by then is taken in at once.
+        """Wait until something changed, or for a moment; then take in at once everything that has happened.
 
-        Where much changes at once, requests and their answers get twice the time that looks do, up to a moment.
+        If much changes at once, requests and their answers get twice the time that looks take, up to a moment.
         """
         begins_s = self._world.clock.monotonic()
         try:
@@ -135,7 +138,10 @@ class Runner:
             return
 
     def _hand_over(self, send: Send) -> None:
-        """To the pool by way of a line that can be looked at, or beside it: patient requests hold nobody up."""
+        """Queue the request for the pool, in a queue that can be inspected.
+
+        Patient requests go beside it, so they delay no other.
+        """
         if send.patient:
             self._aside.submit(self._send, send)
         else:
@@ -143,7 +149,7 @@ class Runner:
             self._pool.submit(lambda: self._send(self._line.get()))
 
     def _send(self, send: Send) -> None:
-        """In a thread of the pool: fence, send, and put the answer where the loop takes it in."""
+        """Check the Lease, send, and queue the answer for the loop. This runs in a thread of the pool."""
         if self._stopping:
             self._events.put(lambda memory, now_s: memory.withdrawn(send.key, now_s))
             return

@@ -1,4 +1,4 @@
-"""Whose turn it is: where only so many VMs of a host or datastore may be suspended at once, the others wait."""
+"""Takes turns: if only so many VMs of a host or datastore may be suspended at once, the others wait."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from vgpuctl.planning.steps import Suspend
 def queued(
     fleet: Fleet, conduct: Conduct, due: Iterable[Step], attempts: Mapping[StepId, Attempts]
 ) -> dict[StepId, Wait]:
-    """The steps that must wait, and for what. Who has begun keeps his turn; for the others it goes by the plan."""
+    """Return the steps that must wait, and for what.
+
+    A suspend that has begun keeps its turn; the others go by the plan.
+    """
     most = {"host": conduct.suspends_a_host, "datastore": conduct.suspends_a_datastore}
     if not any(most.values()):
         return {}
@@ -37,7 +40,10 @@ def queued(
 
 
 def _writes(worker: Worker, attempts: Mapping[StepId, Attempts]) -> bool:
-    """By our word or anybody's. One that was refused and will be tried again keeps its place."""
+    """True if the worker is being suspended, by us or another program.
+
+    A refused suspend that is retried keeps its place.
+    """
     if not worker.on:
         return False
     by_task = worker.busy_with is not None and worker.busy_with.kind == Suspend.task
