@@ -1,1 +1,1 @@
-"""Where vCenter and Kubernetes meet: their streams become one fleet, and requests go to the server they concern."""
+"""Where vCenter and Kubernetes meet: their streams become one fleet, and requests go to the right server."""

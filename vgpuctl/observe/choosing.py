@@ -1,4 +1,4 @@
-"""Which VMs are workers: what the files say, held against vCenter and against the labels of the nodes inside."""
+"""Which VMs are workers: what the files say, compared with vCenter and with the labels of the nodes inside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_LABELS: Labels = {}
 
 
 class _Last(NamedTuple):
-    """The node that was inside a VM when a node was seen there last, and its labels as they were last seen."""
+    """The node that was last seen inside a VM, and its labels as they were last seen."""
 
     node: str
     labels: Labels
@@ -29,9 +29,10 @@ class Chosen(NamedTuple):
 
 
 class Chooser:
-    """A VM that a node's label chose stays chosen when the node is deleted, as cloud providers do while the VM sleeps.
+    """Remembers which VMs a node label chose. Such a VM stays a worker if its node is deleted while it sleeps.
 
-    What counts then is how that node was labelled last. Folder, cluster and name always are those of now.
+    Cloud providers delete nodes while VMs sleep. Then the node's last labels count. Folder, cluster and name always are
+    the current ones.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -49,17 +50,23 @@ class Chooser:
                 self._last[vm] = last._replace(labels=labels[last.node])
 
     def takes(self, vm: Outline, nodes: Iterable[SeenNode]) -> bool:
-        """Could it be a worker, with any of these nodes inside?"""
+        """True if the VM could be a worker with any of these nodes inside."""
         return bool(self._some_of(vm, nodes))
 
     def of(self, vm: Outline, nodes: tuple[SeenNode, ...]) -> Chosen:
-        """`nodes`: those that claim to be inside; where there are several, each may be the true one."""
+        """Return the entries that choose this VM.
+
+        `nodes`: the nodes that claim to be inside; if there are several, each may be the true one.
+        """
         if not self._catalogue.asks_labels:
             return Chosen(self._by(vm, _NO_LABELS))
         return self._with(vm, nodes[0]) if len(nodes) == 1 else Chosen(self._some_of(vm, nodes))
 
     def _with(self, vm: Outline, seen: SeenNode) -> Chosen:
-        """Only the node whose label chose the VM, or another that is labelled so, may end or change that."""
+        """Return the choice with one node inside.
+
+        Only the node whose label chose the VM, or another node with such a label, may end or change that choice.
+        """
         name, labels, last = seen.identity.name, seen.node.labels, self._last.get(vm.moid)
         found = self._by(vm, labels)
         if last is not None and last.node != name and not found and (before := self._by(vm, last.labels)):
@@ -69,14 +76,17 @@ class Chooser:
         return Chosen(found)
 
     def _some_of(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[WorkerRule, ...]:
-        """By the labels of any of these nodes, or of the one that was inside last."""
+        """Return the entries that match the labels of any of these nodes, or of the node that was inside last."""
         last = self._last.get(vm.moid)
         labels = [*(seen.node.labels for seen in nodes), last.labels if last else _NO_LABELS]
         found = {choice.profile: choice for each in labels for choice in self._by(vm, each)}
         return tuple(found.values())
 
     def _by(self, vm: Outline, labels: Labels) -> tuple[WorkerRule, ...]:
-        """Asked again only after one of the two has changed."""
+        """Return the entries for this VM and these labels.
+
+        The catalogue is asked again only after one of the two has changed.
+        """
         return self._kept.of(vm.moid, (vm, labels), lambda: self._catalogue.chosen(_candidate(vm, labels)))
 
 

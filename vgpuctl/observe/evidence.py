@@ -1,5 +1,7 @@
-"""What must be held against something else before it is evidence: a pod against its owner, a VM against the Machines, a
-Lease against our own clock."""
+"""Facts that must be compared with something else before they are evidence.
+
+A pod is compared with its owner, a VM with the Machines, and a Lease with our own clock.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ from vgpuctl.vsphere.views import Vm
 
 
 def overdue_s(pod: Pod, now: datetime) -> int:
-    """For how many seconds it should have ended."""
+    """Return for how many seconds the pod should have ended."""
     return max(0, int((now - time(pod.ends_by, "its end")).total_seconds())) if pod.ends_by else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """What a pod alone does not tell: is its DaemonSet gone, does its Job count evictions, is its end overdue?"""
+    """What a pod alone does not show: is its DaemonSet gone, does its Job count evictions, is its end overdue?"""
 
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
@@ -42,8 +44,10 @@ class Owners:
 
 
 class Machines:
-    """By the name that a node says, else by the VM's uuid: a node may be deleted while its VM sleeps, or may just have
-    registered anew."""
+    """Finds a VM's Machine by the name that its node states, else by the VM's uuid.
+
+    A node may be deleted while its VM sleeps, or may just have registered anew.
+    """
 
     def __init__(self, machines: Iterable[Machine]) -> None:
         self._by_name: dict[str, Machine] = {}
@@ -62,7 +66,10 @@ class Machines:
 
 
 class SignOfLife(NamedTuple):
-    """`slept_with`: the Lease that was recorded before the sleep. `first`: when another one was seen first."""
+    """A kubelet's sign of life after a sleep.
+
+    `slept_with`: the Lease recorded before the sleep. `first`: when another Lease was first seen.
+    """
 
     slept_with: str | None
     first: datetime
@@ -71,14 +78,16 @@ class SignOfLife(NamedTuple):
 
 
 class Alive:
-    """For how long the kubelets of those that slept have been seen to renew their Leases since. By our own clock: that
-    of a guest leaps when it is set right after a sleep."""
+    """For how long the kubelets of workers that slept have been seen to renew their Leases since.
+
+    It is measured by our own clock: a guest's clock leaps when it is set right after a sleep.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, SignOfLife] = {}
 
     def seen(self, vm: Vm, seen: SeenNode | None, renewed: str | None, now: datetime) -> float:
-        """It grows with each renewal, and stands still between them."""
+        """Return for how long. It grows with each renewal, and stands still between renewals."""
         record = seen.node.record if seen and vm.power is Power.ON else None
         if record is None or record.state != ASLEEP or renewed == record.lease:
             self._known.pop(vm.outline.moid, None)

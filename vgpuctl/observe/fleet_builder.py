@@ -1,4 +1,4 @@
-"""Two streams joined into one picture: VMs, hosts and tasks from vCenter, nodes and pods from Kubernetes."""
+"""Joins two streams into one picture: VMs, hosts and tasks from vCenter, nodes and pods from Kubernetes."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ class KubernetesSeen(Protocol):
 
 
 class _Parts(NamedTuple):
-    """All that a worker is made of, as far as it is told. `late_s`: of each pod of its node that ends, for how long it
-    should have. `lost`: what of it could not be read."""
+    """The parts of one worker, as far as they are known.
+
+    `late_s`: for each ending pod of its node, how long it has been overdue. `lost`: the parts that could not be read.
+    """
 
     vm: Vm
     host: str
@@ -75,9 +77,9 @@ class _Parts(NamedTuple):
 
 
 class FleetBuilder:
-    """Paints the fleet again and again; what did not change stays the same object.
+    """Builds the fleet again and again; what did not change stays the same object.
 
-    `host_told`: what a host says of vGPU types, where somebody asked it. What the file says counts before that.
+    `host_told`: what a host says of vGPU types, if one was asked. What the file says counts before that.
     """
 
     def __init__(self, catalogue: Catalogue, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -91,7 +93,7 @@ class FleetBuilder:
         self._alive = Alive()
 
     def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
-        """Those of all VMs that are workers, as far as can be told from afar."""
+        """Return the VMs that may be workers, as far as their outlines show."""
         if not self.catalogue.asks_labels:
             return [vm for vm in vms if self._chooser.takes(vm, ())]
         seen = {node.identity.name: node for node in nodes}
@@ -103,11 +105,11 @@ class FleetBuilder:
         return [vm for vm in vms if self._chooser.takes(vm, inside(vm))]
 
     def learn(self, nodes: Iterable[SeenNode]) -> None:
-        """Told of nodes between two looks, too."""
+        """Learn from nodes that are reported between two looks, too."""
         self._chooser.learn(nodes)
 
     def _match(self, vms: Mapping[str, Vm], nodes: Iterable[SeenNode]) -> dict[str, Inside]:
-        """Asked again only after a VM or a node came, went or became another."""
+        """Match nodes to VMs. This is done again only after a VM or a node came, went or changed its identity."""
         identities = [seen.identity for seen in nodes]
         named = [(moid, vm.outline.name, vm.uuid) for moid, vm in vms.items()]
         return self._inside.of(
@@ -115,7 +117,7 @@ class FleetBuilder:
         )
 
     def untold(self, vms: Iterable[Vm]) -> set[str]:
-        """The vGPU types of files and VMs of which neither their names nor the file say the frame."""
+        """Return the vGPU types of files and VMs whose frame neither their names nor the file give."""
         types = {vgpu for profile in self.catalogue.profiles.values() for vgpu in profile.vgpus}
         types |= {vgpu for vm in vms for vgpu in vm.vgpus}
         return {vgpu for vgpu in types if type_of(vgpu, self.catalogue.told).gib is None}
@@ -131,7 +133,7 @@ class FleetBuilder:
         daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
         machines = Machines(kubernetes.machines())
         on_host = {moid: host.name for moid, host in hosts.items()}
-        # Before and after: what was left out of the lists between is named by one of the two.
+        # Read before and after: an object that was left out of a list in between is named by one of the two.
         lost = Lost(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts)
         workers: dict[str, Worker] = {}
         names: dict[str, str] = {}
@@ -179,7 +181,7 @@ class FleetBuilder:
         )
 
     def _painted(self, parts: _Parts, now: datetime) -> Worker | None:
-        """None for a VM that is no worker. All that time changes is in its parts."""
+        """Return the worker in this VM; None if the VM is no worker. Everything that time changes is in `parts`."""
         vm, choices = parts.vm, parts.chosen.choices
         if not choices:
             return None
@@ -208,7 +210,10 @@ class FleetBuilder:
         )
 
     def _completed(self, host: Host, names: Mapping[str, str], told: tuple[TypeFacts, ...]) -> Host:
-        """Asked again only after it changed, or the name of a VM on its cards did."""
+        """Return the completed host.
+
+        It is made again only after the host, or the name of a VM on its cards, changed.
+        """
         asked = host, told, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
         return self._hosts.of(host.name, asked, lambda: _completed(host, names, told))
 
@@ -221,7 +226,7 @@ class FleetBuilder:
     def _elsewhere(
         self, nodes: Mapping[str, SeenNode], pods: Mapping[str, tuple[Pod, ...]], workers: Mapping[str, Worker]
     ) -> Iterable[Node]:
-        """The nodes that are no worker's, with their pods: they may be places for those that leave."""
+        """Yield the nodes that are no worker's, with their pods. They may be places for pods that leave."""
         inside = {worker.node.name for worker in workers.values() if worker.node}
         for name in nodes.keys() - inside:
             node, here = nodes[name].node, pods.get(name, ())
@@ -253,7 +258,7 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
 
 
 def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:
-    """By their ids. One that shares its name with another VM is told apart by its id."""
+    """Return the strangers by their ids. A stranger that shares its name with another VM is named by its id."""
     found: dict[str, Stranger] = {}
     taken = set(workers)
     for vm in vms:
@@ -269,7 +274,10 @@ def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[st
 
 
 def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterable[Worker]:
-    """A node that bears our facts was ours, whoever wrote its other labels."""
+    """Yield nodes that bear our fact labels and are no worker's.
+
+    Such a node was ours, whichever program wrote its other labels.
+    """
     inside = {worker.node.name for worker in workers.values() if worker.node}
     for seen in nodes:
         name = seen.node.name
@@ -278,7 +286,7 @@ def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterabl
 
 
 def _completed(host: Host, names: Mapping[str, str], told: tuple[TypeFacts, ...]) -> Host:
-    """Its cards hold VMs by their names from here on, and know what is told of vGPU types."""
+    """Return the host with cards that list VMs by name and know what is told of vGPU types."""
     if not told and not any(card.holds for card in host.cards):
         return host
 

@@ -1,4 +1,4 @@
-"""What an object that cannot be read takes from the picture of a worker: enough to leave the worker alone."""
+"""What an unreadable object takes from the picture of a worker: enough to leave the worker alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vgpuctl.vsphere.views import Vm
 
 
 class Lost:
-    """All that could not be read at one look. `of_vcenter`: by the ids of VMs and hosts."""
+    """Everything that could not be read at one look. `of_vcenter`: by the ids of VMs and hosts."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Lost:
                 self._vms.setdefault(vm.outline.host, []).append(vm.outline.name)
 
     def about(self, vm: Vm, node: str) -> tuple[str, ...]:
-        """Why the worker in this VM cannot be judged. `node`: the one inside, if it is known."""
+        """Return why the worker in this VM cannot be judged. `node`: the node inside, if it is known."""
         return tuple(self._about(vm, node)) if self._of_vcenter or self._of_kubernetes or vm.unreadable else ()
 
     def _about(self, vm: Vm, node: str) -> Iterator[str]:
@@ -52,7 +52,10 @@ class Lost:
             yield from (f"node {name}, which may be its own, cannot be read" for name in self._nodes)
 
     def beside(self, workers: Iterable[str]) -> tuple[Unreadable, ...]:
-        """Less the VMs of workers, which say so themselves. `workers`: the ids of their VMs."""
+        """Return the unreadable objects without the VMs of workers, which report it themselves.
+
+        `workers`: the ids of their VMs.
+        """
         ours = set(workers)
         return (*(each for moid, each in self._of_vcenter.items() if moid not in ours), *self._of_kubernetes)
 

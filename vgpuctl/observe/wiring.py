@@ -1,4 +1,4 @@
-"""Where vCenter and Kubernetes meet: their streams kept and looked at, requests sent to whom they concern."""
+"""Where vCenter and Kubernetes meet: keeps and joins their streams, and sends requests to the right server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ class Settings:
 
 
 def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) -> Journal:
-    """For readers: it takes no vCenter. `unverified` is called with a server whose certificate is not verified."""
+    """Return the journal for readers; it needs no vCenter.
+
+    `unverified` is called with a server without a verified certificate.
+    """
     client = Client(settings)
     if client.unverified:
         unverified(client.called)
@@ -76,7 +79,7 @@ def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) 
 
 
 def beside(work: Callable[[], Made]) -> Future[Made]:
-    """Run it in a daemon thread: an interrupted command does not wait for a server that hangs."""
+    """Run the work in a daemon thread, so that an interrupted command does not wait for a server that hangs."""
     done: Future[Made] = Future()
 
     def run() -> None:
@@ -90,7 +93,7 @@ def beside(work: Callable[[], Made]) -> Future[Made]:
 
 
 def _who(settings: KubernetesSettings) -> str:
-    """Who acts, for the journal: a person on a machine, or a pod."""
+    """Return the acting party for the journal: a person on a machine, or a pod."""
     machine = socket.gethostname()
     if settings.account:
         return f"pod {machine}"
@@ -101,7 +104,7 @@ def _who(settings: KubernetesSettings) -> str:
 
 
 def ask(client: Client, session: Session, request: Request) -> Answer:
-    """Send a request to the server that it concerns. Before a VM stops, the pods of its node are listed once more."""
+    """Send a request to the server that it concerns. Before a VM stops, list the pods of its node once more."""
     match request:
         case PatchNode():
             return kube_actions.patch_node(client, request)
@@ -127,10 +130,10 @@ class SystemClock:
 
 
 class Connection:
-    """Both servers, looked at through their streams and asked through their actions."""
+    """Both servers: observed through their streams, and asked through their actions."""
 
     def __init__(self, settings: Settings, catalogue: Catalogue, scope: ObservationScope | None = None) -> None:
-        """`scope`: what a command must know beyond what the catalogue asks for."""
+        """Prepare the connection. `scope`: what a command must know beyond what the catalogue asks for."""
         self._settings = settings
         self._painter = FleetBuilder(catalogue)
         self._listeners: list[Callable[[], None]] = []
@@ -156,10 +159,10 @@ class Connection:
         self._vcenter = VcenterStream(self._session, self._interesting, scope, self._changed)
 
     def open(self) -> Connection:
-        """The first picture of both servers, asked for side by side, unless nodes' labels tell which VMs matter."""
+        """Take the first picture of both servers, at the same time unless node labels decide which VMs matter."""
         login, departures = beside(self._session.open), beside(self._departures.read_once)
         if self._filling is None or self._filling.done():
-            # A second try does not start a list while the first is still being read.
+            # A second try starts no new list while the first is still being read.
             self._filling = beside(self._kubernetes.fill)
         login.result()
         if self._painter.catalogue.asks_labels:
@@ -171,7 +174,10 @@ class Connection:
         return self
 
     def _if_allowed(self, departures: Future[Departures]) -> Departures:
-        """Without the right to read them, a look still works; before anything is written they are read again."""
+        """Return the departures, or none without the right to read them.
+
+        They are read again before anything is written.
+        """
         try:
             return departures.result()
         except VgpuctlError as error:
@@ -180,7 +186,10 @@ class Connection:
         return Departures()
 
     def _ask_a_host(self) -> tuple[TypeFacts, ...]:
-        """One, and once: what no name and no file tells of a type is the same on all hosts that offer it."""
+        """Ask one host, once, for facts of vGPU types that no name and no file gives.
+
+        All hosts that offer a type say the same of it.
+        """
         wanted = self._painter.untold(self._vcenter.vms().values())
         if self._scope.types:
             wanted |= {told.vgpu for told in self._painter.catalogue.told}
@@ -192,15 +201,17 @@ class Connection:
         return self._painter.interesting(vms, self._kubernetes.nodes())
 
     def follow(self, *, departures: bool = False) -> None:
-        """From now on the picture is kept true. `departures`: these too, for commands that run on; a switch reads
-        them afresh before it writes."""
+        """Keep the picture true from now on. `departures`: follow these too, for commands that run on.
+
+        A switch reads departures afresh before it writes.
+        """
         self._vcenter.follow()
         self._kubernetes.follow()
         if departures:
             self._followed.follow()
 
     def refresh(self) -> None:
-        """Both servers are asked once more, side by side; one that cannot answer just now is given a little time."""
+        """Ask both servers once more, at the same time. A server that cannot answer just now gets a little time."""
         vcenter = beside(lambda: patiently(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
         patiently(self._kubernetes.refresh, REFRESH_AGAIN_AFTER_S)
         vcenter.result()
@@ -227,7 +238,7 @@ class Connection:
         )
 
     def history(self) -> list[Entry]:
-        """Of earlier switches; none where it cannot be read, for no decision stands on it."""
+        """Return earlier switches; none if they cannot be read, since no decision depends on them."""
         try:
             return Journal(self._client, self._settings.kubernetes.namespace).entries()
         except VgpuctlError:
@@ -247,7 +258,10 @@ class Connection:
             call()
 
     def send(self, request: Request) -> Answer:
-        """Where Machines may not be marked after all, they leave the picture, and their steps the plan."""
+        """Send a request.
+
+        If Machines may not be marked after all, they leave the picture, and their steps leave the plan.
+        """
         try:
             return ask(self._client, self._session, request)
         except NotAllowedError:
@@ -260,7 +274,7 @@ class Connection:
         notices.post(self._client, told)
 
     def fleet(self) -> Fleet:
-        """The picture as it is; while a stream is not heard, the last whole one, said to be stale."""
+        """Return the picture as it is; while a stream is not heard, the last whole picture, marked as stale."""
         if (silent := self.silent()) and self._last is not None:
             return changed(self._last, stale=tuple(silent), silence=silent)
         painted, left = self._painter.paint(self._vcenter, self._kubernetes), self._departed()
@@ -272,35 +286,38 @@ class Connection:
         return changed(self._last or seen, stale=tuple(silent), silence=silent)
 
     def quotas(self, *, follow: bool) -> list[Quota] | None:
-        """No part of the fleet, for no decision stands on them; None where they cannot be seen."""
+        """Return the quotas; None if they cannot be seen.
+
+        They are no part of the fleet, since no decision depends on them.
+        """
         return self._quotas.seen(follow=follow)
 
     def rollouts(self, *, follow: bool) -> list[Rollout]:
-        """Of DaemonSets, as long as they are not done; none where they cannot be seen."""
+        """Return unfinished rollouts of DaemonSets; none if they cannot be seen."""
         return self._rollouts.seen(follow=follow) or []
 
     def host_told(self) -> tuple[TypeFacts, ...]:
-        """What a host says of vGPU types, where it was asked."""
+        """Return what a host says of vGPU types, if one was asked."""
         return self._painter.host_told
 
     def drs(self) -> Drs:
-        """Asked for at once: it is no part of the picture."""
+        """Ask for DRS settings at once: they are no part of the picture."""
         return clusters.drs(self._session)
 
     def silent(self) -> dict[str, str]:
-        """The streams that are not heard, and why."""
+        """Return the streams that are not heard, and why."""
         streams: dict[str, Follower | KubernetesStream] = {"vCenter": self._vcenter, "Kubernetes": self._kubernetes}
         return {name: stream.silence for name, stream in streams.items() if not stream.heard}
 
     def _departed(self) -> Departures:
-        """As they were last heard."""
+        """Return the departures as they were last heard."""
         if self._followed.heard:
             self._on_their_way = next(iter(self._followed.objects()), Departures())
         return self._on_their_way
 
     @property
     def unverified(self) -> tuple[str, ...]:
-        """The servers whose certificates are not verified."""
+        """Return the servers whose certificates are not verified."""
         vcenter = self._settings.vcenter
         found = ((f"vCenter {vcenter.server}", vcenter.unverified), (self._client.called, self._client.unverified))
         return tuple(name for name, unverified in found if unverified)
