@@ -1,4 +1,4 @@
-"""What HA admission control keeps free in one cluster of vSphere: it refuses starts that would take it."""
+"""What HA admission control keeps free in one vSphere cluster: it refuses starts that would take it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReservedShare:
-    """A share of the cluster's memory. `level`: for how many hosts that fail vCenter reckons it by itself, and then
-    `percent` may be an older one; 0 where a person set it."""
+    """A share of the cluster's memory.
+
+    `level`: for how many failing hosts the share is meant, if vCenter reckons it itself. Then `percent` may be out of
+    date. 0: a person set `percent`.
+    """
 
     percent: int
     level: int = 0
@@ -16,7 +19,7 @@ class ReservedShare:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Room for all that runs once `level` hosts have failed. `slot_mib` 0: as much as the largest reservation."""
+    """Room for every running VM once `level` hosts have failed. `slot_mib` 0: as much as the largest reservation."""
 
     level: int
     slot_mib: int = 0
@@ -24,17 +27,18 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Spares:
-    """Whole hosts, by name: nothing starts there."""
+    """Whole hosts, by name, on which nothing starts."""
 
     hosts: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """`cluster`: its id, for names may be there twice. `places`: DRS may start a VM on another host than its own.
+    """HA admission control in one cluster.
 
-    `restarts`: does HA restart VMs after a failure? `otherwise`: the ids of those of which the contrary is said. Nobody
-    says whether room is kept for those that it does not restart.
+    `cluster`: its id, since two clusters may have one name. `places`: DRS may start a VM on another host than its own.
+    `restarts`: whether HA restarts VMs after a failure. `otherwise`: the ids of VMs for which the opposite is set. It
+    is documented nowhere whether room is kept for VMs that HA does not restart.
     """
 
     cluster: str
@@ -44,5 +48,5 @@ class Admission:
     otherwise: frozenset[str] = frozenset()
 
     def counts(self, vm: str) -> bool:
-        """Is room kept for this VM, for certain?"""
+        """True if room is certainly kept for this VM."""
         return self.restarts != (vm in self.otherwise)

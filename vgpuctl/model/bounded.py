@@ -1,8 +1,9 @@
-"""Texts and numbers that others wrote: in annotations, labels, ConfigMaps and objects of a server.
+"""Reads texts and numbers that others wrote: in annotations, labels, ConfigMaps and objects of a server.
 
-Each reader has bounds and raises UnreadableError: which field (`of`, a word of ours) is what, in a few plain words that
-never quote what was written. Python's own converters do not fit: `int` raises on 5,000 digits and takes foreign ones,
-`float` takes NaN, `json.loads` runs out of stack on `[[[[…`, and a time without a zone cannot be compared.
+Each reader has bounds and raises UnreadableError. The error says which field (`of`, a word of ours) is wrong and how,
+in a few plain words that never quote what was written.
+Python's own converters do not fit. `int` raises on 5,000 digits and takes foreign ones, `float` takes NaN, `json.loads`
+runs out of stack on `[[[[…`, and a time without a zone cannot be compared.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ MOST_WHOLE = 2**63 - 1
 MOST_SECONDS = 10 * 365 * 86400.0
 LONGEST_TEXT = 1024
 MOST_ITEMS = 4096
-#: Of a document, in characters: a ConfigMap holds 1 MiB.
+#: The length of a document, in characters: a ConfigMap holds 1 MiB.
 LONGEST_DOCUMENT = 1 << 20
 DEEPEST = 16
-#: With room on both sides for every zone of the world.
+#: These years leave room on both sides for every time zone.
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 LONGEST_TIME = 64
 
@@ -31,11 +32,11 @@ _PERCENT = re.compile(r"([0-9]{1,6})%")
 
 
 class UnreadableError(ValueError):
-    """What another wrote cannot be read. The text says why in a few words."""
+    """A text or number that another program wrote cannot be read. The message says why in a few words."""
 
 
 def whole(value: Any, of: str, least: int = 0, most: int = MOST_WHOLE) -> int:
-    """A whole number, as itself or as a text of plain digits."""
+    """Return a whole number, written as a number or as a text of plain digits."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -46,7 +47,7 @@ def whole(value: Any, of: str, least: int = 0, most: int = MOST_WHOLE) -> int:
 
 
 def seconds(value: Any, of: str, most: float = MOST_SECONDS) -> float:
-    """A finite number from 0."""
+    """Return a finite number of seconds from 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UnreadableError(f"{of} is no number of seconds")
     if not 0 <= value <= most:
@@ -63,7 +64,7 @@ def text(value: Any, of: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def cut(value: Any, longest: int = LONGEST_TEXT) -> str:
-    """For what is only shown to people: what is too long ends in `…`."""
+    """Return the text cut to this length, for display only: a text that is too long ends in `…`."""
     told = value if isinstance(value, str) else ""
     return told if len(told) <= longest else f"{told[: longest - 1]}…"
 
@@ -77,12 +78,12 @@ def items(value: Any, of: str, most: int = MOST_ITEMS) -> list[Any]:
 
 
 def texts(value: Any, of: str, most: int = MOST_ITEMS, longest: int = LONGEST_TEXT) -> tuple[str, ...]:
-    """A list of texts."""
+    """Return a list of texts."""
     return tuple(text(each, of, longest) for each in items(value, of, most))
 
 
 def fields(value: Any, of: str, most: int = MOST_ITEMS) -> dict[str, Any]:
-    """A mapping, whose keys are texts in every JSON document."""
+    """Return a mapping. In JSON documents, all keys are texts."""
     if not isinstance(value, dict):
         raise UnreadableError(f"{of} is no mapping")
     if len(value) > most:
@@ -91,13 +92,13 @@ def fields(value: Any, of: str, most: int = MOST_ITEMS) -> dict[str, Any]:
 
 
 def names(value: Any, of: str, most: int = MOST_ITEMS, longest: int = LONGEST_TEXT) -> tuple[str, ...]:
-    """`a,b,c`; empty places are left out."""
+    """Return the names in `a,b,c`; empty places are left out."""
     found = text(value, of, LONGEST_DOCUMENT).split(",")
     return texts([name for name in found if name], of, most, longest)
 
 
 def time(value: Any, of: str) -> datetime:
-    """A moment as Kubernetes writes it, with its zone."""
+    """Return a moment with its zone, as Kubernetes writes it."""
     written = text(value, of, LONGEST_TIME)
     try:
         found = datetime.fromisoformat(written)
@@ -109,13 +110,13 @@ def time(value: Any, of: str) -> datetime:
 
 
 def part(value: Any, of: str, whole_of: int) -> int:
-    """A whole number, or a percentage of so many, which is rounded up."""
+    """Return a whole number, or a percentage of `whole_of`, rounded up."""
     percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     return math.ceil(int(percent[1]) * whole_of / 100) if percent else whole(value, of)
 
 
 def document(value: Any, of: str, longest: int = LONGEST_DOCUMENT, deepest: int = DEEPEST) -> Any:
-    """A JSON text; its numbers are finite and at most 19 digits long."""
+    """Return a JSON document; its numbers are finite and at most 19 digits long."""
     written = text(value, of, longest)
     try:
         found = json.loads(written, parse_int=_integer, parse_float=_number, parse_constant=_no_number)
@@ -131,7 +132,7 @@ def document(value: Any, of: str, longest: int = LONGEST_DOCUMENT, deepest: int 
 
 
 class _NumberError(ValueError):
-    """Inside a document."""
+    """A number inside a document cannot be read."""
 
 
 def _integer(digits: str) -> int:
@@ -148,12 +149,15 @@ def _number(digits: str) -> float:
 
 
 def _no_number(_word: str) -> NoReturn:
-    """`NaN` and `Infinity` are no JSON, but Python reads them."""
+    """Refuse `NaN` and `Infinity`: they are not JSON, but Python reads them."""
     raise _NumberError
 
 
 def _deeper_than(found: Any, deepest: int) -> bool:
-    """Level by level, without recursion: it is the depth that is in question."""
+    """True if the document is nested deeper than this.
+
+    The search goes level by level: recursion might overflow the stack.
+    """
     level = [found]
     for _ in range(deepest):
         level = [each for holder in level for each in _inside(holder)]
@@ -163,6 +167,6 @@ def _deeper_than(found: Any, deepest: int) -> bool:
 
 
 def _inside(holder: Any) -> Iterable[Any]:
-    """The lists and mappings in this one."""
+    """Return the lists and mappings in this one."""
     values: Iterable[Any] = holder.values() if isinstance(holder, dict) else holder if isinstance(holder, list) else ()
     return (each for each in values if isinstance(each, dict | list))

@@ -1,4 +1,4 @@
-"""Another picture with a few things changed: planning draws one for each step that it thinks through."""
+"""Copies a picture with a few things changed: planning makes a copy for each step that it thinks through."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ Picture = TypeVar("Picture")
 
 
 def changed(picture: Picture, **changes: Any) -> Picture:
-    """As dataclasses.replace, in a fraction of its time: for dataclasses without slots that check nothing when they are
-    made. What they cached does not come along."""
+    """Copy a dataclass with changes, as dataclasses.replace does, in a fraction of its time.
+
+    It is for dataclasses without slots that check nothing when they are made. Cached properties are not copied.
+    """
     kind: Any = type(picture)
     copy: Picture = object.__new__(kind)
     inside = copy.__dict__

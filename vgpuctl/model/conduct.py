@@ -1,4 +1,4 @@
-"""How a switch goes about it: what a timetable decides besides who is awake when."""
+"""How a switch goes about it: what a timetable decides besides which workers are awake when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class OnStuck(StrEnum):
 
 
 class OnResumeFailed(StrEnum):
-    """What happens to a worker whose suspended state cannot be resumed. `boot`: it is discarded."""
+    """What happens to a worker whose suspended state cannot be resumed. `boot`: discard the state and boot."""
 
     BACK = "back"
     BOOT = "boot"
@@ -29,7 +29,7 @@ class Asleep(StrEnum):
 
 
 class Mode(StrEnum):
-    """`swap`: each profile has VMs of its own. `replace`: the same VM carries another profile in another shift."""
+    """`swap`: each profile has its own VMs. `replace`: the same VM carries another profile in another shift."""
 
     SWAP = "swap"
     REPLACE = "replace"
@@ -37,10 +37,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conduct:
-    """`suspends_a_host`, `suspends_a_datastore`: how many VMs may write their memory at once; None: any number.
+    """How a switch goes about it.
 
-    `power_off_after_s`: how long a guest may take to shut down before its VM is powered off; None: it never is.
-    `all_or_nothing`: where one host is refused none begins, and where one fails all go back.
+    `suspends_a_host`, `suspends_a_datastore`: how many VMs may write their memory at once; None: any number.
+    `power_off_after_s`: how long a guest may take to shut down before its VM is powered off; None: never power it off.
+    `all_or_nothing`: if one host is refused, none begins; if one host fails, all go back.
     """
 
     on_stuck: OnStuck = OnStuck.BACK

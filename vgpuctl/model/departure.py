@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: A timetable and a host: several timetables may share one, each with workers of its own.
+#: A timetable and a host. Several timetables may share a host, each with its own workers.
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """How the host was when it was last whole; only `to` changes until it is whole again, in whichever shift.
+    """How the host was when it was last whole. Only `to` changes until it is whole again, in whichever shift.
 
-    `origin`: the shift that it was in, "" where it was in none. `carried`: what each of the timetable's workers did.
+    `origin`: the shift that it was in, or "" if it was in none. `carried`: the vGPUs of each of the timetable's
+    workers.
     """
 
     timetable: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drs:
-    """`clusters`: the names of those in which DRS places VMs; `held`: ids of VMs that it leaves where they are."""
+    """`clusters`: the names of clusters in which DRS places VMs. `held`: ids of VMs that it leaves where they are."""
 
     clusters: frozenset[str] = frozenset()
     held: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The few errors that reach a person: what happened, what to do, how the process ends."""
+"""The few errors that reach a person: what happened, what to do, and how the process ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import traceback
 from enum import IntEnum
 from pathlib import Path
 
-#: How many characters of a foreign reason are shown.
+#: How many characters of a server's or library's own reason are shown.
 MOST_REASON = 160
 
 
@@ -22,14 +22,14 @@ class ExitCode(IntEnum):
 
 
 class VgpuctlError(Exception):
-    """Something a person should read; never a traceback."""
+    """An error for a person to read, never a traceback."""
 
     exit_code = ExitCode.FAILED
-    #: May the same request succeed if it is sent again later?
+    #: True if the same request may succeed when it is sent again later.
     passing = False
-    #: For how long the server asks not to be sent the same again.
+    #: How long the server asks us to wait before sending the same again.
     after_s = 0.0
-    #: How often it may be sent in all, where even a reason that passes is not waited for longer.
+    #: How often it may be sent in all, if even a passing reason is not waited for longer.
     patience: int | None = None
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
@@ -39,7 +39,7 @@ class VgpuctlError(Exception):
 
 
 class UsageError(VgpuctlError):
-    """The words or files that were given cannot be understood."""
+    """The given words or files cannot be understood."""
 
     exit_code = ExitCode.USAGE
 
@@ -69,7 +69,7 @@ class BusyError(VgpuctlError):
 
 
 class StoppedError(VgpuctlError):
-    """A person stopped it before anything was taken or written."""
+    """A person stopped the command before anything was taken or written."""
 
     exit_code = ExitCode.INTERRUPTED
 
@@ -79,17 +79,17 @@ class RequestFailedError(VgpuctlError):
 
 
 class TryAgainError(RequestFailedError):
-    """A server refused one request for a reason that passes: look again, then send it again."""
+    """A server refused one request for a passing reason: look again, then send it again."""
 
     passing = True
 
 
 class ChangedMeanwhileError(TryAgainError):
-    """The object is no longer the one that the decision was made on."""
+    """The object has changed since the decision about it was made."""
 
 
 class SeveralBudgetsError(TryAgainError):
-    """Several disruption budgets cover the pod: until somebody changes one, it is never evicted."""
+    """Several disruption budgets cover the pod: it is never evicted until a person changes one."""
 
     patience = 3
 
@@ -99,7 +99,7 @@ class BudgetError(TryAgainError):
 
 
 def in_short(error: Exception) -> str:
-    """Why something failed, in a few words, for any exception and any length of its text."""
+    """Return in a few words why something failed, for any exception and any length of its text."""
     match error:
         case VgpuctlError():
             text = error.message
@@ -112,7 +112,7 @@ def in_short(error: Exception) -> str:
 
 
 def with_place(error: BaseException) -> str:
-    """`ValueError: … (lease.py:123)`: where an error that nobody foresaw was raised."""
+    """Return an unforeseen error with the place where it was raised: `ValueError: … (lease.py:123)`."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"

@@ -21,7 +21,7 @@ from vgpuctl.model.workloads import Workload
 
 
 class Power(StrEnum):
-    """vSphere's own words."""
+    """Power states, in vSphere's own words."""
 
     ON = "poweredOn"
     OFF = "poweredOff"
@@ -30,8 +30,10 @@ class Power(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A vCenter task on one VM, running or lately ended. `passing`: it may be tried again; `own`: it failed for what
-    the VM itself is, as far as anybody can say."""
+    """A vCenter task on one VM, running or lately ended.
+
+    `passing`: the request may be tried again. `own`: it failed because of the VM itself, as far as that can be known.
+    """
 
     key: str
     kind: str
@@ -46,10 +48,12 @@ class Task:
 class Node:
     """A Kubernetes node, inside a worker or elsewhere.
 
-    `taints`: the keys of all; `keeps_off`: those that keep new pods away. `gives`: thousandths that it has for pods.
-    `alive_s`: where it slept, for how long its kubelet has been seen to renew its Lease since.
-    `autoscaled`: it tells of a program that may add nodes like it. `marks`: what others are told about it, by whomever.
-    `machine`: of Cluster API, by namespace and name, if it names one.
+    `taints`: the keys of all taints. `keeps_off`: the taints that keep new pods away. `gives`: what it has for pods, in
+    thousandths.
+    `alive_s`: if it slept, for how long its kubelet has been seen to renew its Lease since.
+    `autoscaled`: it names a program that may add nodes like it. `marks`: what other programs are told about it,
+    whichever program set it.
+    `machine`: the namespace and name of its Machine in Cluster API, if it names one.
     """
 
     name: str
@@ -76,7 +80,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mmio:
-    """What a VM's settings say of the address space for large BARs."""
+    """A VM's settings for the address space of large BARs."""
 
     efi: bool = False
     use_64bit: bool = False
@@ -87,10 +91,11 @@ class Mmio:
 class Worker:
     """One vSphere VM and the Kubernetes node inside it.
 
-    `profile`: what our files want it to carry; `chosen_at`: the places in them that say so.
-    `doubts`: why we cannot be sure of which VM or node it is. `shutting_down`: its guest was asked to, and still runs.
-    `fixed_devices`: devices with which it cannot be suspended. `mmio` is None where nobody asked for it.
-    `machine`: of Cluster API, where there is one that we may see and mark.
+    `profile`: what our files want it to carry. `chosen_at`: the places in the files that say so.
+    `doubts`: why we cannot be sure which VM or node it is. `shutting_down`: its guest was asked to shut down and still
+    runs.
+    `fixed_devices`: devices with which it cannot be suspended. `mmio`: None if it was not read.
+    `machine`: its Machine in Cluster API, if there is one that we may see and mark.
     """
 
     name: str
@@ -118,7 +123,7 @@ class Worker:
         return self.power is Power.ON
 
     def with_node(self, **changes: Any) -> Worker:
-        """Itself where it has none."""
+        """Return the worker with a changed node; itself if it has no node."""
         return self if self.node is None else changed(self, node=changed(self.node, **changes))
 
     @property
@@ -128,7 +133,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """A VM that no file names. It counts where it takes something that a worker needs."""
+    """A VM that no file names. It counts if it takes something that a worker needs."""
 
     name: str
     vm: str = ""
@@ -144,13 +149,13 @@ class Fleet:
 
     `strangers`: VMs that no file names, on our cards or hosts. `missing`: workers that vCenter does not know.
     `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
-    `datastores`: MiB that are free on each, where anybody asked.
-    `departures`: the hosts that are on their way between the shifts of a timetable, as far as that was recorded.
+    `datastores`: MiB free on each, if they were asked for.
+    `departures`: the hosts that are on their way between shifts of a timetable, as far as that was recorded.
     `elsewhere`: the nodes that are no worker's, with their pods.
-    `workloads`: by their keys, where a timetable scales any.
-    `unseen`: kinds of Kubernetes that we are not allowed to see, and do without.
+    `workloads`: by their keys, if a timetable scales any.
+    `unseen`: kinds of Kubernetes objects that we are not allowed to see, and do without.
     `unreadable`: objects of the servers that could not be read, and are left out.
-    `stale`: the streams that are not heard at this moment. `silence`: why, by their names.
+    `stale`: the streams that are not heard at this moment. `silence`: why, by the streams' names.
     """
 
     hosts: Mapping[str, Host] = field(default_factory=dict)
@@ -170,7 +175,7 @@ class Fleet:
     silence: Mapping[str, str] = field(default_factory=dict)
 
     def unheard(self) -> str:
-        """`vCenter cannot be heard: why`; "" while all are heard."""
+        """Return `vCenter cannot be heard: why`; "" while all streams are heard."""
         if not self.stale:
             return ""
         why = "; ".join(self.silence[name] for name in self.stale if self.silence.get(name))
@@ -187,14 +192,14 @@ class Fleet:
         return {host: tuple(workers) for host, workers in found.items()}
 
     def find(self, name: str) -> Worker | None:
-        """None for a workload, and for a worker that is gone from vCenter or from our files meanwhile."""
+        """Return the worker; None for a workload, or for a worker that vCenter or our files no longer have."""
         return self.workers.get(name) or self.strays.get(name)
 
     def knows(self, name: str) -> bool:
         return name in self.workers or name in self.strays or name in self.workloads
 
     def host_of(self, name: str) -> str:
-        """Of one that is gone, nothing is known; a workload is on no host."""
+        """Return the worker's host; "" for a worker that is gone, and for a workload, which is on no host."""
         worker = self.find(name)
         return worker.host if worker else ""
 
@@ -224,20 +229,20 @@ class Fleet:
         return {cluster: tuple(hosts) for cluster, hosts in found.items()}
 
     def under(self, admission: Admission) -> tuple[Host, ...]:
-        """The hosts of its cluster."""
+        """Return the hosts of the cluster under this admission control."""
         return self._by_admission.get(admission.cluster, ())
 
     def strangers_on(self, host: str) -> tuple[Stranger, ...]:
         return self._strangers_by_host.get(host, ())
 
     def vgpus_of(self, vm: str) -> tuple[str, ...]:
-        """What a VM on a card carries, whether it is ours or a stranger."""
+        """Return what a VM on a card carries, whether it is ours or a stranger."""
         if vm in self.workers:
             return self.workers[vm].vgpus
         return self.strangers[vm].vgpus if vm in self.strangers else ()
 
     def with_this(self, worker: Worker) -> Fleet:
-        """Instead of what was known of it."""
+        """Return the fleet with this worker instead of the one it knew."""
         if worker.name in self.strays:
             return changed(self, strays={**self.strays, worker.name: worker})
         return changed(self, workers={**self.workers, worker.name: worker})

@@ -1,4 +1,4 @@
-"""Hosts and their cards, as vCenter tells of them."""
+"""Hosts and their cards, as vCenter reports them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ class CardMode(StrEnum):
 
 
 class Policy(StrEnum):
-    """Which card vCenter takes where several have room, in vSphere's own words."""
+    """Which card vCenter takes if several have room, in vSphere's own words."""
 
     PERFORMANCE = "performance"
     CONSOLIDATION = "consolidation"
 
 
 class TypeFacts(NamedTuple):
-    """What a vGPU type's name may not say, as the files or a host say it: its frame, and its series (c, q, a, b)."""
+    """Facts about a vGPU type that its name may not say: its frame and its series (c, q, a, b).
+
+    They come from the files or from a host.
+    """
 
     vgpu: str
     gib: int | None = None
@@ -34,9 +37,9 @@ class TypeFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One physical GPU. `holds` is what the host says; it may lag behind the power states.
+    """One physical GPU. `holds`: the VMs that the host reports on it; this may lag behind the power states.
 
-    `told`: of vGPU types, what counts instead of their names.
+    `told`: facts about vGPU types, which count instead of the types' names.
     """
 
     pci_id: str
@@ -50,10 +53,11 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """`unshared`: cards that are no good for vGPUs as they are set. `memory_mib` 0: not known.
+    """One ESXi host.
 
+    `unshared`: cards that cannot hold vGPUs as they are set. `memory_mib` 0: not known.
     `not_suspendable`: the vGPU types with which no VM of this host can be suspended. `admission`: what HA keeps free in
-    its cluster, where anybody asked.
+    its cluster, if it was asked for.
     """
 
     name: str

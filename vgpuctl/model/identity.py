@@ -1,6 +1,6 @@
 """Which node is inside which VM: by the provider's id, by the system's uuid in either byte order, else by name.
 
-A kubelet writes its node's uuid itself, and its provider's id where it registers itself. So a node that contradicts
+A kubelet writes its node's uuid itself, and also its provider's id if it registers itself. So a node that contradicts
 itself or another node is a doubt.
 """
 
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class NodeIdentity:
-    """`provider_uuid`: "" for a provider's id that is not vSphere's."""
+    """The ids that a node states. `provider_uuid`: "" if its provider's id is not vSphere's."""
 
     name: str
     provider_uuid: str
@@ -25,7 +25,7 @@ class NodeIdentity:
 
     @property
     def contradicts_itself(self) -> bool:
-        """Do both ids stand there, of two machines?"""
+        """True if the node states both ids, and they belong to different machines."""
         provider, system = self.provider_uuid, self.system_uuid
         return bool(provider and system) and provider.lower() not in _uuids("", system)
 
@@ -39,12 +39,12 @@ class VmIdentity:
 
 @lru_cache(16384)
 def _uuids(provider: str, system: str) -> frozenset[str]:
-    """Asked for of each node at each look."""
+    """Return the uuids that a node may go by. The result is cached: it is needed for each node at each look."""
     return frozenset(uuid.lower() for uuid in (provider, system, swapped(system)) if uuid)
 
 
 def swapped(uuid: str) -> str:
-    """The same uuid with its first three fields in the other byte order, as some firmware shows it."""
+    """Return the same uuid with its first three fields in the other byte order, as some firmware shows it."""
     parts = uuid.split("-")
     if len(parts) != 5:
         return uuid
@@ -54,7 +54,7 @@ def swapped(uuid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The node inside a VM, or why that cannot be told. `claimants`: with a doubt, all nodes that may be inside."""
+    """The node inside a VM, or why that cannot be decided. `claimants`: with a doubt, all nodes that may be inside."""
 
     node: str | None = None
     doubt: str = ""
@@ -66,7 +66,7 @@ class Inside:
 
 
 class NodeIndex:
-    """All nodes, found by what tells which VM they are."""
+    """All nodes, found by what identifies their VM."""
 
     def __init__(self, nodes: Iterable[NodeIdentity]) -> None:
         self._nodes: dict[str, NodeIdentity] = {}
@@ -77,19 +77,19 @@ class NodeIndex:
                 self._by_uuid.setdefault(uuid, set()).add(node.name)
 
     def claiming(self, uuid: str) -> set[str]:
-        """The nodes that say they are the VM with this uuid."""
+        """Return the nodes that claim to be the VM with this uuid."""
         return self._by_uuid.get(uuid.lower(), set()) if uuid else set()
 
     def named(self, vm: VmIdentity) -> NodeIdentity | None:
-        """The node that has this VM's name."""
+        """Return the node that has this VM's name."""
         return self._nodes.get(vm.name)
 
     def candidates(self, vm: VmIdentity) -> set[str]:
-        """All nodes that may be inside, as far as the VM alone tells."""
+        """Return all nodes that may be inside, as far as the VM alone shows."""
         return self.claiming(vm.uuid) | ({vm.name} & self._nodes.keys())
 
     def contradiction(self, vm: VmIdentity, name: str) -> str:
-        """Why this node, which may be inside the VM, may be another machine; "" where nothing says so."""
+        """Return why this node, which may be inside the VM, may be another machine; "" if nothing says so."""
         node = self._nodes[name]
         if node.contradicts_itself:
             return f"spec.providerID and systemUUID of node {name} name two different machines"
@@ -99,8 +99,11 @@ class NodeIndex:
 
 
 def match(vms: Iterable[VmIdentity], nodes: NodeIndex) -> dict[str, Inside]:
-    """VM id → the node inside. Whatever leaves a choice is a doubt, never a guess: two nodes that claim one VM, two VMs
-    for one node, or a node that names two machines."""
+    """Return the node inside each VM, by VM id.
+
+    Every ambiguity is a doubt, never a guess: two nodes that claim one VM, two VMs for one node, or a node that names
+    two machines.
+    """
     known = list(vms)
     claimed = set().union(*(nodes.claiming(vm.uuid) for vm in known))
     found = {vm.moid: _candidates(vm, nodes, claimed) for vm in known}
@@ -112,8 +115,11 @@ def match(vms: Iterable[VmIdentity], nodes: NodeIndex) -> dict[str, Inside]:
 
 
 def _candidates(vm: VmIdentity, nodes: NodeIndex, claimed: set[str]) -> set[str]:
-    """A node of the VM's name counts unless its ids say that it is another machine, and so does any that says it is
-    this VM: else a foreign node that claims the uuid would win over the true one that says none."""
+    """Return the nodes that may be inside this VM.
+
+    A node of the VM's name counts unless its ids say that it is another machine. Nodes that claim to be this VM count
+    too. Otherwise a foreign node that claims the uuid would win over the true node that states none.
+    """
     by_uuid, named = nodes.claiming(vm.uuid), nodes.named(vm)
     if named is None or named.name in claimed or (by_uuid and named.uuids):
         return by_uuid

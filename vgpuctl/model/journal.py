@@ -12,9 +12,9 @@ from vgpuctl.model.step_id import StepId
 
 DONE, WENT_BACK, FAILED, NOT_BEGUN, INTERRUPTED = "done", "went back", "failed", "not begun", "interrupted"
 RUNNING, CUT_SHORT = "running", "cut short"
-#: One a minute for a thousand years.
+#: Enough for one entry a minute for a thousand years.
 MOST_NUMBER = 10**9 - 1
-#: Reasons quote servers, whose words may be long.
+#: Reasons quote servers, whose messages may be long.
 LONGEST_REASON = 4096
 _STEP_TEXTS = ("worker", "host", "step", "what")
 
@@ -30,11 +30,11 @@ class HostReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastStep:
-    """One step as it went, in seconds since the beginning; `ended_s` is None where nobody saw its end.
+    """One step as it went, in seconds since the beginning; `ended_s` is None if its end was not seen.
 
     `given_up`: it ended because its host went back, or gave up.
-    `after`: the step that it waited for last. `held_by`: what kept it waiting longest, and for how long;
-    `held_reason`: the kind of that wait, "" in entries of earlier releases.
+    `after`: the step that it waited for last. `held_by`: what kept it waiting longest, and for how long. `held_reason`:
+    the kind of that wait, or "" in entries of earlier releases.
     """
 
     id: StepId
@@ -67,7 +67,7 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One switch or provision. `began` is UTC; `left_out`: how many of its shortest steps found no room."""
+    """One switch or provision. `began` is UTC. `left_out`: how many of its shortest steps found no room."""
 
     number: int = 0
     wish: str
@@ -85,7 +85,10 @@ class Entry:
         return None if self.outcome == RUNNING else self.began + timedelta(seconds=self.seconds)
 
     def shortened(self, most: int) -> Entry:
-        """With no more steps than that: the shortest go. Who came after one of them comes after the one before it."""
+        """Return the entry with at most this many steps, without the shortest ones.
+
+        A step that followed a step left out now follows the step before that one.
+        """
         longest = sorted(self.steps, key=lambda step: (step.ended_s is None, step.took_s), reverse=True)
         ids = {step.id for step in longest[:most]}
         before = {step.id: step.after for step in self.steps if step.id not in ids}
@@ -100,14 +103,17 @@ class Entry:
         return replace(self, steps=steps, left_out=self.left_out + len(before))
 
     def readable(self) -> Entry:
-        """With no reason longer than a reader takes."""
+        """Return the entry with reasons cut to the length that a reader accepts."""
         hosts = tuple(replace(host, why=bounded.cut(host.why, LONGEST_REASON)) for host in self.hosts)
         steps = tuple(replace(step, held_by=bounded.cut(step.held_by, LONGEST_REASON)) for step in self.steps)
         return replace(self, hosts=hosts, steps=steps)
 
 
 def document(entry: Entry) -> dict[str, Any]:
-    """As it is kept, and as it is printed for programs. What is empty of a step is left out: there are many."""
+    """Return the entry as it is stored, and printed for programs.
+
+    A step's empty fields are left out: there are many steps.
+    """
     return {
         "apiVersion": "vgpuctl.io/v1",
         "kind": "History",
@@ -145,7 +151,7 @@ def _held(step: PastStep) -> dict[str, Any]:
 
 
 def from_document(found: Any) -> Entry:
-    """UnreadableError where it is none of ours, or would make a picture that nobody could draw."""
+    """Return the entry in a document. UnreadableError if it is none of ours, or if its picture could not be drawn."""
     found = bounded.fields(found, "the entry")
     return Entry(
         number=bounded.whole(found.get("id"), "id", most=MOST_NUMBER),

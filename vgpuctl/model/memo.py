@@ -1,4 +1,4 @@
-"""What was made of something, kept for as long as that stays the same."""
+"""Keeps a result for as long as what it was made of stays the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ Made = TypeVar("Made")
 
 
 class Memo(Generic[Made]):
-    """By a key, with what it was made of. For pure makers only: nobody can tell whether it was made anew."""
+    """Results by key, each with what it was made of.
+
+    For pure functions only: a caller cannot see whether it was made anew.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[object, Made]] = {}

@@ -12,7 +12,7 @@ RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]")
 
 
 def expand(pattern: str) -> list[str]:
-    """`worker-[1-4]` → worker-1 … worker-4; a plain name stands for itself."""
+    """Return the names that a pattern means: `worker-[1-4]` → worker-1 … worker-4. A plain name means itself."""
     match = RANGE.search(pattern)
     if match is None:
         return [pattern]
@@ -27,7 +27,7 @@ def is_glob(name: str) -> bool:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Is there a name that both globs mean? At most as many steps as the product of their lengths."""
+    """True if both globs mean a common name. It takes at most as many steps as the product of their lengths."""
     ways, known = [(0, 0)], {(0, 0)}
     while ways:
         i, j = ways.pop()
@@ -46,13 +46,13 @@ def overlap(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class Names:
-    """Which names some patterns mean. Globs know no more than `*` and `?`: brackets are ranges."""
+    """The names that some patterns mean. Globs have only `*` and `?`: brackets are ranges."""
 
     patterns: tuple[str, ...] = ()
 
     @cached_property
     def plain(self) -> tuple[str, ...]:
-        """The names that are written out, ranges unfolded, each once."""
+        """Return the names that are written out, with ranges unfolded, each once."""
         return tuple(dict.fromkeys(name for name in self._expanded if not is_glob(name)))
 
     @cached_property
@@ -81,12 +81,15 @@ _NUMBERED = re.compile(r"([^\[\]]*?)([0-9]+)([^0-9\[\]]*)", re.DOTALL)
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:
-    """For sorting: worker-2 before worker-10."""
+    """Return a key for sorting that puts worker-2 before worker-10."""
     return tuple((text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name))
 
 
 def fold(names: Iterable[str]) -> list[str]:
-    """What `expand` unfolds to these names: worker-1 … worker-4 → `worker-[1-4]`. Two in a row stay two."""
+    """Return patterns that `expand` unfolds to these names: worker-1 … worker-4 → `worker-[1-4]`.
+
+    Two in a row stay two.
+    """
     runs: list[list[str]] = []
     for name in sorted(set(names), key=natural):
         if runs and _follows(runs[-1], name):
@@ -97,7 +100,7 @@ def fold(names: Iterable[str]) -> list[str]:
 
 
 def _follows(run: list[str], name: str) -> bool:
-    """Is it the next one, written as `expand` would write it?"""
+    """True if the name is the next one of the run, written as `expand` would write it."""
     first, last = _NUMBERED.fullmatch(run[0]), _NUMBERED.fullmatch(run[-1])
     if first is None or last is None:
         return False

@@ -1,4 +1,4 @@
-"""What somebody may have meant."""
+"""Suggests the word that a user may have meant."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """`; did you mean …?` where one is near."""
+    """Return `; did you mean …?` if a word is near, else ""."""
     close = difflib.get_close_matches(word, list(words), n=1)
     return f"; did you mean {close[0]}?" if close else ""

@@ -1,4 +1,4 @@
-"""What the owners of pods are told before these leave."""
+"""The notices that the owners of pods get before these pods leave."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The object that is told about: what owns the pods, or a pod that nothing owns."""
+    """The object that a notice is about: the owner of the pods, or a pod that has no owner."""
 
     api_version: str
     kind: str

@@ -1,15 +1,15 @@
-"""How long to wait before something that failed is tried again."""
+"""How long to wait before a failed attempt is repeated."""
 
 from __future__ import annotations
 
 FIRST_S = 1.0
 LONGEST_S = 30.0
-#: What worked for so long before it failed again begins with the first pause.
+#: After working for so long, the next failure counts as the first again.
 LASTED_S = 60.0
 
 
 def pause_s(failures: int) -> float:
-    """1, 2, 4 … 30 s. `failures`: in a row."""
+    """Return the pause after so many failures in a row: 1, 2, 4 … 30 s."""
     return min(FIRST_S * (1 << min(failures - 1, 10)), LONGEST_S)
 
 
@@ -20,6 +20,9 @@ class Pauses:
         self._failures = 0
 
     def after_failure(self, worked_s: float, asked_s: float = 0.0) -> float:
-        """`worked_s`: for how long it had worked. `asked_s`: the pause that a server asked for at least."""
+        """Return the pause after a failure.
+
+        `worked_s`: how long it had worked before. `asked_s`: the least pause that a server asked for.
+        """
         self._failures = 1 if worked_s >= LASTED_S else self._failures + 1
         return max(pause_s(self._failures), asked_s)

@@ -1,4 +1,4 @@
-"""What a pod asks of the node that it runs on, and what a node gives: as much as tells where a pod may *not* run."""
+"""What a pod asks of its node, and what a node gives: enough to say where a pod may *not* run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Term = tuple[tuple[Requirement, ...], tuple[Requirement, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """Only those that keep new pods away: PreferNoSchedule does not."""
+    """A taint that keeps new pods away. PreferNoSchedule does not, so it is left out."""
 
     key: str
     value: str = ""
@@ -24,7 +24,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """An empty key or effect means all of them."""
+    """A toleration. An empty key means all keys, an empty effect all effects."""
 
     key: str = ""
     operator: str = "Equal"
@@ -39,8 +39,9 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Of one pod, and of every replacement that looks like it. `requests`: at the least, in thousandths.
+    """The needs of a pod, and of every replacement that looks like it.
 
+    `requests`: the least it asks for, in thousandths.
     `terms`: one of them must hold; None: any node will do.
     """
 
@@ -51,7 +52,10 @@ class Needs:
     priority: int = 0
 
     def choose(self, name: str, labels: Mapping[str, str]) -> bool:
-        """May it run on a node of this name with these labels? A term that asks for nothing matches nothing."""
+        """True if the pod may run on a node of this name with these labels.
+
+        A term that asks for nothing matches nothing.
+        """
         if any(labels.get(key) != value for key, value in self.labels):
             return False
         fields = {"metadata.name": name}
@@ -67,5 +71,5 @@ class Needs:
 
 @lru_cache(4096)
 def shared(needs: Needs) -> Needs:
-    """The same object for equal needs: of thousands of pods there are few kinds."""
+    """Return the same object for equal needs: thousands of pods are of few kinds."""
     return needs

@@ -1,4 +1,4 @@
-"""A plan: steps as a graph. Its print is the dry run."""
+"""A plan: steps as a graph. Printed, it is the dry run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from vgpuctl.model.wait import Wait
 
 
 class Step(Protocol):
-    """One rung of a worker's ladder, or a change of a workload. Whether it is done is read from the fleet, never
-    remembered. `subject`: the worker's name, or the workload's key."""
+    """One rung of a worker's ladder, or a change of a workload.
+
+    Whether it is done is read from the fleet, never remembered. `subject`: the worker's name, or the workload's key.
+    """
 
     @property
     def subject(self) -> str: ...
@@ -50,7 +52,7 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in an order in which they may be done, and for each the steps it needs first."""
+    """Steps in an order in which they may be done; and, for each step, the steps it needs first."""
 
     steps: tuple[Step, ...] = ()
     needs: Mapping[StepId, frozenset[StepId]] = field(default_factory=dict)
@@ -66,14 +68,14 @@ class Plan:
         return frozenset(step.id for step in self.steps)
 
     def ready(self) -> list[Step]:
-        """The steps that need no other step first."""
+        """Return the steps that need no other step first."""
         return [step for step in self.steps if not self.needs[step.id]]
 
     def __add__(self, other: Plan) -> Plan:
         return Plan(self.steps + other.steps, {**self.needs, **other.needs})
 
     def without(self, ids: Collection[StepId]) -> Plan:
-        """The steps that need these do not wait for them."""
+        """Return the plan without these steps. The steps that need them do not wait for them."""
         if not ids:
             return self
         steps = tuple(step for step in self.steps if step.id not in ids)
@@ -83,14 +85,14 @@ class Plan:
         return [step for step in self.steps if step.subject == subject]
 
     def next_steps(self) -> dict[str, Step]:
-        """The first step that each worker or workload still has before it."""
+        """Return the first step that each worker or workload still has before it."""
         found: dict[str, Step] = {}
         for step in self.steps:
             found.setdefault(step.subject, step)
         return found
 
     def applied_to(self, fleet: Fleet, done: Iterable[StepId] | None = None) -> Fleet:
-        """What the world looks like after the steps `done`; after all steps, if none are given."""
+        """Return the fleet after the steps `done`; after all steps, if none are given."""
         ids = self.ids if done is None else set(done)
         for step in self.steps:
             if step.id in ids:
@@ -100,7 +102,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a person should know before a host's part begins, although nothing is refused for it."""
+    """What a person should know before a host's part begins, although it is no reason to refuse."""
 
     host: str
     message: str

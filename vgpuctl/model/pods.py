@@ -1,4 +1,4 @@
-"""Pods, the budgets over them and the quotas that they are counted in."""
+"""Pods, the budgets over them, and the quotas that count them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from vgpuctl.model.places import Needs
 from vgpuctl.model.selectors import Selector
 
 GPU_RESOURCE = "nvidia.com/gpu"
-#: How long a pod may take to end where it says nothing: the API server's own default.
+#: How long a pod may take to end if it does not say: the API server's own default.
 GRACE_S = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What a pod that has no node asks of one, and why the scheduler has found none, in its own words.
+    """What a pod without a node asks of one, and why the scheduler has found none, in the scheduler's own words.
 
-    `affinity`: one of these terms must hold; none at all asks nothing.
+    `affinity`: one of these terms must hold; without terms it asks nothing.
     """
 
     gpus: int = 0
@@ -27,7 +27,7 @@ class Demand:
 
 
 class Freeze(StrEnum):
-    """Does it ask to sleep with its VM? `UNPREPARED`: it does, but the taints of a silent node would end it."""
+    """Whether a pod asks to sleep with its VM. `UNPREPARED`: it asks, but the taints of a silent node would end it."""
 
     NO = ""
     UNPREPARED = "unprepared"
@@ -36,11 +36,11 @@ class Freeze(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """`demand`: None once it has a node; `needs`: None where nobody asked.
+    """A pod of Kubernetes.
 
+    `demand`: None once it has a node. `needs`: None if they were not asked for.
     `not_now`: the annotation by which it asks not to be disrupted.
-
-    `ends_by`: when it must have ended, once it is terminating; `overdue_s`: how long ago that was. `orphaned`: its
+    `ends_by`: when it must have ended, once it is terminating. `overdue_s`: how long ago that was. `orphaned`: its
     DaemonSet is gone. `counted`: its Job counts an eviction as one more failure.
     """
 
@@ -83,7 +83,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A volume that hangs on a node, and the claim that it is bound to: `namespace/name`."""
+    """A volume that is attached to a node, and the claim that it is bound to: `namespace/name`."""
 
     volume: str
     claim: str = ""
@@ -93,8 +93,8 @@ class Disk:
 class Budget:
     """A PodDisruptionBudget: how many of the pods it covers may go now.
 
-    Of the `expected` pods it wants `desired` to be healthy, and `healthy` are. `seen`: False where it was changed since
-    that was reckoned. `always`: pods that are not ready need not ask.
+    It wants `desired` of its `expected` pods to be healthy, and `healthy` are. `seen`: False if the budget was changed
+    after these were counted. `always`: pods that are not ready need not ask.
     """
 
     namespace: str
@@ -109,17 +109,20 @@ class Budget:
     version: str = ""
 
     def lets_go(self, pod: Pod) -> bool:
-        """May it go without being counted? So may one that is not ready, where all that must be healthy are."""
+        """True if the pod may go without being counted.
+
+        That is so for a pod that is not ready, with `always`, or if as many pods are healthy as must be.
+        """
         return not pod.ready and (self.always or self.healthy >= self.desired > 0)
 
     def __str__(self) -> str:
-        """`gateway (0 of 1 left)`"""
+        """Return `gateway (0 of 1 left)`."""
         return f"{self.name} ({self.allowed} of {max(self.expected - self.desired, self.allowed)} left)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """A ResourceQuota as far as it counts GPUs: how many of its namespace's pods may ask for, and do."""
+    """A ResourceQuota for GPUs: how many the pods of its namespace may ask for, and how many they do ask for."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""Profiles, and which VMs should carry which: the content of profiles.yaml."""
+"""Profiles, and which VMs should carry them: the content of profiles.yaml."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ DEFAULT_LABEL = "vgpu.type"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One way to equip a worker: a name for people and labels, and the vSphere vGPU types behind it. `where`: its place
-    in the file. `told`: what the file says of the type, where it says more than its name."""
+    """One way to equip a worker: a name for people and labels, and the vSphere vGPU types behind it.
+
+    `where`: its place in the file. `told`: what the file says of the type, if that is more than the type's name says.
+    """
 
     name: str
     vgpus: tuple[str, ...]
@@ -24,13 +26,13 @@ class Profile:
     told: TypeFacts | None = None
 
 
-#: The profile of a worker of ours that shall carry no vGPU.
+#: The profile of a worker that shall carry no vGPU.
 NONE = Profile("none", ())
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A VM as far as it matters for being chosen. `folder` is its inventory path, such as /dc-1/vm/gpu."""
+    """The properties of a VM that entries choose by. `folder` is its inventory path, such as /dc-1/vm/gpu."""
 
     name: str
     folder: str = ""
@@ -64,7 +66,7 @@ class WorkerRule:
 
     @property
     def by_labels_alone(self) -> bool:
-        """Is there no condition that vCenter decides? A glob of nothing but `*` and `?` is none."""
+        """True if no condition is left to vCenter. A glob of nothing but `*` and `?` is no condition."""
         patterns = self.names.patterns if self.names else ()
         narrows = _narrows(self.folder) or _narrows(self.cluster) or bool(patterns and all(map(_narrows, patterns)))
         return bool(self.labels) and not narrows
@@ -79,14 +81,14 @@ def _narrows(pattern: str) -> bool:
 
 
 def _inside(folder: str, wanted: str) -> bool:
-    """In this folder or below it; a `*` stands for any one part of the path."""
+    """True if the folder is this one or below it. A `*` stands for any one part of the path."""
     have, want = folder.strip("/").split("/"), wanted.strip("/").split("/")
     return len(have) >= len(want) and all(fnmatchcase(part, pattern) for part, pattern in zip(have, want, strict=False))
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All profiles, and who carries which. A VM that no choice takes is never touched."""
+    """All profiles, and which worker carries which. A VM that no choice takes is never touched."""
 
     profiles: Mapping[str, Profile]
     choices: tuple[WorkerRule, ...] = ()
@@ -98,49 +100,52 @@ class Catalogue:
 
     @cached_property
     def told(self) -> tuple[TypeFacts, ...]:
-        """What the file says of vGPU types."""
+        """Return what the file says of vGPU types."""
         return tuple(dict.fromkeys(profile.told for profile in self.profiles.values() if profile.told))
 
     def profile(self, name: str) -> Profile:
         return NONE if name == NONE.name else self.profiles[name]
 
     def called(self, name: str) -> str | None:
-        """The profile of this name, or the one that is just this vGPU type; `none` stands for no vGPU."""
+        """Return the profile of this name, or the profile that is just this vGPU type; `none` means no vGPU."""
         return name if name in self.profiles or name == NONE.name else self._by_vgpus.get((name,))
 
     def carried(self, vgpus: tuple[str, ...]) -> str | None:
-        """The profile that these devices amount to; None for no devices, or for devices that are no profile of ours."""
+        """Return the profile of these devices; None for no devices, or if they are no profile of ours."""
         return self._by_vgpus.get(tuple(sorted(vgpus)))
 
     @cached_property
     def named(self) -> Mapping[str, str]:
-        """The workers that are written out by name alone, each with its profile: these are known without vCenter."""
+        """Return each worker that is written out by name alone, with its profile. These are known without vCenter."""
         return {name: choice.profile for name, choice in self._plainly.items()}
 
     def where(self, name: str) -> str:
-        """Where a worker that is written out by name stands in the file."""
+        """Return the place in the file of a worker that is written out by name."""
         return self._plainly[name].where
 
     def may_name(self, name: str) -> bool:
-        """Could a VM of this name be a worker?"""
+        """True if a VM of this name could be a worker."""
         return name in self.named or self._may_be_called is None or name in self._may_be_called
 
     @cached_property
     def _may_be_called(self) -> Names | None:
-        """All patterns of all entries; None where an entry asks no name."""
+        """Return all patterns of all entries; None if an entry asks for no name."""
         if any(choice.names is None for choice in self.choices):
             return None
         return Names(tuple(pattern for choice in self.choices if choice.names for pattern in choice.names.patterns))
 
     def chosen(self, vm: Candidate) -> tuple[WorkerRule, ...]:
-        """The choices that take it, one for each profile: several contradict each other. A name written out decides."""
+        """Return the choices that take this VM, one for each profile: several contradict each other.
+
+        A name that is written out decides.
+        """
         if vm.name in self._plainly:
             return (self._plainly[vm.name],)
         return tuple({choice.profile: choice for choice in self._searched if choice.takes(vm)}.values())
 
     @cached_property
     def _searched(self) -> tuple[WorkerRule, ...]:
-        """Those that may take a VM that is not written out by name alone."""
+        """Return the choices that may take a VM that is not written out by name alone."""
         return tuple(
             choice
             for choice in self.choices

@@ -1,7 +1,7 @@
 """Kubernetes' quantities: `100m`, `1.5`, `2Gi`, `1k`, `1e3`, as the API server takes them.
 
-https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/: no more than 2^63-1, capped; what is
-finer than the smallest unit is rounded up, away from zero.
+https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/: amounts are capped at 2^63-1. Parts
+finer than the smallest unit are rounded up, away from zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from vgpuctl.model.bounded import UnreadableError
 
-#: More digits than the server writes of any amount; and exponents beyond which an amount is either capped or the least.
+#: More digits than the server writes for any amount. Exponents beyond this make an amount either capped or the least.
 LONGEST = 64
 BEYOND = 100
 MOST = 2**63 - 1
@@ -25,7 +25,7 @@ _TWOS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def thousandths(quantity: Any, of: str) -> int:
-    """The amount times 1000."""
+    """Return the amount times 1000."""
     written = quantity if isinstance(quantity, str) else str(quantity) if isinstance(quantity, int | float) else ""
     found = _thousandths(written) if len(written) <= LONGEST else None
     if found is None:
@@ -34,7 +34,7 @@ def thousandths(quantity: Any, of: str) -> int:
 
 
 def count(quantity: Any, of: str) -> int:
-    """Of what is counted in whole pieces, as GPUs are."""
+    """Return a count of whole pieces, as for GPUs."""
     pieces, rest = divmod(thousandths(quantity, of), 1000)
     if rest or pieces < 0:
         raise UnreadableError(f"{of} is no whole number of pieces")
@@ -43,7 +43,7 @@ def count(quantity: Any, of: str) -> int:
 
 @lru_cache(4096)
 def _thousandths(written: str) -> int | None:
-    """None for what is no quantity."""
+    """Return the amount times 1000; None if the text is no quantity."""
     match = _WRITTEN.fullmatch(written)
     scale = _scale(match) if match else None
     if match is None or scale is None or not (match["whole"] or match["part"]):
@@ -58,7 +58,7 @@ def _thousandths(written: str) -> int | None:
 
 
 def _scale(match: re.Match[str]) -> tuple[int, int] | None:
-    """By which powers of ten and of two to multiply."""
+    """Return the powers of ten and of two to multiply by."""
     suffix = match["suffix"] or ""
     if match["exponent"]:
         return int(match["exponent"]), 0

@@ -11,29 +11,29 @@ from vgpuctl.model.change import changed
 PREFIX = "vgpuctl.io/"
 STATE_LABEL = PREFIX + "state"
 
-#: On a pod, by its owner: `freeze`.
+#: Set on a pod by its owner: `freeze`.
 ON_SWITCH = PREFIX + "on-switch"
 
-#: Labels that tell what a node's VM carries, for people to select by.
+#: Labels that say what a node's VM carries, for label selectors.
 CARD = PREFIX + "card"
 FRAME = PREFIX + "frame-mib"
 HOST = PREFIX + "host"
 VGPU = PREFIX + "vgpu"
 FACTS = (CARD, FRAME, HOST, VGPU)
 
-#: What others read on a node, and what it makes them do: not count its silence, not take it away. By our own names.
+#: Our names for marks that other programs read on a node: do not count its silence, do not remove it.
 EXCLUDED, KEPT = "exclude-disruption", "scale-down-disabled"
 MARK_LABELS = {EXCLUDED: "node.kubernetes.io/exclude-disruption"}
 MARK_ANNOTATIONS = {KEPT: "cluster-autoscaler.kubernetes.io/scale-down-disabled"}
 MARKS = (EXCLUDED, KEPT)
 
-#: Which of the marks beside it are ours.
+#: Which of the marks on the node are ours.
 MARKS_ANNOTATION = PREFIX + "marks"
 
 LEAVING = "leaving"
 ASLEEP = "asleep"
 
-#: What the annotation says of a VM that carried nothing.
+#: What the annotation says for a VM that carried nothing.
 NO_VGPUS = "none"
 
 _FIELDS = {
@@ -54,8 +54,8 @@ _FIELDS = {
 class Record:
     """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep.
 
-    `vgpus_before`: what its VM carried before; None where its devices are not to be changed. `until`, `why`: for people
-    who see it asleep. `marks`: those of MARKS that are ours to take off.
+    `vgpus_before`: what its VM carried before; None if its devices are not to be changed. `until`, `why`: for people
+    who see it asleep. `marks`: the MARKS that are ours to take off.
     """
 
     wish: str
@@ -75,7 +75,10 @@ class Record:
 
 
 def read_record(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Record | None:
-    """The record that a node bears; None when it bears none of ours. UnreadableError where it is not as we write it."""
+    """Return the record that a node bears; None if it bears none of ours.
+
+    UnreadableError if we would not write it so.
+    """
     if _FIELDS["wish"] not in annotations:
         return None
 
@@ -101,7 +104,7 @@ def read_record(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Re
 
 
 def record_annotations(record: Record | None) -> dict[str, str | None]:
-    """The annotations that write `record`, or take all of ours off again."""
+    """Return the annotations that write `record`, or that take all of ours off again."""
     if record is None:
         return dict.fromkeys(_FIELDS.values())
     return {
@@ -119,7 +122,7 @@ def record_annotations(record: Record | None) -> dict[str, str | None]:
 
 
 def marks_on(labels: Mapping[str, str], annotations: Mapping[str, str]) -> frozenset[str]:
-    """Those of MARKS that a node bears, whoever set them."""
+    """Return the MARKS that a node bears, whichever program set them."""
     by_label = {mark for mark, key in MARK_LABELS.items() if key in labels}
     return frozenset(by_label | {mark for mark, key in MARK_ANNOTATIONS.items() if annotations.get(key) == "true"})
 

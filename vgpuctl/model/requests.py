@@ -1,4 +1,4 @@
-"""What the engine may ask of the two servers: plain data, sent by the edges."""
+"""What the engine may ask of the two servers: plain data, sent by the outer layers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ class PatchNode:
 
     @classmethod
     def recording(cls, node: str, record: Record | None, former: Record | None = None, **changes: object) -> PatchNode:
-        """A patch that writes our record instead of the former one, its label for people included, with other changes.
-        The marks of the one come with it, and those of the other go."""
+        """Return a patch that writes our record instead of the former one, with its label for people and other
+        changes.
+
+        The marks of the new record come with it, and the marks of the former one go.
+        """
         marks = {
             **dict.fromkeys(former.marks if former else ()),
             **dict.fromkeys(record.marks if record else (), "true"),
@@ -38,7 +41,7 @@ class PatchNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleWorkload:
-    """Its size (None leaves that alone) and our mark on it in one patch, refused if it changed since we looked."""
+    """Set a workload's size (None leaves it alone) and our mark in one patch; refuse if it changed since we looked."""
 
     workload: Workload
     replicas: int | None
@@ -56,7 +59,7 @@ class PatchMachine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evict:
-    """`budgets`: the names of those that cover the pod."""
+    """Evict a pod. `budgets`: the names of the budgets that cover it."""
 
     pod: Pod
     grace_period_s: int | None = None
@@ -65,7 +68,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePod:
-    """Against its budgets, because a timetable says so; with the grace that it is given."""
+    """Delete a pod against its budgets, because a timetable says so; with the grace that it is given."""
 
     pod: Pod
     grace_period_s: int | None = None
@@ -73,7 +76,7 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirm:
-    """Before a worker stops: list its node's pods once more and refuse if one is there that `expected` leaves out."""
+    """Check before a worker stops: list its node's pods again, and refuse if `expected` leaves one of them out."""
 
     node: str
     expected: frozenset[str]
@@ -88,7 +91,7 @@ class SuspendVm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShutDownGuest:
-    """`or_power_off`: where no tools answer in the guest, power the VM off."""
+    """Ask the guest to shut down. `or_power_off`: power the VM off if no tools answer in the guest."""
 
     worker: str
     vm: str

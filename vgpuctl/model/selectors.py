@@ -57,7 +57,7 @@ def _holds(value: str | None, operator: str, values: tuple[str, ...]) -> bool:
 
 
 def _compared(value: str | None, operator: str, bound: str) -> bool:
-    """What is no number is neither more nor less."""
+    """True if the label's number is above (Gt) or below (Lt) the bound. A text that is no number is neither."""
     try:
         mine, other = (whole(number, "a label", -MOST_WHOLE) for number in (value, bound))
     except UnreadableError:
@@ -66,7 +66,7 @@ def _compared(value: str | None, operator: str, bound: str) -> bool:
 
 
 def parse_selector(text: str) -> Selector:
-    """Raises UsageError, with the place where it cannot be understood."""
+    """Return the selector. UsageError shows the place that cannot be understood."""
     return Selector(expressions=tuple(_Parser(text).requirements()))
 
 
@@ -114,7 +114,7 @@ class _Parser:
         return key
 
     def _values(self, sign: str) -> tuple[str, ...]:
-        """`(a, b)`; an empty place is the empty value, as for kubectl."""
+        """Return the values in `(a, b)`; an empty place is the empty value, as for kubectl."""
         if self._peek() != "(":
             raise self._wrong(f"expected values in parentheses after {sign}")
         self._take()

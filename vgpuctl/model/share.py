@@ -1,4 +1,4 @@
-"""So many workers, or such a share of them."""
+"""A number of workers, or a share of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Share:
 
     @classmethod
     def read(cls, text: str) -> Share | None:
-        """`2` or `25%`; None for what is neither."""
+        """Return the share in `2` or `25%`; None for any other text."""
         match = _WRITTEN.fullmatch(text.strip())
         if match is None or int(match[1]) == 0 or (match[2] and int(match[1]) > 100):
             return None
         return cls(int(match[1]), bool(match[2]))
 
     def of(self, total: int) -> int:
-        """At least one."""
+        """Return how many workers that is: at least one."""
         return max(1, math.floor(total * self.number / 100)) if self.percent else self.number

@@ -1,4 +1,4 @@
-"""What tells one step from all others."""
+"""The identity of a step: what distinguishes it from all others."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ class StepId(str):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From the journal, whose entry may name a kind that only another release knows."""
+        """Return the identity in an entry of the journal, which may name a kind that only another release knows."""
         kind, _, subject = text.partition("/")
         return cls(kind, subject)

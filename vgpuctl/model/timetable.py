@@ -23,10 +23,11 @@ from vgpuctl.model.workloads import Workload, WorkloadSelector
 class DrainOptions:
     """How pods leave a node; the names are kubectl's.
 
-    `pod_selector`: only these leave; None: all. `skip_wait_for_delete_timeout_s`: how long after its end was due a pod
-    is still waited for; 0: for ever. `namespaces`: instead of all these, by name or glob; no two globs contradict.
-    `freeze`: the VM is suspended, so pods that ask for it may sleep along. `scaled`: workloads that are scaled to zero,
-    whose pods their controllers end.
+    `pod_selector`: only these pods leave; None: all. `skip_wait_for_delete_timeout_s`: how long after its end was due a
+    pod is still waited for; 0: for ever.
+    `namespaces`: options that replace all of these, by name or glob; no two globs contradict.
+    `freeze`: the VM is suspended, so pods that ask for it may sleep along. `scaled`: workloads that are scaled to zero;
+    their controllers end their pods.
     """
 
     timeout_s: float = 600.0
@@ -40,7 +41,10 @@ class DrainOptions:
     scaled: tuple[Workload, ...] = ()
 
     def of(self, namespace: str) -> DrainOptions:
-        """For the pods of one namespace: a name written out decides against globs, and both against the rest."""
+        """Return the options for the pods of one namespace.
+
+        A written-out name decides before globs, and both before the rest.
+        """
         if not self.namespaces:
             return self
         if namespace in self.namespaces:
@@ -49,17 +53,17 @@ class DrainOptions:
         return next((self.namespaces[glob] for glob in globs if fnmatchcase(namespace, glob)), self)
 
     def within(self, seconds: float) -> DrainOptions:
-        """The same with this timeout, for all namespaces."""
+        """Return the same options with this timeout, for all namespaces."""
         inside = {name: replace(options, timeout_s=seconds) for name, options in self.namespaces.items()}
         return replace(self, timeout_s=seconds, namespaces=inside)
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A part of the day: who is awake in it. The timetable's other workers are asleep.
+    """A part of the day: which workers are awake in it. The timetable's other workers are asleep.
 
-    `carrying`: which profile these workers carry in it, where that changes with the shift. `scale`: the workloads that
-    are at zero in it. `where`: its place in the file.
+    `carrying`: which profile workers carry in it, if that changes with the shift. `scale`: the workloads that are at
+    zero in it. `where`: its place in the file.
     """
 
     name: str
@@ -71,7 +75,7 @@ class Shift:
     where: str = field(default="", compare=False)
 
     def profile_of(self, worker: str) -> Profile | None:
-        """What this worker carries in this shift; None where that is what profiles.yaml says."""
+        """Return what this worker carries in this shift; None if profiles.yaml decides."""
         return next((profile for names, profile in self.carrying if worker in names), None)
 
     def names(self, worker: str, profile: str) -> bool:
@@ -84,14 +88,17 @@ class Shift:
         return self.names(worker.name, worker.profile)
 
     def as_wanted(self, worker: Worker) -> bool:
-        """Is it on or not as this shift wants it, and if on, with what this shift gives it?"""
+        """True if the worker is on or off as this shift wants it, and if on, carries what this shift gives it."""
         profile = self.profile_of(worker.name) if worker.on else None
         return worker.on is self.wakes(worker) and (profile is None or sorted(worker.vgpus) == sorted(profile.vgpus))
 
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """`max_unavailable`: how many of its workers may be out at once; None: all of them."""
+    """When which workers are awake, shift by shift.
+
+    `max_unavailable`: how many of its workers may be out at once; None: all of them.
+    """
 
     name: str
     timezone: str
@@ -102,32 +109,32 @@ class Timetable:
     max_unavailable: Share | None = None
 
     def keeps(self, worker: str, profile: str) -> bool:
-        """Is there a shift that this worker is awake in? Then this timetable decides about it."""
+        """True if this worker is awake in some shift. Then this timetable decides about it."""
         return any(shift.names(worker, profile) for shift in self.shifts.values())
 
     @property
     def scales(self) -> bool:
-        """Does any of its shifts? Then workloads must be seen."""
+        """True if some shift scales workloads. Then workloads must be seen."""
         return any(shift.scale for shift in self.shifts.values())
 
     def workers(self, fleet: Fleet) -> list[Worker]:
         return [worker for worker in fleet.workers.values() if self.keeps(worker.name, worker.profile)]
 
     def profiles_of(self, worker: str) -> tuple[Profile, ...]:
-        """What its shifts make it carry, where that changes with them."""
+        """Return the profiles that the shifts make this worker carry, if its profile changes with the shift."""
         found = (shift.profile_of(worker) for shift in self.shifts.values())
         return tuple(dict.fromkeys(profile for profile in found if profile is not None))
 
     def shift_at(self, now: datetime) -> tuple[Shift, datetime] | None:
-        """The shift whose latest start is nearest before `now`, and that start."""
+        """Return the shift whose latest start is nearest before `now`, and that start."""
         return max(self._starts(now, past=True), key=_moment, default=None)
 
     def next_start(self, now: datetime) -> tuple[Shift, datetime] | None:
-        """The start of a shift that comes next."""
+        """Return the shift that starts next, and its start."""
         return min(self._starts(now, past=False), key=_moment, default=None)
 
     def next_start_of(self, shift: str, now: datetime) -> datetime | None:
-        """The next start of this one shift."""
+        """Return the next start of this one shift."""
         return min((start for found, start in self._starts(now, past=False) if found.name == shift), default=None)
 
     def _starts(self, now: datetime, *, past: bool) -> list[tuple[Shift, datetime]]:
@@ -142,7 +149,10 @@ class Timetable:
 
 
 def _latest(line: str, local: datetime) -> datetime | None:
-    """The latest start at or before `local`: with a microsecond to go back, cronsim counts this very second too."""
+    """Return the latest start at or before `local`.
+
+    With a microsecond to go back, cronsim counts this very second too.
+    """
     return next(CronSim(line, local.replace(microsecond=1), reverse=True), None)
 
 

@@ -1,4 +1,4 @@
-"""What a due step waits for, as data. `reporting.waits` makes sentences of it, where they are shown."""
+"""What a due step waits for, as data. `reporting.waits` makes sentences of it, at the place where they are shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 class Reason(Enum):
     UNDER_WAY = "under way"
-    """Nothing holds the step up: its requests are sent as they may be."""
+    """Nothing holds the step up: its requests are sent as soon as they may be."""
     PODS = "pods"
     POD_OF_WORKLOAD = "pod of a workload"
     POD_NOT_ALLOWED = "pod not allowed"
@@ -34,7 +34,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`details`: the names and numbers that a sentence about it needs, in their order."""
+    """What a step waits for. `details`: the names and numbers that a sentence about it needs, in order."""
 
     reason: Reason
     details: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from vgpuctl.model.timetable import DrainOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sleep:
-    """For people: which shift put it to sleep, and when it will be woken, as servers write times."""
+    """Why a worker sleeps, for people: which shift put it to sleep, and when it wakes, as servers write times."""
 
     why: str
     until: str = ""
@@ -21,10 +21,11 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerWish:
-    """For one worker; None leaves a thing as it is. Its devices may be changed with `change`, else must be right.
+    """The wish for one worker; None leaves a thing as it is.
 
-    `before`: what it carried before, where its devices may be changed; `after`, on the way back: what it was to carry.
-    `cold`: were it suspended, its state is discarded and it boots. `sleep`: what its node says while it sleeps.
+    With `change`, its devices may be changed; else they must be right.
+    `before`: what it carried before, if its devices may be changed. `after`, on the way back: what it was to carry.
+    `cold`: if it is suspended, discard its state and boot it. `sleep`: what its node says while it sleeps.
     """
 
     vgpus: tuple[str, ...] | None = None
@@ -39,7 +40,10 @@ class WorkerWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadWish:
-    """For one workload: at zero, or given back its size. `asleep_before`: was it at zero where the hosts come from?"""
+    """The wish for one workload: at zero, or with its size given back.
+
+    `asleep_before`: whether it was at zero in the shift that the hosts come from.
+    """
 
     asleep: bool
     asleep_before: bool = False
@@ -47,11 +51,12 @@ class WorkloadWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """`timetable`: whose wish it is, where it is one's. `workloads`: what becomes of them, by their keys.
+    """What should become true of each worker.
 
+    `timetable`: the timetable whose wish it is, if it is one's. `workloads`: what becomes of workloads, by their keys.
     `max_unavailable`: how many workers may be out at once; None: as many as there are.
-    `departures`: of each host, how it was when it was last whole.
-    `prune`: take our labels off nodes that are no workers of ours any more.
+    `departures`: how each host was when it was last whole.
+    `prune`: take our labels off nodes that are no longer workers of ours.
     """
 
     name: str
@@ -68,12 +73,12 @@ class Wish:
     prune: bool = False
 
     def only(self, workers: Iterable[str]) -> Wish:
-        """The same wish for some of the workers. Workloads are scaled for those of all hosts, or, without any, not."""
+        """Return the same wish for some of the workers. Workloads stay in it, unless no worker is left."""
         kept = set(workers)
         found = {name: wish for name, wish in self.workers.items() if name in kept}
         return replace(self, workers=found, workloads=self.workloads if found else {})
 
     def cold(self, workers: Iterable[str]) -> Wish:
-        """The same wish, but these boot."""
+        """Return the same wish, with these workers booting."""
         booting = {name: replace(self.workers[name], cold=True) for name in workers if name in self.workers}
         return replace(self, workers={**self.workers, **booting}) if booting else self

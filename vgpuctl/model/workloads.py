@@ -12,7 +12,7 @@ from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP, PREFIX, STATE_LABEL
 from vgpuctl.model.selectors import Selector
 
-#: Kinds that can be scaled, as they are written in files and keys, with what owns their pods.
+#: Kinds that can be scaled, as files and keys write them, with the kind that owns their pods.
 OWNS_PODS = {"deployment": "ReplicaSet", "statefulset": "StatefulSet"}
 
 #: The API server's own bound for spec.replicas.
@@ -24,8 +24,10 @@ SIZE_ANNOTATION = PREFIX + "replicas-before"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled:
-    """Our mark on a workload, written in the patch that scales it to zero. `replicas` None: it cannot be read, and
-    `unreadable` says why."""
+    """Our mark on a workload, written in the patch that scales it to zero.
+
+    `replicas` None: the mark cannot be read, and `unreadable` says why.
+    """
 
     shift: str
     timetable: str
@@ -36,7 +38,7 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A Deployment or StatefulSet. `decided_by`: who else sets its size, in words; `way_out`: what to change there."""
+    """A Deployment or StatefulSet. `decided_by`: what else sets its size, in words. `way_out`: what to change there."""
 
     kind: str
     namespace: str
@@ -51,7 +53,7 @@ class Workload:
 
     @property
     def key(self) -> str:
-        """As people write it: `inference/deployment/gateway`."""
+        """Return its key as people write it: `inference/deployment/gateway`."""
         return f"{self.namespace}/{self.kind}/{self.name}"
 
     @property
@@ -59,7 +61,7 @@ class Workload:
         return self.replicas == 0
 
     def has(self, pod: Pod) -> bool:
-        """Is the pod one of its replicas? A bare pod with the same labels is none."""
+        """True if the pod is one of its replicas. A bare pod with the same labels is none."""
         if pod.namespace != self.namespace or pod.owner is None:
             return False
         kind, _, name = pod.owner.partition("/")
@@ -84,7 +86,7 @@ class WorkloadSelector:
 
     @property
     def key(self) -> str:
-        """Of one that is written out, its key; of any other "", for it may mean none."""
+        """Return the key of a workload that is written out; "" for any other entry, which may match none."""
         key = f"{self.namespace}/{self.kind}/{self.name}"
         return "" if self.selector is not None or any(sign in key for sign in "*?[") else key
 
@@ -94,10 +96,10 @@ def workload_of(pod: Pod, workloads: tuple[Workload, ...]) -> Workload | None:
 
 
 def read_scaled(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Scaled | None:
-    """The mark that a workload bears; None when it bears none of ours.
+    """Return the mark that a workload bears; None if it bears none of ours.
 
-    One that cannot be read is a mark still: a workload that is left out would never get its size back, and nobody would
-    hear of it. People can write anything into annotations of their own workloads.
+    A mark that cannot be read is still a mark. If the workload were left out, it would never get its size back, without
+    any report. People can write anything into annotations of their own workloads.
     """
     if labels.get(STATE_LABEL) != ASLEEP and SIZE_ANNOTATION not in annotations:
         return None
@@ -115,7 +117,7 @@ def scaled_labels(scaled: Scaled | None) -> dict[str, str | None]:
 
 
 def scaled_annotations(scaled: Scaled | None) -> dict[str, str | None]:
-    """The annotations that write the mark, or take it off again."""
+    """Return the annotations that write the mark, or that take it off again."""
     if scaled is None:
         return dict.fromkeys((_FOR, _TIMETABLE, _SINCE, SIZE_ANNOTATION))
     return {
