@@ -255,7 +255,7 @@ def failed(attempt: Attempt, worker: Worker | None) -> bool:
 
 
 def _part(request: Request) -> str:
-    """Return what tells the requests of one step apart."""
+    """Return what distinguishes this request from the other requests of its step."""
     match request:
         case Evict(pod=pod):
             return pod.uid

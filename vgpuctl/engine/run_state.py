@@ -35,7 +35,7 @@ class Attempt:
 
 
 class RequestKey(NamedTuple):
-    """The key of a request, by which its answer is filed. `part`: what tells the requests of one step apart."""
+    """The key of a request, by which its answer is filed. `part` distinguishes the requests of one step."""
 
     step: StepId
     part: str
@@ -44,7 +44,7 @@ class RequestKey(NamedTuple):
         return f"{self.step}/{self.part}"
 
 
-#: The requests of one step, by the part that tells them apart.
+#: The requests of one step, by the part that distinguishes them.
 Attempts = Mapping[str, Attempt]
 NONE: Attempts = {}
 

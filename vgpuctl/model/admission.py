@@ -37,8 +37,8 @@ class Admission:
     """HA admission control in one cluster.
 
     `cluster`: its id, since two clusters may have one name. `places`: DRS may start a VM on another host than its own.
-    `restarts`: whether HA restarts VMs after a failure. `otherwise`: the ids of VMs for which the opposite is set. It
-    is documented nowhere whether room is kept for VMs that HA does not restart.
+    `restarts`: whether HA restarts VMs after a failure. `otherwise`: the ids of VMs for which the opposite is set.
+    It is not documented whether room is kept for VMs that HA does not restart.
     """
 
     cluster: str

@@ -25,7 +25,7 @@ class VgpuctlError(Exception):
     """An error for a person to read, never a traceback."""
 
     exit_code = ExitCode.FAILED
-    #: True if the same request may succeed when it is sent again later.
+    #: Whether the same request may succeed when it is sent again later.
     passing = False
     #: How long the server asks us to wait before sending the same again.
     after_s = 0.0

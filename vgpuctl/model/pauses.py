@@ -4,7 +4,7 @@ from __future__ import annotations
 
 FIRST_S = 1.0
 LONGEST_S = 30.0
-#: After working for so long, the next failure counts as the first again.
+#: What worked for so long before it failed again begins with the first pause.
 LASTED_S = 60.0
 
 

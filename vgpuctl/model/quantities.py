@@ -12,7 +12,8 @@ from typing import Any
 
 from vgpuctl.model.bounded import UnreadableError
 
-#: More digits than the server writes for any amount. Exponents beyond this make an amount either capped or the least.
+#: LONGEST: more digits than the server writes for any amount. BEYOND: with larger exponents an amount is either capped
+#: or the least.
 LONGEST = 64
 BEYOND = 100
 MOST = 2**63 - 1

@@ -23,10 +23,9 @@ class PatchNode:
 
     @classmethod
     def recording(cls, node: str, record: Record | None, former: Record | None = None, **changes: object) -> PatchNode:
-        """Return a patch that writes our record instead of the former one, with its label for people and other
-        changes.
+        """Return a patch that writes our record instead of the former one, its label included, with other changes.
 
-        The marks of the new record come with it, and the marks of the former one go.
+        The label is for people. The marks of the new record come with it, and the marks of the former one go.
         """
         marks = {
             **dict.fromkeys(former.marks if former else ()),

@@ -41,9 +41,9 @@ class DrainOptions:
     scaled: tuple[Workload, ...] = ()
 
     def of(self, namespace: str) -> DrainOptions:
-        """Return the options for the pods of one namespace.
+        """Return one namespace's options.
 
-        A written-out name decides before globs, and both before the rest.
+        A name that is written out decides against globs, and both against the rest.
         """
         if not self.namespaces:
             return self
@@ -95,10 +95,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """When which workers are awake, shift by shift.
-
-    `max_unavailable`: how many of its workers may be out at once; None: all of them.
-    """
+    """The shifts of some workers. `max_unavailable`: how many workers may be out at once; None: all of them."""
 
     name: str
     timezone: str

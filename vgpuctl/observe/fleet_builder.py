@@ -286,7 +286,7 @@ def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterabl
 
 
 def _completed(host: Host, names: Mapping[str, str], told: tuple[TypeFacts, ...]) -> Host:
-    """Return the host with cards that list VMs by name and know what is told of vGPU types."""
+    """Return the host with cards that list VMs by name and bear the known facts about vGPU types."""
     if not told and not any(card.holds for card in host.cards):
         return host
 

@@ -41,7 +41,7 @@ def broken_by(request: Request, fleet: Fleet) -> str:
 
 
 def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str:
-    """A worker stops only with pods that the drain left there and that its last look at the node expects."""
+    """A worker stops only while its node runs no pod except the ones that the drain left and the last look expects."""
     worker = fleet.worker(request.worker)
     node = worker.node
     if node is None and worker.on:

@@ -47,8 +47,7 @@ class Part(NamedTuple):
 
 
 class LadderMemo:
-    """Remembers each host's part of the last plan for a wish: its workers' ladders, and which stops each start
-    needs.
+    """Remembers each host's part of the last plan for a wish, with its ladders and the stops that each start needs.
 
     A part is reused as long as nothing that it was made of has changed.
     """

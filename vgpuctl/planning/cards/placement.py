@@ -152,10 +152,10 @@ def _starts(needs: Needs) -> Iterator[tuple[Vgpus, Needs]]:
 
 
 def safe_to_start(loads: Loads, vgpus: Vgpus, rest: Needs) -> bool:
-    """True if these vGPUs may start now: there is room, and wherever vCenter seats them, the rest can still be
-    started.
+    """True if these vGPUs may start now.
 
-    The vGPUs of starts that are under way belong to them: vCenter need not seat starts in the order of the requests.
+    There must be room, and wherever vCenter seats them, the rest can still be started. Count the vGPUs of starts that
+    are under way as part of these: vCenter need not seat starts in the order of the requests.
     """
     later = tuple(load.later() for load in loads)
     if alike([vgpus, *rest]):

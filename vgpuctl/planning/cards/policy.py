@@ -13,7 +13,7 @@ from vgpuctl.planning.cards.placement import Vgpus, may_choose
 
 @dataclass(frozen=True, slots=True)
 class PolicyTrap:
-    """The trap on one host: a `small` vGPU may land on each of the `cards` that could take `big`."""
+    """The trap on one host. `cards`: how many cards could take `big`; a `small` vGPU may land on each of them."""
 
     host: str
     small: str

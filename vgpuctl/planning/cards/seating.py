@@ -38,10 +38,7 @@ class Seating:
 
 @dataclass(frozen=True, slots=True)
 class PossibleSeatings:
-    """All ways in which a host's VMs may be seated.
-
-    `exact`: the books show every VM. `complete`: the search covered every way.
-    """
+    """All ways to seat a host's VMs. `exact`: the books show every VM. `complete`: the search covered every way."""
 
     ways: tuple[Loads, ...]
     exact: bool
@@ -78,10 +75,7 @@ def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> I
 
 
 def standing(host: Host, sitting: Iterable[Occupant], needs: Iterable[Vgpus] = ()) -> PossibleSeatings:
-    """Return all ways in which these VMs may be seated.
-
-    If they and all VMs to come are alike, one way is as good as another.
-    """
+    """Return all ways to seat these VMs. If they and all VMs to come are alike, one way is as good as another."""
     sitting = list(sitting)
     unseated = [sitter for sitter in sitting if not sitter.cards]
     ways, complete = _ways(host, sitting, any_way=alike([*(sitter.vgpus for sitter in unseated), *needs]))
@@ -94,10 +88,7 @@ def likely(host: Host, sitting: Iterable[Occupant]) -> Seating:
 
 
 def _ways(host: Host, sitting: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
-    """Return the seatings, and whether the search was complete.
-
-    `any_way`: for VMs not in the books yet, the first way will do.
-    """
+    """Return the seatings, and if all were searched. `any_way`: for VMs not in the books, the first way will do."""
     ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
     for sitter in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
         found = _lawful(sitter, [after for way in ways for after in _seatings(way, sitter)])
@@ -109,10 +100,7 @@ def _ways(host: Host, sitting: list[Occupant], any_way: bool) -> tuple[list[Seat
 
 
 def _lawful(sitter: Occupant, ways: list[Seating]) -> list[Seating]:
-    """Keep the seatings that are possible, unless none is.
-
-    For a VM with several vGPUs the books do not say which is where.
-    """
+    """Keep the possible seatings, unless none is. The books do not say which of a VM's vGPUs is on which card."""
     if len(ways) == 1:
         return ways
     lawful = [way for way in ways if all(way.loads[card].lawful() for card in way.cards_of[sitter.name])]
@@ -125,10 +113,8 @@ def _seatings(way: Seating, sitter: Occupant) -> Iterator[Seating]:
 
 
 def _one_by_one(loads: Loads, sitter: Occupant) -> Iterator[tuple[Loads, tuple[int, ...]]]:
-    """Yield the seatings of one VM's vGPUs. Each card on which the books show the VM holds at least one of them.
-
-    A single card leaves no choice.
-    """
+    """Yield the seatings of one VM: each card in its books holds at least one of its vGPUs; one card leaves no
+    choice."""
     if len(sitter.cards) == 1:
         yield _all_on(loads, sitter, sitter.cards[0]), sitter.cards * len(sitter.vgpus)
         return

@@ -22,10 +22,7 @@ from vgpuctl.planning.waves import units
 
 
 def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
-    """Return all reasons against the wish, host by host.
-
-    Budgets are judged last, by what is left of the wish: a worker that stays is a place for pods.
-    """
+    """Return all reasons against the wish. Budgets come last: workers that stay after refusals are places for pods."""
     hosts = _hosts(fleet, wish)
     found = [found for host in hosts for found in _against(fleet, wish, host)]
     against = {refusal.host for refusal in found}

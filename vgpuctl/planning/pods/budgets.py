@@ -68,7 +68,7 @@ class _Ground:
 
     @cached_property
     def places(self) -> dict[str, NodeCapacity]:
-        """All nodes except the nodes of workers that do not run."""
+        """Return all nodes except the nodes of workers that do not run."""
         workers = {
             w.node.name: NodeCapacity(w.node, len(w.vgpus)) for w in self.fleet.workers.values() if w.node and w.on
         }
@@ -76,7 +76,7 @@ class _Ground:
 
     @cached_property
     def pods(self) -> dict[str, list[tuple[str, Pod]]]:
-        """All pods by namespace, each with the name of its node."""
+        """Return all pods by namespace, each with the name of its node."""
         found: dict[str, list[tuple[str, Pod]]] = {}
         nodes = [*(w.node for w in self.fleet.workers.values() if w.node), *self.fleet.elsewhere]
         for name, pod in (

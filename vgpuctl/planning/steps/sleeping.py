@@ -15,8 +15,7 @@ from vgpuctl.planning.steps.step import WorkerStep, node_of
 
 @dataclass(frozen=True, slots=True)
 class MarkAsleep(WorkerStep):
-    """Record on the node that it sleeps, with its last signs of life, so that old evidence can be told from new
-    later.
+    """Record on the node that it sleeps, with its last signs of life: they later show which evidence is old.
 
     The mark also says for how long and why: for people, and for programs that would count the node as broken or remove
     it.

@@ -34,10 +34,9 @@ def of_shifts(compared: Compared) -> Iterator[Finding]:
 
 
 def _all_asleep(compared: Compared, timetable: Timetable) -> Fleet:
-    """Return the fleet with the timetable's workers as provisioned and all asleep; the other workers stay as they
-    are.
+    """Return the fleet with the timetable's workers as provisioned and all asleep.
 
-    Workers that fit on no card are reported separately.
+    The other workers stay as they are. Workers that fit on no card are reported separately.
     """
     fleet = compared.fleet
     ours = {
