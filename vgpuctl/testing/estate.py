@@ -41,7 +41,7 @@ class Estate(Controls):
         frozen: bool = False,
         logins: Logins | None = None,
     ) -> None:
-        self.folder = made(folder)
+        super().__init__(made(folder))
         paces = durations or (Durations.instant() if instant else Durations())
         self.logins = logins or Logins()
         self._simulation = Simulation(self.folder, _inventory(scenario, paces), paces, self.logins, frozen)

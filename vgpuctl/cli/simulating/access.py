@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vgpuctl.cli.common import show_error
 from vgpuctl.model.errors import ExitCode
+
+if TYPE_CHECKING:
+    from vgpuctl.sim.control.controls import Controls
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, None: 1}
@@ -28,6 +31,13 @@ DirOption = Annotated[
         help="The folder that the servers write their access into; its env file tells it to the other commands.",
     ),
 ]
+
+
+def controls(dir: Path) -> Controls:
+    """Return the control of the simulators that run in this folder."""
+    from vgpuctl.sim.control.controls import Controls  # noqa: PLC0415
+
+    return Controls(folder_of(dir))
 
 
 def folder_of(dir: Path) -> Path:

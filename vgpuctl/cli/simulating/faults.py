@@ -9,7 +9,7 @@ import typer
 from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.simulating.access import DirOption, folder_of, seconds, sim_explained
+from vgpuctl.cli.simulating.access import DirOption, controls, seconds, sim_explained
 from vgpuctl.cli.words import count
 
 app = group(add_completion=False, help="Let calls go wrong on purpose.")
@@ -56,20 +56,18 @@ def add(
       vgpuctl sim fault add kubernetes --fail 503 --for 10s
       vgpuctl sim fault add "PATCH nodes" --fail 429 --retry-after 5s --times 1
     """
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
-
     given: dict[str, Any] = {"fail": fail, "task-fails": task_fails, "hang": hang, "person": person, "down": down}
     given |= {"task-hangs": task_hangs, "lose-reply": lose_reply, "cut": cut, "end-sessions": end_sessions}
     chosen = {how: value for how, value in given.items() if value}
     if len(chosen) != 1:
         raise typer.BadParameter(f"say what happens to the call, by one of --{', --'.join(sorted(given))}")
     ((how, value),) = chosen.items()
-    asked: dict[str, Any] = {"target": call, "how": how, "on": on, "nth": nth, "every": every, "chance": chance}
-    asked |= {"seed": seed, "times": times, "lasts": seconds(lasts) if lasts else None}
-    asked |= {"seconds": seconds(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
-    asked |= {"seconds": seconds(retry_after)} if retry_after else {}
+    rule: dict[str, Any] = {"on": on, "nth": nth, "every": every, "chance": chance}
+    rule |= {"seed": seed, "times": times, "lasts": seconds(lasts) if lasts else None}
+    rule |= {"seconds": seconds(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
+    rule |= {"seconds": seconds(retry_after)} if retry_after else {}
     with sim_explained():
-        added = ask(folder_of(dir), "POST", "faults", asked)
+        added = controls(dir).fault(call, how, **rule)
     if output is Output.JSON:
         print_json(added)
     else:
@@ -84,17 +82,15 @@ def list_(dir: DirOption, output: OutputOption = Output.TABLE) -> None:
 
       vgpuctl sim fault list
     """
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
-
     with sim_explained():
-        found = ask(folder_of(dir), "GET", "faults")
+        found = controls(dir).faults()
     if output is Output.JSON:
-        print_json(found)
+        print_json({"faults": found})
         return
-    for fault in found["faults"]:
+    for fault in found:
         met = f"met {fault['met']} of {count(fault['concerned'], 'call')}"
         console().print(f"{fault['id']:>3}  {_sentence(fault)}; {met}")
-    if not found["faults"]:
+    if not found:
         console().print("No faults.")
 
 
@@ -108,10 +104,8 @@ def clear(
 
       vgpuctl sim fault clear 2
     """
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
-
     with sim_explained():
-        cleared = ask(folder_of(dir), "DELETE", "faults", {"ids": ids or []})["cleared"]
+        cleared = controls(dir).clear_faults(*(ids or ()))
     console().print(f"{count(len(cleared), 'fault')} cleared.")
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.simulating.access import DirOption, folder_of, seconds, sim_explained
+from vgpuctl.cli.simulating.access import DirOption, controls, seconds, sim_explained
+
+if TYPE_CHECKING:
+    from vgpuctl.sim.control.controls import Controls
 
 _UNITS = {"store_mib_per_s": " MiB/s", "tasks_per_host": ""}
 
@@ -39,13 +41,11 @@ def clock(
       vgpuctl sim set clock advance 8h
       vgpuctl sim set clock run
     """
-    from vgpuctl.sim.remote import LEAP_WITHIN_S, ask  # noqa: PLC0415
-
     if (do is ClockDeed.ADVANCE) != (by is not None):
         raise typer.BadParameter("advance wants a time, such as 8h; the others want none")
-    asked = {"do": do.value, "seconds": seconds(by) if by else None} if do else None
+    leap_s = seconds(by) if by else 0.0
     with sim_explained():
-        found = ask(folder_of(dir), "POST" if do else "GET", "clock", asked, LEAP_WITHIN_S)
+        found = _clock(controls(dir), do, leap_s)
     if output is Output.JSON:
         print_json(found)
     else:
@@ -68,12 +68,11 @@ def durations(
       vgpuctl sim set durations suspend=30s power-on=10s
       vgpuctl sim set durations store=500
     """
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
     from vgpuctl.sim.words import duration_called  # noqa: PLC0415
 
     asked = dict(_duration(change) for change in changes or ())
     with sim_explained():
-        found = ask(folder_of(dir), "POST" if asked else "GET", "durations", asked or None)
+        found = controls(dir).durations(**asked)
     if output is Output.JSON:
         print_json(found)
         return
@@ -100,7 +99,9 @@ def vm(
       vgpuctl sim set vm worker-1 --no-tools
     """
     asked = {"question": question, "answer": answer, "tools": tools}
-    _told(dir, "vm", {"name": name, **{key: value for key, value in asked.items() if value is not None}})
+    changes = {key: value for key, value in asked.items() if value is not None}
+    with sim_explained():
+        _show(controls(dir).vm(name, **changes))
 
 
 @app.command()
@@ -115,7 +116,8 @@ def host(
 
       vgpuctl sim set host esx-1 --maintenance
     """
-    _told(dir, "host", {"name": name, "maintenance": maintenance})
+    with sim_explained():
+        _show(controls(dir).host(name, maintenance=maintenance))
 
 
 @app.command()
@@ -133,19 +135,24 @@ def person(
       vgpuctl sim set person delete-pod default/training-abcde --in 3s
       vgpuctl sim set person power-off worker-2
     """
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
-
     sentence = " ".join(act)
     with sim_explained():
-        ask(folder_of(dir), "POST", "person", {"act": sentence, "in": seconds(in_) if in_ else 0})
+        controls(dir).person(sentence, seconds(in_) if in_ else 0)
     console().print(f"A person will {sentence} in {in_}." if in_ else f"A person: {sentence}.")
 
 
-def _told(folder: Path, what: str, asked: dict[str, Any]) -> None:
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
+def _clock(of: Controls, do: ClockDeed | None, leap_s: float) -> dict[str, Any]:
+    match do:
+        case ClockDeed.FREEZE:
+            return of.freeze()
+        case ClockDeed.RUN:
+            return of.run()
+        case ClockDeed.ADVANCE:
+            return of.advance(leap_s)
+    return of.clock()
 
-    with sim_explained():
-        found = ask(folder_of(folder), "POST", what, asked)
+
+def _show(found: dict[str, Any]) -> None:
     console().print(
         ", ".join(f"{key}: {value!r}" if key == "question" else f"{key}: {value}" for key, value in found.items())
     )

@@ -10,7 +10,7 @@ import typer
 from vgpuctl.cli.common import console, print_json, show_error
 from vgpuctl.cli.lazy import add_later, group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.simulating.access import DirOption, folder_of, need_simulators, sim_explained
+from vgpuctl.cli.simulating.access import DirOption, controls, folder_of, need_simulators, sim_explained
 from vgpuctl.cli.words import count
 from vgpuctl.model.errors import ExitCode
 
@@ -159,10 +159,8 @@ def calls(
 
       vgpuctl sim calls --dir lab --reset
     """
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
-
     with sim_explained():
-        found = ask(folder_of(dir), "DELETE" if reset else "GET", "calls")
+        found = controls(dir).calls(reset=reset)
     if output is Output.JSON:
         print_json(found)
         return
@@ -181,10 +179,8 @@ def reset(dir: DirOption) -> None:
 
       vgpuctl sim reset --dir lab
     """
-    from vgpuctl.sim.remote import ask  # noqa: PLC0415
-
     with sim_explained():
-        ask(folder_of(dir), "DELETE", "world")
+        controls(dir).reset()
     console().print("The simulated world begins again.")
 
 
