@@ -21,6 +21,10 @@ class StepId(str):
         found.kind, found.subject = kind, subject
         return found
 
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        """What a copy is made of: a text alone would not say where its kind ends."""
+        return self.kind, self.subject
+
     @classmethod
     def read(cls, text: str) -> Self:
         """Return the identity in an entry of the journal, which may name a kind that only another release knows."""
