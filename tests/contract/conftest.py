@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from xdist.remote import Producer
 
+from tests.support.fleets import QUARTER
 from tests.support.peers.clusters import Cluster, condition
 from tests.support.peers.control_plane import NODE_GRACE_S, ControlPlane
 from tests.support.peers.lanes import Lanes
 from tests.support.peers.machines import OurMachines, RealMachines
 from tests.support.peers.processes import until
-from tests.support.peers.vcenters import QUARTER, TASK_S, Client, Vcenter, ours, vcsim
+from tests.support.peers.vcenters import TASK_S, Client, Vcenter, ours, vcsim
 from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, story, v100
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.fleets import QUARTER
 from tests.support.paths import PAGES, ROOT
 from tests.support.peers import remaining
 from tests.support.peers.clusters import Cluster, budget, deployment
 from tests.support.peers.processes import program
-from tests.support.peers.vcenters import QUARTER, Client, Vcenter, attach
+from tests.support.peers.vcenters import Client, Vcenter
+from tests.support.vcenter import attach
 
 #: What differs from run to run and from machine to machine, and what it becomes.
 VARYING = (

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from pyVmomi import vim
 
+from tests.support.fleets import QUARTER, WHOLE
 from tests.support.paths import ROOT
 from tests.support.peers.clusters import Cluster, Object, budget, condition, deployment, pod, runs, taints
 from tests.support.peers.control_plane import NODE_GRACE_S, ControlPlane
 from tests.support.peers.machines import PoweredMachines, RealMachines
 from tests.support.peers.processes import program, until
-from tests.support.peers.vcenters import QUARTER, WHOLE, Client, Vcenter
+from tests.support.peers.vcenters import Client, Vcenter
 from vgpuctl.model.record import FACTS
 
 DAY, NIGHT = tuple(f"worker-{number}" for number in range(1, 5)), "worker-5"

@@ -10,7 +10,8 @@ import pytest
 from pyVim.connect import Disconnect
 from pyVmomi import vim, vmodl
 
-from tests.support.peers.vcenters import PC, Client, Vcenter, through_view
+from tests.support.peers.vcenters import Client, Vcenter, through_view
+from tests.support.vcenter import PC
 
 WORKERS = {f"worker-{number}" for number in range(1, 6)}
 

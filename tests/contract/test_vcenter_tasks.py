@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
+from tests.support.fleets import QUARTER, WHOLE
 from tests.support.peers.processes import until
-from tests.support.peers.vcenters import QUARTER, WHOLE, Client, Vcenter, attach, detach
+from tests.support.peers.vcenters import Client, Vcenter, detach
+from tests.support.vcenter import attach
 
 ON, OFF, SUSPENDED = "poweredOn", "poweredOff", "suspended"
 DO: dict[str, Callable[[Any], Any]] = {

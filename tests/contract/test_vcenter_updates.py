@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
+from tests.support.fleets import QUARTER
 from tests.support.peers.processes import until
-from tests.support.peers.vcenters import PC, QUARTER, Client, Vcenter, attach, through_view
+from tests.support.peers.vcenters import Client, Vcenter, through_view
+from tests.support.vcenter import PC, attach
 from vgpuctl.vsphere.partial_updates import take
 
 PCI = vim.vm.device.VirtualPCIPassthrough

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
-from tests.support.trouble import random_rule
+from tests.support.trouble import NO_NIGHT, random_rule
 from vgpuctl.planning.wishes import Provisioning
 from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
@@ -74,8 +74,7 @@ def test_a_night_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -
 def test_a_way_back_that_is_cut_short_and_fails_again_still_leads_to_the_day(die_after: int) -> None:
     rehearsal = a_day()
     day = rehearsal.awake()
-    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
-    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
+    rehearsal.world.calls.faults.add(NO_NIGHT)
     rehearsal.switch("night", die_after=die_after)
     rehearsal.wait(60)
     ended = rehearsal.switch("night")
@@ -89,8 +88,7 @@ def test_a_short_sleep_is_over_soon_although_its_kubelet_has_nothing_new_to_repo
     rehearsal = Rehearsal.of(at_work(story()), Durations(report_s=report_s))
     rehearsal.wait(400)
     day = rehearsal.awake()
-    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
-    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
+    rehearsal.world.calls.faults.add(NO_NIGHT)
     began_s = rehearsal.world.clock.now_s
     ended = rehearsal.switch("night")
     assert (ended.finished, bool(ended.memory.going_back), rehearsal.awake()) == (True, True, day)

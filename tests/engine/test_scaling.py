@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
+from tests.support.trouble import NO_NIGHT
 from vgpuctl.model.workloads import WorkloadSelector
-from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
+from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
 from vgpuctl.sim.inventory import Durations, story
 
 NOTEBOOKS = "default/deployment/notebooks"
@@ -92,8 +93,7 @@ def test_whatever_becomes_of_the_patch_it_is_done_once(effect: Effect, shift: st
 def test_a_night_that_cannot_come_gives_it_its_size_back() -> None:
     rehearsal = a_day()
     day = rehearsal.awake()
-    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
-    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
+    rehearsal.world.calls.faults.add(NO_NIGHT)
     assert rehearsal.switch("night").memory.going_back
     assert (rehearsal.awake(), notebooks(rehearsal), rehearsal.broken) == (day, (4, False), [])
 
@@ -102,8 +102,7 @@ def test_a_night_that_cannot_come_gives_it_its_size_back() -> None:
 def test_a_crash_and_then_a_night_that_cannot_come_gives_it_its_size_back(die_after: int) -> None:
     rehearsal = a_day()
     day = rehearsal.awake()
-    never = Effect(how=How.TASK_FAILS, what="NoCompatibleHost")
-    rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", on="worker-5", effect=never))
+    rehearsal.world.calls.faults.add(NO_NIGHT)
     rehearsal.switch("night", die_after=die_after)
     rehearsal.wait(60)
     ended = rehearsal.switch("night")

@@ -36,7 +36,7 @@ class Played:
         return self.world.estate.vms[name]
 
     def wait(self, seconds: float = 60) -> None:
-        self.world.clock.advance_to(self.world.clock.now_s + seconds)
+        self.world.wait(seconds)
 
     def start(self, *names: str) -> list[str | None]:
         """How each start ended: with nothing, or with a fault."""

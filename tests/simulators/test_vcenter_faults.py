@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from tests.support.physics import WHOLE, without_nodes
+from tests.support.fleets import WHOLE
+from tests.support.physics import without_nodes
 from tests.support.soap import SoapClient
 from tests.support.vcenter import add_vgpu, content_of, vm_named, wait_for
 from vgpuctl.sim.inventory import story

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.physics import QUARTER
+from tests.support.fleets import QUARTER
 from tests.support.vcenter import connect, content_of
 from vgpuctl.testing import Estate
 

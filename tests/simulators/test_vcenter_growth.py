@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from tests.support.physics import QUARTER
+from tests.support.fleets import QUARTER
 from tests.support.vcenter import PC, add_vgpu, content_of, values, view_filter, vm_named, wait_for
 from vgpuctl.testing import Estate
 

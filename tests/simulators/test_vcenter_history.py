@@ -8,7 +8,8 @@ import pytest
 from pyVim.connect import Disconnect
 from pyVmomi import vim, vmodl
 
-from tests.support.physics import QUARTER, WHOLE, kind, off, on, worker, world_with
+from tests.support.fleets import QUARTER, WHOLE
+from tests.support.physics import kind, off, on, worker, world_with
 from tests.support.vcenter import PC, add_vgpu, connect, content_of, vm_named, wait_for
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.physics import QUARTER, WHOLE, change, on, prepare, suspend, without_nodes
+from tests.support.fleets import QUARTER, WHOLE
+from tests.support.physics import change, on, prepare, suspend, without_nodes
 from vgpuctl.sim.inventory import story
 from vgpuctl.sim.vcenter.inventory.center import Center, Context
 from vgpuctl.sim.vcenter.inventory.property_cache import PropertyCache

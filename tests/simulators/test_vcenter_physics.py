@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.physics import QUARTER, WHOLE, change, kind, off, on, prepare, suspend
+from tests.support.fleets import QUARTER, WHOLE
+from tests.support.physics import change, kind, off, on, prepare, suspend
 from vgpuctl.sim.inventory import Durations, story
 from vgpuctl.sim.kube.machines import nodes
 from vgpuctl.sim.vcenter.physics.records import Changes, Power, PoweredOnMany, TaskState

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.physics import GIB, QUARTER, change, kind, off, on, suspend, worker, world_with
+from tests.support.fleets import QUARTER
+from tests.support.physics import GIB, change, kind, off, on, suspend, worker, world_with
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, VmSpec, pci_id, v100
 from vgpuctl.sim.vcenter.physics.estate import BadInventory

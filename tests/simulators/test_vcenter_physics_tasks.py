@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.physics import WHOLE, kind, on, prepare
+from tests.support.fleets import WHOLE
+from tests.support.physics import kind, on, prepare
 from vgpuctl.sim.inventory import Durations, Inventory, VmSpec, story
 from vgpuctl.sim.inventory import HostSpec as Host
 from vgpuctl.sim.vcenter.physics.records import Power, Task, TaskState

@@ -10,7 +10,7 @@ import pytest
 from pyVim.connect import Disconnect
 from pyVmomi import vim, vmodl
 
-from tests.support.physics import QUARTER
+from tests.support.fleets import QUARTER
 from tests.support.vcenter import PC, add_vgpu, connect, content_of, view_filter, vm_named
 from vgpuctl.testing import Estate
 

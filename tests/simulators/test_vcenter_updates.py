@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from tests.support.physics import WHOLE
+from tests.support.fleets import WHOLE
 from tests.support.vcenter import PC, add_vgpu, content_of, values, view_filter, vm_named, wait_for
 from vgpuctl.testing import Estate
 
@@ -133,11 +133,8 @@ def test_filters_and_collectors_are_gone_once_destroyed(client: Any) -> None:
             gone()
 
 
-def test_a_wait_can_be_canceled(client: Any) -> None:
-    content = content_of(client)
-    collector = content.propertyCollector.CreatePropertyCollector()
-    collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["name"]}), False)
-    version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
+def waits(collector: Any, version: str) -> tuple[threading.Thread, list[type[Exception]]]:
+    """A client that waits without an end, and the refusal with which its wait has ended."""
     refused: list[type[Exception]] = []
 
     def wait() -> None:
@@ -148,6 +145,15 @@ def test_a_wait_can_be_canceled(client: Any) -> None:
 
     waiting = threading.Thread(target=wait)
     waiting.start()
+    return waiting, refused
+
+
+def test_a_wait_can_be_canceled(client: Any) -> None:
+    content = content_of(client)
+    collector = content.propertyCollector.CreatePropertyCollector()
+    collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["name"]}), False)
+    version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
+    waiting, refused = waits(collector, version)
     while waiting.is_alive():
         collector.CancelWaitForUpdates()
         waiting.join(0.01)
@@ -177,16 +183,7 @@ def test_a_session_that_ends_ends_its_waits(estate: Estate, client: Any) -> None
     collector = content.propertyCollector.CreatePropertyCollector()
     collector.CreateFilter(view_filter(content, {vim.VirtualMachine: ["name"]}), False)
     version = collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).version
-    refused: list[type[Exception]] = []
-
-    def wait() -> None:
-        try:
-            collector.WaitForUpdatesEx(version, None)
-        except Exception as error:
-            refused.append(type(error))
-
-    waiting = threading.Thread(target=wait)
-    waiting.start()
+    waiting, refused = waits(collector, version)
     estate.within(lambda world: world.center.sessions.end_all())
     waiting.join(10)
     assert refused

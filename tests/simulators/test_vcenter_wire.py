@@ -9,7 +9,7 @@ import pytest
 from pyVim.connect import Disconnect
 from pyVmomi import VmomiSupport, vim, vmodl
 
-from tests.support.physics import QUARTER
+from tests.support.fleets import QUARTER
 from tests.support.vcenter import PC, add_vgpu, connect, content_of, stub, view_filter, vm_named
 from vgpuctl.sim.vcenter.wire.dispatch import HANDLERS
 from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE

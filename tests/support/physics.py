@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tests.support.fleets import QUARTER
 from vgpuctl.sim.inventory import Durations, HostSpec, Inventory, VmSpec, v100
 from vgpuctl.sim.vcenter.physics.records import Changes, Task
 from vgpuctl.sim.world import World
 
 GIB = 1024
-QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 
 
 def worker(name: str, host: str = "esx-1", **more: Any) -> VmSpec:

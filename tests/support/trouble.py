@@ -1,10 +1,18 @@
-"""Faults drawn by chance."""
+"""Faults that several tests let happen: drawn by chance, or the same each time."""
 
 from __future__ import annotations
 
 import random
 
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
+
+#: No power-on of the night worker succeeds.
+NO_NIGHT = Rule(
+    server=VCENTER,
+    method="PowerOnVM_Task",
+    on="worker-5",
+    effect=Effect(how=How.TASK_FAILS, what="NoCompatibleHost"),
+)
 
 
 def random_rule(chance: random.Random) -> Rule:

@@ -76,12 +76,17 @@ def wait_for(task: Any) -> Any:
     return task.info
 
 
-def add_vgpu(vm: Any, vgpu: str) -> Any:
-    """How the reconfiguration ended that adds a vGPU and reserves all memory for it."""
+def attach(vgpu: str) -> Any:
+    """One reconfiguration that adds a vGPU and reserves all memory for it."""
     backing = vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo(vgpu=vgpu)
     device = vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing)
     change = vim.vm.device.VirtualDeviceSpec(operation="add", device=device)
-    return wait_for(vm.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[change], memoryReservationLockedToMax=True)))
+    return vim.vm.ConfigSpec(deviceChange=[change], memoryReservationLockedToMax=True)
+
+
+def add_vgpu(vm: Any, vgpu: str) -> Any:
+    """How that reconfiguration ended."""
+    return wait_for(vm.ReconfigVM_Task(attach(vgpu)))
 
 
 def values(update: Any) -> dict[str, Any]:

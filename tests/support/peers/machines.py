@@ -7,7 +7,8 @@ import threading
 from pyVmomi import vim
 
 from tests.support.peers.control_plane import ControlPlane
-from tests.support.peers.vcenters import CALL_WITHIN_S, PC, Client, Vcenter, through_view
+from tests.support.peers.vcenters import CALL_WITHIN_S, Client, Vcenter, through_view
+from tests.support.vcenter import PC
 from vgpuctl.testing import Estate
 
 

@@ -15,13 +15,12 @@ from pyVmomi import vim, vmodl
 from pyVmomi.SoapAdapter import SoapStubAdapter
 
 from tests.support.peers.processes import Process, free_port, until
+from tests.support.vcenter import PC
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.testing import Estate
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.tls import Trust
 
-PC = vmodl.query.PropertyCollector
-QUARTER, WHOLE = "grid_v100-4q", "grid_v100-16q"
 #: The same on both servers: long enough to be seen under way, short enough to wait for.
 TASK_S = 0.4
 #: A server that hangs fails the test, and does not hold it. Longer than the longest wait for updates.
@@ -155,14 +154,6 @@ def through_view(view: Any, paths: dict[Any, list[str]], tasks: list[str] | None
         propSet=[PC.PropertySpec(type=kind, pathSet=leaves) for kind, leaves in wanted.items()],
         objectSet=[PC.ObjectSpec(obj=view, skip=True, selectSet=[walk])],
     )
-
-
-def attach(vgpu: str) -> Any:
-    """One reconfiguration that adds a vGPU and reserves all memory for it."""
-    backing = vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo(vgpu=vgpu)
-    device = vim.vm.device.VirtualPCIPassthrough(key=-1, backing=backing)
-    change = vim.vm.device.VirtualDeviceSpec(operation="add", device=device)
-    return vim.vm.ConfigSpec(deviceChange=[change], memoryReservationLockedToMax=True)
 
 
 def detach(devices: list[Any]) -> Any:
