@@ -63,11 +63,11 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Preview:
     return Preview(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
 
 
-def informed(prospect: Preview, entries: Iterable[Entry]) -> Preview:
+def informed(preview: Preview, entries: Iterable[Entry]) -> Preview:
     """Return the preview with what earlier switches show about it."""
     known = earlier(entries)
-    dear = suspend_slower_than_boot(prospect.plan, prospect.fleet, known)
-    return replace(prospect, earlier=known, remarks=prospect.remarks + dear)
+    dear = suspend_slower_than_boot(preview.plan, preview.fleet, known)
+    return replace(preview, earlier=known, remarks=preview.remarks + dear)
 
 
 def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
@@ -104,22 +104,22 @@ class Operation:
         self.world.lease.acquire(recorder.say, lambda: self._stopped)
         try:
             fleet = self._fresh()
-            prospect = look_ahead(fleet, make(fleet))
-            if prospect.refusals and not prospect.plan:
-                raise refused(prospect)
+            preview = look_ahead(fleet, make(fleet))
+            if preview.refusals and not preview.plan:
+                raise refused(preview)
             if self._stopped:
                 raise StoppedError("Stopped before the first step. Nothing was changed.")
-            self._depart(prospect)
-            self.world.sender.announce(notices(prospect.fleet, prospect.wish, prospect.plan))
-            if prospect.memorable:
-                recorder.begin(prospect.wish.name, self.timetable, self.world.clock.utc())
-            former_wish = former(prospect.wish) if former else None
-            goal = Goal(wish=prospect.wish, former=former_wish, blind_s=self.world.blind_s)
+            self._depart(preview)
+            self.world.sender.announce(notices(preview.fleet, preview.wish, preview.plan))
+            if preview.memorable:
+                recorder.begin(preview.wish.name, self.timetable, self.world.clock.utc())
+            former_wish = former(preview.wish) if former else None
+            goal = Goal(wish=preview.wish, former=former_wish, blind_s=self.world.blind_s)
             self._runner = Runner(self.world, goal, recorder)
             if self._stopped:
                 self._runner.interrupt()
             report = self._runner.run()
-            self._arrive(report, prospect)
+            self._arrive(report, preview)
             recorder.end(report)
             return report
         finally:
@@ -134,27 +134,27 @@ class Operation:
             raise PassingError(f"{unheard}. Nothing was changed.")
         return fleet
 
-    def _depart(self, prospect: Preview) -> None:
+    def _depart(self, preview: Preview) -> None:
         """Record, before the first cordon, the shift that each host leaves: one write for all hosts."""
-        leaving = to_record(prospect.fleet, prospect.wish, prospect.plan, self.world.clock.utc())
+        leaving = to_record(preview.fleet, preview.wish, preview.plan, self.world.clock.utc())
         if leaving:
             self.world.departures.write(leaving)
 
-    def _arrive(self, report: Report, prospect: Preview) -> None:
+    def _arrive(self, report: Report, preview: Preview) -> None:
         """Delete the departures of hosts that are whole. A leftover does no harm: the next departure overwrites it."""
         there = {host.host for host in report.hosts if host.end in WHOLE}
-        arrived = [left.key for host, left in prospect.wish.departures.items() if host in there]
-        if arrived and prospect.plan:
+        arrived = [left.key for host, left in preview.wish.departures.items() if host in there]
+        if arrived and preview.plan:
             with suppress(VgpuctlError):
                 self.world.departures.write(dict.fromkeys(arrived))
 
 
-def refused(prospect: Preview) -> RefusedError:
+def refused(preview: Preview) -> RefusedError:
     """Return all refusals as one error, for an operation that has touched nothing."""
     lines = []
-    for refusal in prospect.refusals:
+    for refusal in preview.refusals:
         lines += [refusal.message, *(f"  {detail}" for detail in refusal.details)]
-    hints = dict.fromkeys(refusal.hint for refusal in prospect.refusals)
+    hints = dict.fromkeys(refusal.hint for refusal in preview.refusals)
     return RefusedError("\n".join(lines), hint="\n".join([*hints, "Nothing was changed."]))
 
 

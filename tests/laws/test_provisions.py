@@ -84,10 +84,10 @@ def test_a_suspended_worker_is_refused_and_none_of_its_host_is_touched(case: Cas
     fleet, wish = case
     frozen = [w for w in fleet.workers.values() if w.power is Power.SUSPENDED and not right(w)]
     assume(frozen)
-    prospect = look_ahead(fleet, wish)
+    preview = look_ahead(fleet, wish)
     for each in frozen:
-        assert any(f"{each.name} is suspended" in refusal.message for refusal in prospect.refusals)
-        assert not any(fleet.worker(step.subject).host == each.host for step in prospect.plan)
+        assert any(f"{each.name} is suspended" in refusal.message for refusal in preview.refusals)
+        assert not any(fleet.worker(step.subject).host == each.host for step in preview.plan)
 
 
 @pytest.mark.parametrize(("recorded", "gives"), [(PROVISION, True), (BACK_FROM + PROVISION, True), ("night", None)])

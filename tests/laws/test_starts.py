@@ -57,9 +57,9 @@ def _wish(draw: st.DrawFn, some: Fleet, chips: Chips) -> Wish:
 
 def plays(case: Case, chance: random.Random) -> None:
     some, wish, chips = case
-    prospect = look_ahead(some, wish)
-    assume(prospect.plan and not prospect.refusals)
-    game = Adversary(some, prospect.wish, list(chips), chance)
+    preview = look_ahead(some, wish)
+    assume(preview.plan and not preview.refusals)
+    game = Adversary(some, preview.wish, list(chips), chance)
     game.play()
     assert not plan(game.fleet, wish)
     for name, mine in wish.workers.items():

@@ -114,10 +114,10 @@ def test_what_is_no_place_leaves_it_certain(no_place: Node) -> None:
 def test_where_stuck_pods_are_deleted_by_force_it_is_no_refusal_but_said() -> None:
     some = by_day()
     forced = replace(night_wish(some), conduct=Conduct(on_stuck=OnStuck.FORCE))
-    prospect = look_ahead(some, forced)
-    assert prospect.refusals == ()
-    assert prospect.plan
-    (remark,) = prospect.remarks
+    preview = look_ahead(some, forced)
+    assert preview.refusals == ()
+    assert preview.plan
+    (remark,) = preview.remarks
     assert remark.message.endswith("Its pods are deleted at the deadline.")
 
 

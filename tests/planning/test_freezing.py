@@ -46,7 +46,7 @@ def test_only_who_tolerates_silence_without_a_limit_may_be_frozen(tolerations: A
     assert tolerating(*tolerations, annotations={}) is Freeze.NO
 
 
-def prospect(freeze: Freeze, conduct: Conduct | None = None, **more: Any) -> tuple[set[str], list[str]]:
+def preview(freeze: Freeze, conduct: Conduct | None = None, **more: Any) -> tuple[set[str], list[str]]:
     """Who is drained of anything, and what is said."""
     some, _ = day_and_night()
     bert = pod("bert", "worker-1", freeze=freeze, **more)
@@ -55,19 +55,19 @@ def prospect(freeze: Freeze, conduct: Conduct | None = None, **more: Any) -> tup
 
 
 def test_who_is_frozen_stays_and_its_hazards_are_said() -> None:
-    drained, said = prospect(Freeze.READY)
+    drained, said = preview(Freeze.READY)
     assert "worker-1" not in drained
     assert "sleeps with its VM (experimental)" in said[0]
     assert "NCCL" in said[0]
 
 
 def test_who_asks_without_tolerating_is_evicted_and_told_which_lines_to_add() -> None:
-    drained, said = prospect(Freeze.UNPREPARED)
+    drained, said = preview(Freeze.UNPREPARED)
     assert "worker-1" in drained
     assert LINES in said[0]
 
 
 def test_nobody_is_frozen_in_a_vm_that_is_shut_down_nor_while_it_ends() -> None:
-    assert "worker-1" in prospect(Freeze.READY, Conduct(asleep=Asleep.OFF))[0]
-    assert "worker-1" in prospect(Freeze.READY, terminating=True)[0]
-    assert "worker-1" in prospect(Freeze.READY, phase="Succeeded")[0]
+    assert "worker-1" in preview(Freeze.READY, Conduct(asleep=Asleep.OFF))[0]
+    assert "worker-1" in preview(Freeze.READY, terminating=True)[0]
+    assert "worker-1" in preview(Freeze.READY, phase="Succeeded")[0]

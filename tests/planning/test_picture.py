@@ -119,7 +119,7 @@ def named(*patterns: str, profile: str = "v100-4q-4GB") -> WorkerRule:
 
 def test_what_no_file_names_is_a_stranger_and_what_vcenter_has_not_is_missing() -> None:
     seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "other")], holds=("vm-1", "vm-2"))
-    fleet = FleetBuilder(catalogue(named("worker-[1-2]"))).paint(seen, seen)
+    fleet = FleetBuilder(catalogue(named("worker-[1-2]"))).build(seen, seen)
     assert set(fleet.workers) == {"worker-1"}
     assert set(fleet.strangers) == {"other"}
     assert fleet.missing == ("worker-2",)
@@ -128,7 +128,7 @@ def test_what_no_file_names_is_a_stranger_and_what_vcenter_has_not_is_missing() 
 
 def test_two_vms_of_one_name_are_in_doubt() -> None:
     seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "worker-1")])
-    (worker,) = FleetBuilder(catalogue(named("worker-1"))).paint(seen, seen).workers.values()
+    (worker,) = FleetBuilder(catalogue(named("worker-1"))).build(seen, seen).workers.values()
     assert worker.doubts == ("several VMs of vCenter have this name",)
 
 
@@ -137,7 +137,7 @@ def test_a_stranger_of_a_workers_name_is_told_apart() -> None:
     here = replace(vm("vm-1", "worker-1"), outline=Outline(moid="vm-1", name="worker-1", folder="/dc/vm/gpu"))
     chosen = WorkerRule(profile="v100-4q-4GB", folder="/dc/vm/gpu")
     seen = Seen([elsewhere, here], holds=("vm-2", "vm-1"))
-    fleet = FleetBuilder(catalogue(chosen)).paint(seen, seen)
+    fleet = FleetBuilder(catalogue(chosen)).build(seen, seen)
     assert fleet.worker("worker-1").vm == "vm-1"
     assert fleet.hosts["esx-1"].cards[0].holds == ("worker-1 (vm-2)", "worker-1")
 
@@ -145,7 +145,7 @@ def test_a_stranger_of_a_workers_name_is_told_apart() -> None:
 def test_entries_that_contradict_each_other_are_a_doubt_that_names_their_lines() -> None:
     both = catalogue(named("gpu-*"), named("*-1", "x", profile="v100-16q-16GB"))
     seen = Seen([vm("vm-1", "gpu-1")])
-    (worker,) = FleetBuilder(both).paint(seen, seen).workers.values()
+    (worker,) = FleetBuilder(both).build(seen, seen).workers.values()
     (doubt,) = worker.doubts
     assert "profiles.yaml:1 and profiles.yaml:2" in doubt
 
@@ -159,56 +159,56 @@ def vm_in(folder: str, moid: str, name: str = "") -> Vm:
     return replace(found, outline=replace(found.outline, folder=folder, uuid=found.uuid))
 
 
-def workers(painter: FleetBuilder, seen: Seen) -> set[str]:
-    return set(painter.paint(seen, seen).workers)
+def workers(builder: FleetBuilder, seen: Seen) -> set[str]:
+    return set(builder.build(seen, seen).workers)
 
 
 def test_a_worker_that_its_nodes_label_chose_stays_one_without_its_node() -> None:
     """A cloud provider may delete the node of a VM that sleeps; whoever chose it must still be able to wake it."""
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1"), vm_in(FOLDER, "vm-2")], [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")])
-    assert workers(painter, seen) == {"capv-vm-1"}
+    assert workers(builder, seen) == {"capv-vm-1"}
     gone = replace(seen, some_nodes=seen.some_nodes[1:])
-    assert workers(painter, gone) == {"capv-vm-1"}
-    assert [each.name for each in painter.interesting([each.outline for each in seen.some_vms], ())] == ["capv-vm-1"]
+    assert workers(builder, gone) == {"capv-vm-1"}
+    assert [each.name for each in builder.interesting([each.outline for each in seen.some_vms], ())] == ["capv-vm-1"]
     moved = replace(gone, some_vms=[vm_in("/dc/vm/old", "vm-1")])
-    assert workers(painter, moved) == set(), "where it is in vCenter counts now as before"
+    assert workers(builder, moved) == set(), "where it is in vCenter counts now as before"
     relabelled = replace(seen, some_nodes=[node("n1", "vm-1", pool="other")])
-    assert workers(painter, relabelled) == set()
+    assert workers(builder, relabelled) == set()
 
 
 def test_a_worker_whose_label_was_taken_off_before_its_node_went_is_none() -> None:
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
-    assert workers(painter, seen) == {"capv-vm-1"}
-    assert workers(painter, replace(seen, some_nodes=[node("n1", "vm-1")])) == set()
+    assert workers(builder, seen) == {"capv-vm-1"}
+    assert workers(builder, replace(seen, some_nodes=[node("n1", "vm-1")])) == set()
     gone = replace(seen, some_nodes=[])
-    assert workers(painter, gone) == set()
-    assert painter.interesting([seen.some_vms[0].outline], ()) == []
+    assert workers(builder, gone) == set()
+    assert builder.interesting([seen.some_vms[0].outline], ()) == []
 
 
 def test_a_label_that_is_taken_off_between_two_looks_counts() -> None:
     """As where somebody takes the label off and deletes the node in one breath, and the daemon looks once a minute."""
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
-    assert workers(painter, seen) == {"capv-vm-1"}
-    painter.learn([node("n1", "vm-1")])
-    painter.learn([])
-    assert workers(painter, replace(seen, some_nodes=[])) == set()
+    assert workers(builder, seen) == {"capv-vm-1"}
+    builder.learn([node("n1", "vm-1")])
+    builder.learn([])
+    assert workers(builder, replace(seen, some_nodes=[])) == set()
 
 
 def test_a_node_makes_no_vm_a_worker_that_is_not_where_the_files_say() -> None:
     """Labels and uuid are its kubelet's own word: it may claim to be any VM."""
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     foreign, ours = vm_in("/dc/vm/infra", "vm-9", "database"), vm_in(FOLDER, "vm-1")
     rogue = node("rogue", "vm-9", pool="slices")
     seen = Seen([foreign, ours], [node("n1", "vm-1", pool="slices"), rogue], holds=("vm-1", "vm-9"))
-    fleet = painter.paint(seen, seen)
+    fleet = builder.build(seen, seen)
     assert (set(fleet.workers), set(fleet.strangers)) == ({"capv-vm-1"}, {"database"})
-    assert [each.name for each in painter.interesting([foreign.outline, ours.outline], seen.some_nodes)] == [
+    assert [each.name for each in builder.interesting([foreign.outline, ours.outline], seen.some_nodes)] == [
         "capv-vm-1"
     ]
-    assert not painter.catalogue.chosen(Candidate("database", labels={"pool": "slices"}))
+    assert not builder.catalogue.chosen(Candidate("database", labels={"pool": "slices"}))
 
 
 def night_without(name: str, fleet: Fleet) -> Preview:
@@ -218,20 +218,20 @@ def night_without(name: str, fleet: Fleet) -> Preview:
 
 
 def test_no_suspend_is_planned_for_a_foreign_vm_that_a_node_claims_to_be() -> None:
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in("/dc/vm/infra", "vm-9", "database")], [node("rogue", "vm-9", pool="slices")], holds=("vm-9",))
-    prospect = night_without("database", painter.paint(seen, seen))
-    assert (list(prospect.plan), prospect.refusals) == ([], ())
+    preview = night_without("database", builder.build(seen, seen))
+    assert (list(preview.plan), preview.refusals) == ([], ())
 
 
 def test_a_worker_that_two_nodes_claim_is_refused_before_it_sleeps_and_held_where_it_was_about_to() -> None:
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     true, rogue = node("n1", "vm-1", pool="slices"), node("rogue", "vm-1", pool="slices")
     seen = Seen([vm_in(FOLDER, "vm-1")], [true], holds=("vm-1",))
-    agreed = night_without("capv-vm-1", painter.paint(seen, seen))
+    agreed = night_without("capv-vm-1", builder.build(seen, seen))
     assert "Suspend/capv-vm-1" in agreed.plan.ids
     claimed = replace(seen, some_nodes=[true, rogue])
-    after = painter.paint(claimed, claimed)
+    after = builder.build(claimed, claimed)
     told = "the nodes n1 and rogue both claim to be VM capv-vm-1"
     refused = night_without("capv-vm-1", after)
     (refusal,) = refused.refusals
@@ -250,10 +250,10 @@ def test_labels_alone_choose_nobody_however_the_choice_came_about() -> None:
 
 def test_a_vm_that_two_nodes_claim_is_a_worker_in_doubt_if_either_is_labelled() -> None:
     """Else nobody would hear of it, and the true node's worker would quietly be none."""
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     true, rogue = node("n1", "vm-1", pool="slices"), node("rogue", "vm-1")
     seen = Seen([vm_in(FOLDER, "vm-1")], [true, rogue])
-    fleet = painter.paint(seen, seen)
+    fleet = builder.build(seen, seen)
     worker = fleet.worker("capv-vm-1")
     assert (worker.node, worker.doubts) == (None, ("the nodes n1 and rogue both claim to be VM capv-vm-1",))
     assert {each.name for each in fleet.elsewhere} == {"n1", "rogue"}
@@ -261,30 +261,30 @@ def test_a_vm_that_two_nodes_claim_is_a_worker_in_doubt_if_either_is_labelled() 
 
 def test_another_node_without_the_label_makes_a_worker_doubtful_and_not_none() -> None:
     """As where the node of a VM that sleeps was deleted, and a foreign one claims to be that VM."""
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     seen = Seen([vm_in(FOLDER, "vm-1")], [node("n1", "vm-1", pool="slices")])
-    assert workers(painter, seen) == {"capv-vm-1"}
+    assert workers(builder, seen) == {"capv-vm-1"}
     claimed = replace(seen, some_nodes=[node("rogue", "vm-1")])
-    worker = painter.paint(claimed, claimed).worker("capv-vm-1")
+    worker = builder.build(claimed, claimed).worker("capv-vm-1")
     assert worker.doubts == ("node rogue claims to be VM capv-vm-1, in which node n1 was before",)
-    again = painter.paint(seen, seen).worker("capv-vm-1")
+    again = builder.build(seen, seen).worker("capv-vm-1")
     assert (again.doubts, again.node and again.node.name) == ((), "n1")
     anew = replace(seen, some_nodes=[node("n2", "vm-1", pool="slices")])
-    assert painter.paint(anew, anew).worker("capv-vm-1").doubts == ()
+    assert builder.build(anew, anew).worker("capv-vm-1").doubts == ()
 
 
 def test_vms_from_afar_are_interesting_by_their_nodes_labels() -> None:
-    painter = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
+    builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     vms = [Outline(moid=f"vm-{n}", name=f"any-{n}", uuid=f"uuid-vm-{n}", folder=FOLDER) for n in range(3)]
     nodes = [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")]
-    assert [vm.moid for vm in painter.interesting(vms, nodes)] == ["vm-1"]
+    assert [vm.moid for vm in builder.interesting(vms, nodes)] == ["vm-1"]
 
 
 def test_what_did_not_change_is_the_same_object() -> None:
-    painter = FleetBuilder(catalogue(named("worker-[1-2]")))
+    builder = FleetBuilder(catalogue(named("worker-[1-2]")))
     seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "worker-2")], [node("a", "vm-1"), node("b", "vm-2")])
-    before = painter.paint(seen, seen)
-    after = painter.paint(replace(seen, some_pods=[pod("p", "a")]), seen := replace(seen, some_pods=[pod("p", "a")]))
+    before = builder.build(seen, seen)
+    after = builder.build(replace(seen, some_pods=[pod("p", "a")]), seen := replace(seen, some_pods=[pod("p", "a")]))
     assert after.worker("worker-2") is before.worker("worker-2")
     assert after.worker("worker-1") is not before.worker("worker-1")
     assert [each.name for each in node_of(after, "worker-1").pods] == ["p"]
@@ -292,57 +292,57 @@ def test_what_did_not_change_is_the_same_object() -> None:
 
 def test_a_wish_for_no_vgpu_makes_a_worker_too() -> None:
     seen = Seen([vm("vm-1", "worker-1", vgpus=(WHOLE,))])
-    fleet = FleetBuilder(catalogue(named("worker-1", profile="none"))).paint(seen, seen)
+    fleet = FleetBuilder(catalogue(named("worker-1", profile="none"))).build(seen, seen)
     assert fleet.worker("worker-1").profile == "none"
 
 
 def test_pods_whose_daemon_set_is_gone_are_orphans_where_that_can_be_seen() -> None:
-    painter = FleetBuilder(catalogue(named("worker-1")))
+    builder = FleetBuilder(catalogue(named("worker-1")))
     agents = [pod(name, "n", owner=f"DaemonSet/{name}") for name in ("here", "gone")]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], agents)
-    assert not any(each.orphaned for each in node_of(painter.paint(seen, seen), "worker-1").pods)
+    assert not any(each.orphaned for each in node_of(builder.build(seen, seen), "worker-1").pods)
     seen = replace(seen, some_daemon_sets=frozenset({"default/here"}))
-    assert [each.orphaned for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [False, True]
+    assert [each.orphaned for each in node_of(builder.build(seen, seen), "worker-1").pods] == [False, True]
 
 
 def test_pods_of_jobs_that_count_evictions_are_counted() -> None:
-    painter = FleetBuilder(catalogue(named("worker-1")))
+    builder = FleetBuilder(catalogue(named("worker-1")))
     pods = [pod(name, "n", owner=f"Job/{name}") for name in ("strict", "patient")]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], pods, some_jobs=frozenset({"default/strict"}))
-    assert [each.counted for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [True, False]
+    assert [each.counted for each in node_of(builder.build(seen, seen), "worker-1").pods] == [True, False]
 
 
 def test_a_pod_that_should_have_ended_is_overdue() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    painter = FleetBuilder(catalogue(named("worker-1")), lambda: now)
+    builder = FleetBuilder(catalogue(named("worker-1")), lambda: now)
     ends = [pod(f"p{n}", "n", terminating=True, ends_by=f"2026-01-01T00:0{n}:00Z") for n in range(2)]
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], [pod("runs", "n"), *ends])
-    assert [each.overdue_s for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [0, 0, 0]
+    assert [each.overdue_s for each in node_of(builder.build(seen, seen), "worker-1").pods] == [0, 0, 0]
     now += timedelta(seconds=75)
-    assert [each.overdue_s for each in node_of(painter.paint(seen, seen), "worker-1").pods] == [0, 75, 15]
+    assert [each.overdue_s for each in node_of(builder.build(seen, seen), "worker-1").pods] == [0, 75, 15]
 
 
 def test_a_worker_stays_the_same_while_its_pods_end_in_time() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    painter = FleetBuilder(catalogue(named("worker-1")), lambda: now)
+    builder = FleetBuilder(catalogue(named("worker-1")), lambda: now)
     ends = pod("p", "n", terminating=True, ends_by="2026-01-01T00:00:30Z")
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")], [ends])
-    before = painter.paint(seen, seen).worker("worker-1")
+    before = builder.build(seen, seen).worker("worker-1")
     now += timedelta(seconds=20)
-    assert painter.paint(seen, seen).worker("worker-1") is before
+    assert builder.build(seen, seen).worker("worker-1") is before
     now += timedelta(seconds=20)
-    assert painter.paint(seen, seen).worker("worker-1") is not before
+    assert builder.build(seen, seen).worker("worker-1") is not before
 
 
 def test_volumes_hang_on_nodes_with_the_claims_that_they_are_bound_to() -> None:
-    painter = FleetBuilder(catalogue(named("worker-1")))
+    builder = FleetBuilder(catalogue(named("worker-1")))
     seen = Seen([vm("vm-1", "worker-1")], [node("n", "vm-1")])
-    assert node_of(painter.paint(seen, seen), "worker-1").disks == ()
+    assert node_of(builder.build(seen, seen), "worker-1").disks == ()
     found = disks_of(
         [("n", "pv-1"), ("other", "pv-2"), ("n", "csi-0")], [("pv-1", "default/data"), ("", "default/new")]
     )
     seen = replace(seen, some_disks=found)
-    disks = node_of(painter.paint(seen, seen), "worker-1").disks
+    disks = node_of(builder.build(seen, seen), "worker-1").disks
     assert disks == (Disk("csi-0"), Disk("pv-1", "default/data"))
 
 
@@ -358,14 +358,14 @@ def a_machine(name: str, of: str = "") -> Machine:
 
 def test_a_machine_is_found_by_what_the_node_says_else_by_the_vms_uuid() -> None:
     """The node may be gone while its VM sleeps, or may have registered anew without its annotations."""
-    painter = FleetBuilder(catalogue(named("worker-1")))
+    builder = FleetBuilder(catalogue(named("worker-1")))
     told = node("n", "vm-1")
     told = replace(told, node=replace(told.node, machine="gpu/said"))
     both = [a_machine("other"), a_machine("by-uuid", "vm-1"), a_machine("said")]
     seen = Seen([vm("vm-1", "worker-1")], [told], some_machines=both)
 
     def found(seen: Seen) -> str:
-        machine = painter.paint(seen, seen).worker("worker-1").machine
+        machine = builder.build(seen, seen).worker("worker-1").machine
         return machine.name if machine else ""
 
     assert found(seen) == "said"
@@ -379,7 +379,7 @@ def test_how_long_a_kubelet_is_alive_again_is_told_by_its_renewals_and_our_own_c
     identity = NodeIdentity("worker-1", "uuid-vm-1", "")
     seen = Seen([vm("vm-1", "worker-1")], [SeenNode(identity, Node(name="worker-1", record=slept))])
     now_s = 0.0
-    painter = FleetBuilder(
+    builder = FleetBuilder(
         catalogue(named("worker-1")), lambda: datetime(2026, 1, 5, tzinfo=UTC) + timedelta(seconds=now_s)
     )
 
@@ -387,7 +387,7 @@ def test_how_long_a_kubelet_is_alive_again_is_told_by_its_renewals_and_our_own_c
         nonlocal now_s
         now_s = at_s
         seen.some_renewals = [Renewal("worker-1", renewed)]
-        node = painter.paint(seen, seen).workers["worker-1"].node
+        node = builder.build(seen, seen).workers["worker-1"].node
         assert node is not None
         return node.alive_s
 
@@ -419,20 +419,20 @@ OURS = catalogue(named("worker-1", "worker-2"), named("big", profile="v100-16q-1
 
 
 def at_night(seen: Seen) -> Preview:
-    fleet = FleetBuilder(OURS).paint(seen, seen)
+    fleet = FleetBuilder(OURS).build(seen, seen)
     shifts = timetable(day=("worker-1", "worker-2"), night=("big",))
     return look_ahead(fleet, switch_wish(fleet, OURS, shifts, "night"))
 
 
 def doubts(seen: Seen) -> dict[str, tuple[str, ...]]:
     return {
-        name: worker.doubts for name, worker in FleetBuilder(OURS).paint(seen, seen).workers.items() if worker.doubts
+        name: worker.doubts for name, worker in FleetBuilder(OURS).build(seen, seen).workers.items() if worker.doubts
     }
 
 
-def refused(prospect: Preview) -> str:
-    assert not prospect.plan
-    return " ".join(refusal.message for refusal in prospect.refusals)
+def refused(preview: Preview) -> str:
+    assert not preview.plan
+    return " ".join(refusal.message for refusal in preview.refusals)
 
 
 def test_what_can_be_read_is_no_reason_against_a_night() -> None:
@@ -450,11 +450,11 @@ def test_a_worker_with_a_pod_that_cannot_be_read_is_refused_before_the_first_cor
 
 def test_a_pod_that_cannot_be_read_any_more_makes_the_worker_another() -> None:
     """What did not change is kept: this is a change."""
-    painter, seen = FleetBuilder(OURS), by_day()
-    assert painter.paint(seen, seen).worker("worker-1").doubts == ()
+    builder, seen = FleetBuilder(OURS), by_day()
+    assert builder.build(seen, seen).worker("worker-1").doubts == ()
     seen = by_day(lost=(lost_pod("lab/a", "worker-1"),))
-    assert painter.paint(seen, seen).worker("worker-1").doubts
-    assert painter.paint(by_day(), by_day()).worker("worker-1").doubts == ()
+    assert builder.build(seen, seen).worker("worker-1").doubts
+    assert builder.build(by_day(), by_day()).worker("worker-1").doubts == ()
 
 
 @pytest.mark.parametrize("name", ["worker-1", "ip-10-0-0-1"])
@@ -464,7 +464,7 @@ def test_a_worker_whose_node_cannot_be_read_is_left_alone(name: str) -> None:
     seen = by_day(some_nodes=nodes, lost=(Unreadable(kind="node", name=name, why="x"),))
     assert list(doubts(seen)) == ["worker-1"]
     assert f"node {name}" in refused(at_night(seen))
-    fleet = FleetBuilder(OURS).paint(seen, seen)
+    fleet = FleetBuilder(OURS).build(seen, seen)
     for wish in (label_wish(fleet, OURS, prune=True), provision_wish(fleet, OURS, Provisioning())):
         assert not [step for step in look_ahead(fleet, wish).plan if step.subject == "worker-1"]
     halves = Provisioning(profile="v100-8q-8GB")
@@ -481,7 +481,7 @@ def lost_vm(moid: str, name: str, **more: Any) -> dict[str, Any]:
 
 def test_a_worker_whose_vm_cannot_be_read_is_not_missing_but_says_so() -> None:
     seen = by_day(**lost_vm("vm-2", "worker-2"))
-    fleet = FleetBuilder(OURS).paint(seen, seen)
+    fleet = FleetBuilder(OURS).build(seen, seen)
     assert (fleet.missing, fleet.unreadable) == ((), ())
     assert fleet.worker("worker-2").doubts == ("its VM cannot be read: 'crashed' is no power state",)
     assert "its VM cannot be read" in refused(at_night(seen))
@@ -490,7 +490,7 @@ def test_a_worker_whose_vm_cannot_be_read_is_not_missing_but_says_so() -> None:
 def test_nobody_starts_beside_a_vm_that_cannot_be_read() -> None:
     """What it takes of the card is not known, whosever it is."""
     seen = by_day(**lost_vm("vm-9", "other"), holds=("vm-1", "vm-2", "vm-9"))
-    (named_,) = FleetBuilder(OURS).paint(seen, seen).unreadable
+    (named_,) = FleetBuilder(OURS).build(seen, seen).unreadable
     assert (named_.kind, named_.name) == ("vm", "other")
     assert set(doubts(seen)) == set(NAMES)
     assert "other, on a card of its host, cannot be read" in refused(at_night(seen))

@@ -94,18 +94,18 @@ def test_one_hosts_refusal_holds_back_no_other() -> None:
     some = fleet(good, bad)
 
     wish = switch_wish(some, CATALOGUE, timetable(day=("worker-1", "worker-2"), rest=()), "rest")
-    prospect = look_ahead(some, wish)
-    assert {refusal.host for refusal in prospect.refusals} == {"esx-2"}
-    assert {step.subject for step in prospect.plan} == {"worker-1"}
+    preview = look_ahead(some, wish)
+    assert {refusal.host for refusal in preview.refusals} == {"esx-2"}
+    assert {step.subject for step in preview.plan} == {"worker-1"}
 
 
 def test_where_it_is_all_or_nothing_one_refusal_holds_back_all() -> None:
     bare = node("worker-2", pods=(pod("bare", owner=None),))
     some = fleet(worker("worker-1"), worker("worker-2", host="esx-2", node=bare))
     whole = timetable(conduct=Conduct(all_or_nothing=True), day=("worker-1", "worker-2"), rest=())
-    prospect = look_ahead(some, switch_wish(some, CATALOGUE, whole, "rest"))
-    assert {refusal.host for refusal in prospect.refusals} == {"esx-2"}
-    assert not prospect.plan
+    preview = look_ahead(some, switch_wish(some, CATALOGUE, whole, "rest"))
+    assert {refusal.host for refusal in preview.refusals} == {"esx-2"}
+    assert not preview.plan
 
 
 def two_hosts(**first: Any) -> tuple[Fleet, Wish]:

@@ -181,11 +181,11 @@ def test_a_budget_that_could_never_be_met_is_no_end_for_a_workload_that_sleeps()
 @pytest.mark.parametrize("who", ["the HorizontalPodAutoscaler gateway decides its size", "Argo CD sets its replicas"])
 def test_whose_size_others_decide_is_refused_with_what_to_change(who: str) -> None:
     fleet = by_day(workload("gateway", 2, decided_by=who, way_out="Change that."))
-    prospect = look_ahead(fleet, night(fleet))
-    assert [(r.host, r.message, r.hint) for r in prospect.refusals] == [
+    preview = look_ahead(fleet, night(fleet))
+    assert [(r.host, r.message, r.hint) for r in preview.refusals] == [
         ("esx-1", f"{GATEWAY} cannot be scaled to zero: {who}.", "Change that.")
     ]
-    assert not prospect.plan
+    assert not preview.plan
 
 
 def test_a_name_that_is_not_there_is_told_with_the_nearest() -> None:
@@ -203,8 +203,8 @@ def test_workloads_that_are_not_shown_are_not_drained_against_their_budgets_inst
 def test_where_no_host_may_begin_no_workload_is_scaled() -> None:
     fleet = by_day(budgets=(budget("one", 0, app="gateway"), budget("two", 0)))
     stubborn = with_node(fleet, "worker-1", pods=(pod("bare", "worker-1", owner=None),))
-    prospect = look_ahead(stubborn, night(stubborn))
-    assert prospect.refusals and not prospect.plan
+    preview = look_ahead(stubborn, night(stubborn))
+    assert preview.refusals and not preview.plan
 
 
 def test_going_back_gives_it_its_size_back_also_after_a_crash() -> None:

@@ -68,7 +68,7 @@ class Adventure(Rehearsal):
     def _shown(self) -> Fleet:
         """While vCenter cannot be heard its part of the picture stands still."""
         deaf = self.world.clock.now_s < self._unheard_until_s
-        shown = self._eyes.paint(self._late, self._late)
+        shown = self._eyes.build(self._late, self._late)
         return replace(shown, stale=("vCenter",)) if deaf else shown
 
     def run(self, goal: Goal, ends: Ends) -> Decision:

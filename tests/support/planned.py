@@ -38,6 +38,6 @@ def closed_subsets(some: Plan) -> Iterator[frozenset[StepId]]:
 def lawful(case: Case) -> tuple[Fleet, Wish, Plan]:
     """The part of the wish that is not refused."""
     fleet, wish = case
-    prospect = look_ahead(fleet, wish)
-    assume(prospect.plan)
-    return fleet, prospect.wish, prospect.plan
+    preview = look_ahead(fleet, wish)
+    assume(preview.plan)
+    return fleet, preview.wish, preview.plan

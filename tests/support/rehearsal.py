@@ -66,7 +66,7 @@ class Rehearsal:
 
     def __post_init__(self) -> None:
         self._seen = Sight(self.world)
-        self._painter = FleetBuilder(self.files.catalogue, self.world.clock.utc)
+        self._builder = FleetBuilder(self.files.catalogue, self.world.clock.utc)
         self._kubernetes = Kubernetes(self.world, self._counted, self.at_kubernetes)
         self._vcenter = Vcenter(self.world, self._counted, self.at_vcenter)
 
@@ -106,7 +106,7 @@ class Rehearsal:
         choices = tuple(WorkerRule(profile=profile, names=Names((name,))) for name, profile in wanted.items())
         known = {name: Profile(name, vgpus) for name, vgpus in profiles.items()}
         self.files = replace(self.files, catalogue=Catalogue(known, choices))
-        self._painter = FleetBuilder(self.files.catalogue, self.world.clock.utc)
+        self._builder = FleetBuilder(self.files.catalogue, self.world.clock.utc)
 
     def drain(self, options: DrainOptions) -> None:
         """Write these options into the timetables."""
@@ -124,7 +124,7 @@ class Rehearsal:
     def fleet(self) -> Fleet:
         """What is true."""
         there = {key: left for key, left in self.departures.items() if left is not None}
-        return replace(self._painter.paint(self._seen, self._seen), departures=there)
+        return replace(self._builder.build(self._seen, self._seen), departures=there)
 
     def awake(self) -> set[str]:
         return {name for name, worker in self.fleet().workers.items() if worker.on}

@@ -104,11 +104,11 @@ class ScheduleLoop:
         fleet = self._connection.fleet()
         if unheard := fleet.unheard():
             raise PassingError(f"{unheard}.")
-        prospect = look_ahead(fleet, wish(fleet))
-        for refusal in prospect.refusals:
+        preview = look_ahead(fleet, wish(fleet))
+        for refusal in preview.refusals:
             self._say(f"{shift} on {timetable.name} is refused: {refusal.message} {refusal.hint}")
-        if not prospect.plan:
-            return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
+        if not preview.plan:
+            return ExitCode.REFUSED if preview.refusals else ExitCode.DONE
         self._say(f"{shift} on {timetable.name} begins.")
         self._operation = Operation(
             world=self._connection.world(), listener=self._listening(), timetable=timetable.name
@@ -118,7 +118,7 @@ class ScheduleLoop:
             self._say(f"{shift} on {timetable.name} stopped: {' and '.join(report.unheard)} could not be heard.")
         for host in troubled(report):
             self._say(f"{host.host} {host.end}: {host.why}")
-        code = exit_code(report, refused=bool(prospect.refusals))
+        code = exit_code(report, refused=bool(preview.refusals))
         if code is ExitCode.DONE:
             self._say(f"It is {shift} on {timetable.name}, after {report.seconds:.0f} s.")
         return code

@@ -122,7 +122,7 @@ class FleetBuilder:
         types |= {vgpu for vm in vms for vgpu in vm.vgpus}
         return {vgpu for vgpu in types if type_of(vgpu, self.catalogue.told).gib is None}
 
-    def paint(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
+    def build(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
         vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
         before = kubernetes.unreadable()
         nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
@@ -158,7 +158,7 @@ class FleetBuilder:
                 counting_jobs,
                 tuple(overdue_s(pod, now) for pod in its_pods if pod.ends_by),
             )
-            if worker := self._workers.of(moid, parts, partial(self._painted, parts, now)):
+            if worker := self._workers.of(moid, parts, partial(self._built, parts, now)):
                 names[moid] = worker.name
                 workers[worker.name] = worker
         told = self._told(vms.values())
@@ -180,7 +180,7 @@ class FleetBuilder:
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
 
-    def _painted(self, parts: _Parts, now: datetime) -> Worker | None:
+    def _built(self, parts: _Parts, now: datetime) -> Worker | None:
         """Return the worker in this VM; None if the VM is no worker. Everything that time changes is in `parts`."""
         vm, choices = parts.vm, parts.chosen.choices
         if not choices:

@@ -135,7 +135,7 @@ class Connection:
     def __init__(self, settings: Settings, catalogue: Catalogue, scope: ObservationScope | None = None) -> None:
         """Prepare the connection. `scope`: what a command must know beyond what the catalogue asks for."""
         self._settings = settings
-        self._painter = FleetBuilder(catalogue)
+        self._builder = FleetBuilder(catalogue)
         self._listeners: list[Callable[[], None]] = []
         self._last: Fleet | None = None
         self._session = Session(settings.vcenter)
@@ -165,10 +165,10 @@ class Connection:
             # A second try starts no new list while the first is still being read.
             self._filling = beside(self._kubernetes.fill)
         login.result()
-        if self._painter.catalogue.asks_labels:
+        if self._builder.catalogue.asks_labels:
             self._filling.result()
         self._vcenter.fill()
-        self._painter.host_told = self._ask_a_host()
+        self._builder.host_told = self._ask_a_host()
         self._filling.result()
         self._on_their_way = self._if_allowed(departures)
         return self
@@ -190,15 +190,15 @@ class Connection:
 
         All hosts that offer a type say the same of it.
         """
-        wanted = self._painter.untold(self._vcenter.vms().values())
+        wanted = self._builder.untold(self._vcenter.vms().values())
         if self._scope.types:
-            wanted |= {told.vgpu for told in self._painter.catalogue.told}
+            wanted |= {told.vgpu for told in self._builder.catalogue.told}
         offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
         best = max(offering, key=lambda moid: offering[moid], default="")
         return told_by(self._session, best) if best and offering[best] else ()
 
     def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
-        return self._painter.interesting(vms, self._kubernetes.nodes())
+        return self._builder.interesting(vms, self._kubernetes.nodes())
 
     def follow(self, *, departures: bool = False) -> None:
         """Keep the picture true from now on. `departures`: follow these too, for commands that run on.
@@ -249,8 +249,8 @@ class Connection:
         return lambda: self._listeners.remove(call)
 
     def _kubernetes_changed(self) -> None:
-        if self._painter.catalogue.asks_labels:
-            self._painter.learn(self._kubernetes.nodes())
+        if self._builder.catalogue.asks_labels:
+            self._builder.learn(self._kubernetes.nodes())
         self._changed()
 
     def _changed(self) -> None:
@@ -277,9 +277,9 @@ class Connection:
         """Return the picture as it is; while a stream is not heard, the last whole picture, marked as stale."""
         if (silent := self.silent()) and self._last is not None:
             return changed(self._last, stale=tuple(silent), silence=silent)
-        painted, left = self._painter.paint(self._vcenter, self._kubernetes), self._departed()
-        unreadable = (*painted.unreadable, *left.unreadable)
-        seen = changed(painted, departures=left.known, unreadable=unreadable)
+        built, left = self._builder.build(self._vcenter, self._kubernetes), self._departed()
+        unreadable = (*built.unreadable, *left.unreadable)
+        seen = changed(built, departures=left.known, unreadable=unreadable)
         silent = self.silent()
         if not silent:
             self._last = seen
@@ -298,7 +298,7 @@ class Connection:
 
     def host_told(self) -> tuple[TypeFacts, ...]:
         """Return what a host says of vGPU types, if one was asked."""
-        return self._painter.host_told
+        return self._builder.host_told
 
     def drs(self) -> Drs:
         """Ask for DRS settings at once: they are no part of the picture."""

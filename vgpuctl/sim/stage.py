@@ -24,11 +24,11 @@ class Stage:
     def __init__(self, world: World, outside: Outside, control_token: str, *, frozen: bool = False) -> None:
         self.world = world
         self.driver = Driver(world.clock, frozen=frozen)
-        desk = ControlApi(world, self.driver, outside)
+        control_api = ControlApi(world, self.driver, outside)
         self.apps: dict[str, ASGIApp] = {
             VCENTER: able_to_hang_up(self.driver.before(vcenter_app(world.center, world.calls))),
             KUBERNETES: able_to_hang_up(self.driver.before(KubernetesApp(world.api, world.calls, world.logins.token))),
-            CONTROL: self.driver.before(control_app(desk, control_token)),
+            CONTROL: self.driver.before(control_app(control_api, control_token)),
         }
 
     def end(self) -> None:

@@ -11,8 +11,7 @@ from vgpuctl.model.errors import in_short
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.vsphere import partial_updates as news
-from vgpuctl.vsphere import views
+from vgpuctl.vsphere import partial_updates, views
 from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.asking import CLUSTER_SETTINGS
 from vgpuctl.vsphere.views import Outline, Vm, moid_of
@@ -59,7 +58,7 @@ class InventoryCache:
             raw = objects.setdefault(moid, {})
             if update.kind == "enter":
                 raw.update({change.name: change.val for change in update.changeSet or ()})
-            elif not all(news.take(raw, change) for change in update.changeSet or ()):
+            elif not all(partial_updates.take(raw, change) for change in update.changeSet or ()):
                 self.unclear = True
             if kind == "VirtualMachine":
                 self._references[moid] = update.obj

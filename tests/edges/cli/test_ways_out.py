@@ -89,7 +89,7 @@ def entry() -> Any:
     return night(steps=steps, hosts=hosts, seconds=9.0, wish=NASTY, by=NASTY, outcome=NASTY, timetable=NASTY)
 
 
-def prospect() -> Any:
+def preview() -> Any:
     """The plan of a worker with such a name, whose host is not known."""
     by_day, wish = day_and_night()
     named = replace(by_day.workers["worker-1"], name=NASTY, host=NASTY)
@@ -149,7 +149,7 @@ WAYS: dict[str, Callable[[], Any]] = {
     "a sentence": lambda: Paper().tell(NASTY),
     "an error": lambda: common.show_error(NASTY, NASTY),
     "a table of status": lambda: EstateLines(Paper(), 100, wide=True).show(hostile()),
-    "a plan": lambda: show_plan(Paper(), prospect()),
+    "a plan": lambda: show_plan(Paper(), preview()),
     "findings": lambda: show_findings(Paper(), *found()),
     "a history": lambda: history._list([entry()], HistoryOutput.TABLE),
     "an entry": lambda: history._show([entry()], HistoryOutput.WIDE),

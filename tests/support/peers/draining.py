@@ -97,11 +97,11 @@ class Drainer:
         self.client = Client(KubernetesSettings(kubeconfig=str(self.kubeconfig)))
         self._kubernetes = KubernetesStream(self.client, self._changed, drains=True)
         choice = WorkerRule(profile="v100-4q-4GB", names=Names((self.node,)))
-        self._painter = FleetBuilder(Catalogue(CATALOGUE.profiles, (choice,)))
+        self._builder = FleetBuilder(Catalogue(CATALOGUE.profiles, (choice,)))
         self._kubernetes.fill()
 
     def fleet(self) -> Fleet:
-        fleet = self._painter.paint(self._vcenter, self._kubernetes)
+        fleet = self._builder.build(self._vcenter, self._kubernetes)
         return fleet if self._kubernetes.heard else replace(fleet, stale=("Kubernetes",))
 
     def refresh(self) -> None:
@@ -138,15 +138,15 @@ class Drainer:
 
     def _wish(self, fleet: Fleet) -> Wish:
         asleep = timetable(self.options, day=(self.node,), rest=())
-        return switch_wish(fleet, self._painter.catalogue, asleep, "rest")
+        return switch_wish(fleet, self._builder.catalogue, asleep, "rest")
 
     def drain(self) -> Report:
-        prospect = self.ahead()
-        assert not prospect.refusals, prospect.refusals
+        preview = self.ahead()
+        assert not preview.refusals, preview.refusals
         self._kubernetes.follow()
         alone = Ours()
         world = World(observer=self, sender=self, lease=alone, clock=SystemClock(), departures=alone, journal=alone)
         try:
-            return Runner(world, Goal(wish=prospect.wish), alone).run()
+            return Runner(world, Goal(wish=preview.wish), alone).run()
         finally:
             self._kubernetes.close()

@@ -63,61 +63,61 @@ def _act(manner: RunOptions, order: CommandSpec, connection: Connection) -> Exit
     from vgpuctl.operations import look_ahead  # noqa: PLC0415
 
     fleet = connection.fleet()
-    prospect = look_ahead(fleet, order.wish(fleet))
+    preview = look_ahead(fleet, order.wish(fleet))
     if manner.dry_run:
-        return _dry_run(manner, order, _informed(prospect, connection))
-    if not prospect.plan:
-        return _nothing(manner, order, prospect)
-    question = prospect.touches and not manner.yes
-    if question or prospect.refusals or prospect.remarks:
+        return _dry_run(manner, order, _informed(preview, connection))
+    if not preview.plan:
+        return _nothing(manner, order, preview)
+    question = preview.touches and not manner.yes
+    if question or preview.refusals or preview.remarks:
         from vgpuctl.cli.acting.plans import show_plan, show_remarks  # noqa: PLC0415
 
         out = console(error=manner.output is Output.JSON)
-        if question or prospect.refusals:
-            show_plan(out, _informed(prospect, connection))
+        if question or preview.refusals:
+            show_plan(out, _informed(preview, connection))
         else:
-            show_remarks(out, prospect)
+            show_remarks(out, preview)
     if question and not may_go_on("Go on?", yes=manner.yes):
         console().print("Nothing was changed.")
         return ExitCode.DONE
-    return _carry_out(manner, order, connection, prospect)
+    return _carry_out(manner, order, connection, preview)
 
 
-def _informed(prospect: Preview, connection: Connection) -> Preview:
+def _informed(preview: Preview, connection: Connection) -> Preview:
     """Add how long the steps took earlier. The history is read only when a plan is shown."""
     from vgpuctl.operations import informed  # noqa: PLC0415
 
-    return informed(prospect, connection.history())
+    return informed(preview, connection.history())
 
 
-def _dry_run(manner: RunOptions, order: CommandSpec, prospect: Preview) -> ExitCode:
+def _dry_run(manner: RunOptions, order: CommandSpec, preview: Preview) -> ExitCode:
     from vgpuctl.cli.acting.plans import plan_document, show_plan  # noqa: PLC0415
 
     if manner.output is Output.JSON:
-        print_json(plan_document(prospect))
+        print_json(plan_document(preview))
     else:
-        show_plan(console(), prospect)
-        if not prospect.plan and not prospect.refusals:
-            console().tell(order.nothing(prospect))
+        show_plan(console(), preview)
+        if not preview.plan and not preview.refusals:
+            console().tell(order.nothing(preview))
         console().print("Nothing was changed.")
-    return ExitCode.REFUSED if prospect.refusals else ExitCode.DONE
+    return ExitCode.REFUSED if preview.refusals else ExitCode.DONE
 
 
-def _nothing(manner: RunOptions, order: CommandSpec, prospect: Preview) -> ExitCode:
+def _nothing(manner: RunOptions, order: CommandSpec, preview: Preview) -> ExitCode:
     from vgpuctl.engine.ports import Report  # noqa: PLC0415
     from vgpuctl.operations import refused  # noqa: PLC0415
 
-    if prospect.refusals:
-        raise refused(prospect)
+    if preview.refusals:
+        raise refused(preview)
     if manner.output is Output.JSON:
-        print_json(report_document(Report(wish=prospect.wish.name), prospect))
+        print_json(report_document(Report(wish=preview.wish.name), preview))
     else:
-        console().tell(order.nothing(prospect))
-        _tell_missing(prospect)
+        console().tell(order.nothing(preview))
+        _tell_missing(preview)
     return ExitCode.DONE
 
 
-def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, prospect: Preview) -> ExitCode:
+def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, preview: Preview) -> ExitCode:
     """Carry out the plan. Even if output fails, the work ends in order, and the exit code reports the result."""
     from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
@@ -128,8 +128,8 @@ def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, p
             operation = Operation(world=connection.world(), listener=listener, timetable=order.timetable)
             with _interruptible(operation):
                 report = operation.carry_out(order.wish, order.former)
-        code = exit_code(report, refused=bool(prospect.refusals))
-        _show_end(manner, order, prospect, report, code)
+        code = exit_code(report, refused=bool(preview.refusals))
+        _show_end(manner, order, preview, report, code)
     if told := output.complaint():
         console(error=True).tell(told)
         if manner.output is Output.JSON and code is ExitCode.DONE:
@@ -138,15 +138,15 @@ def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, p
     return code
 
 
-def _show_end(manner: RunOptions, order: CommandSpec, prospect: Preview, report: Report, code: ExitCode) -> None:
+def _show_end(manner: RunOptions, order: CommandSpec, preview: Preview, report: Report, code: ExitCode) -> None:
     if manner.output is Output.JSON:
-        print_json(report_document(report, prospect) | {"exitCode": int(code)})
+        print_json(report_document(report, preview) | {"exitCode": int(code)})
         return
-    _tell(report, code, order, prospect)
-    _tell_missing(prospect)
+    _tell(report, code, order, preview)
+    _tell_missing(preview)
 
 
-def _tell(report: Report, code: ExitCode, order: CommandSpec, prospect: Preview) -> None:
+def _tell(report: Report, code: ExitCode, order: CommandSpec, preview: Preview) -> None:
     from vgpuctl.operations import troubled  # noqa: PLC0415
 
     out = console(error=code is not ExitCode.DONE)
@@ -159,7 +159,7 @@ def _tell(report: Report, code: ExitCode, order: CommandSpec, prospect: Preview)
         or_else = ", or another shift to go there" if order.timetable else ""
         out.tell(f"Stopped after what was in flight. Run the same command to go on{or_else}.")
     elif code is ExitCode.DONE:
-        out.tell(order.done(prospect, report))
+        out.tell(order.done(preview, report))
 
 
 def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
@@ -170,8 +170,8 @@ def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def _tell_missing(prospect: Preview) -> None:
-    for name in prospect.fleet.missing:
+def _tell_missing(preview: Preview) -> None:
+    for name in preview.fleet.missing:
         console(error=True).tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
 
 
@@ -198,7 +198,7 @@ def _interruptible(operation: Operation) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def report_document(report: Report, prospect: Preview) -> dict[str, Any]:
+def report_document(report: Report, preview: Preview) -> dict[str, Any]:
     return {
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Report",
@@ -210,6 +210,6 @@ def report_document(report: Report, prospect: Preview) -> dict[str, Any]:
         "steps": [
             {"worker": step.worker, "step": step.step, "seconds": round(step.seconds, 3)} for step in report.steps
         ],
-        "refusals": [{"host": refusal.host, "message": refusal.message} for refusal in prospect.refusals],
-        "missing": list(prospect.fleet.missing),
+        "refusals": [{"host": refusal.host, "message": refusal.message} for refusal in preview.refusals],
+        "missing": list(preview.fleet.missing),
     }

@@ -57,11 +57,11 @@ def _order(files: Files, *, prune: bool) -> CommandSpec:
     return CommandSpec(
         wish=lambda fleet: label_wish(fleet, files.catalogue, prune=prune),
         former=None,
-        nothing=lambda prospect: f"Every node's labels are true. Nothing to do.{_unregistered(prospect)}",
-        done=lambda prospect, _report: f"{count(len(prospect.plan.steps), 'node')} labelled.{_unregistered(prospect)}",
+        nothing=lambda preview: f"Every node's labels are true. Nothing to do.{_unregistered(preview)}",
+        done=lambda preview, _report: f"{count(len(preview.plan.steps), 'node')} labelled.{_unregistered(preview)}",
     )
 
 
-def _unregistered(prospect: Preview) -> str:
-    names = [worker.name for worker in prospect.fleet.workers.values() if worker.node is None]
+def _unregistered(preview: Preview) -> str:
+    names = [worker.name for worker in preview.fleet.workers.values() if worker.node is None]
     return one_line(f" Not yet registered: {', '.join(names)}.") if names else ""

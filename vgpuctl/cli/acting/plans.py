@@ -38,26 +38,26 @@ from vgpuctl.reporting.forecast import expected_s, longest_way_s
 PODS_SHOWN = 3
 
 
-def show_plan(out: Paper, prospect: Preview) -> None:
+def show_plan(out: Paper, preview: Preview) -> None:
     """Show the plan by host and worker, in the order of the ladder."""
-    if prospect.plan:
-        out.tell(_headline(prospect), style="bold")
+    if preview.plan:
+        out.tell(_headline(preview), style="bold")
     by_host: dict[str, list[str]] = {}
-    for worker in dict.fromkeys(step.subject for step in prospect.plan):
-        by_host.setdefault(place_of(prospect.fleet, worker), []).append(worker)
+    for worker in dict.fromkeys(step.subject for step in preview.plan):
+        by_host.setdefault(place_of(preview.fleet, worker), []).append(worker)
     for place, workers in by_host.items():
         out.print(f"\n{one_line(place)}")
         width = max(len(name) for name in workers)
         for worker in workers:
             out.print(
                 _hanging(
-                    f"  {one_line(worker):<{width}}  ", _line(prospect, worker), out.width if out.is_terminal else 0
+                    f"  {one_line(worker):<{width}}  ", _line(preview, worker), out.width if out.is_terminal else 0
                 )
             )
-    for name in prospect.fleet.missing:
+    for name in preview.fleet.missing:
         out.tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
-    show_remarks(out, prospect)
-    for refusal in prospect.refusals:
+    show_remarks(out, preview)
+    for refusal in preview.refusals:
         show_refusal(out, refusal)
 
 
@@ -66,8 +66,8 @@ def place_of(fleet: Fleet, name: str) -> str:
     return fleet.host_of(name) or ("Workloads" if name in fleet.workloads else "No workers any more")
 
 
-def show_remarks(out: Paper, prospect: Preview) -> None:
-    for remark in prospect.remarks:
+def show_remarks(out: Paper, preview: Preview) -> None:
+    for remark in preview.remarks:
         out.say("Note:", remark.message, "yellow")
 
 
@@ -85,8 +85,8 @@ def show_refusal(out: Paper, refusal: Refusal) -> None:
     out.say("Hint:", refusal.hint)
 
 
-def _headline(prospect: Preview) -> str:
-    steps, wish = prospect.plan, prospect.wish
+def _headline(preview: Preview) -> str:
+    steps, wish = preview.plan, preview.wish
     changed = {step.worker for step in steps if isinstance(step, Attach)}
     out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
     started = {step.worker for step in steps if isinstance(step, PowerOn)}
@@ -94,7 +94,7 @@ def _headline(prospect: Preview) -> str:
     restored = {step.subject for step in steps if isinstance(step, ScaleUp)}
     stopped, sleepers, woken = out & started, out - started, started - out
     pods = sum(
-        len(pods_to_move(prospect.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
+        len(pods_to_move(preview.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
     )
     labelled = {step.worker for step in steps if isinstance(step, Label)}
     parts = [
@@ -109,14 +109,14 @@ def _headline(prospect: Preview) -> str:
         _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
     ]
     told = "; ".join(part for part in parts if part) or "only marks change"
-    whole = longest_way_s(steps, prospect.fleet, prospect.earlier)
-    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(prospect)})" if whole > 1 else "")
+    whole = longest_way_s(steps, preview.fleet, preview.earlier)
+    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(preview)})" if whole > 1 else "")
 
 
-def _known_from(prospect: Preview) -> str:
+def _known_from(preview: Preview) -> str:
     """Return what the duration is based on: `12 earlier switches`, and `estimated` if they do not cover every step."""
-    number = prospect.earlier.count(prospect.plan)
-    guessed = any(prospect.earlier.usual_s(step) is None for step in prospect.plan if step.lasts)
+    number = preview.earlier.count(preview.plan)
+    guessed = any(preview.earlier.usual_s(step) is None for step in preview.plan if step.lasts)
     seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
     return ", ".join(filter(None, ["estimated" if guessed or not seen else "", seen]))
 
@@ -125,29 +125,29 @@ def _told(number: int, noun: str, one: str, many: str) -> str:
     return f"{count(number, noun)} {one if number == 1 else many}" if number else ""
 
 
-def _line(prospect: Preview, worker: str) -> str:
+def _line(preview: Preview, worker: str) -> str:
     marks = Cordon | MarkAsleep | Shield | Unshield
-    shown = [step for step in prospect.plan.of(worker) if not isinstance(step, marks)]
-    words = [_words(prospect, step) for step in shown or prospect.plan.of(worker)]
-    return f"{_after(prospect, worker)}{' → '.join(words)}"
+    shown = [step for step in preview.plan.of(worker) if not isinstance(step, marks)]
+    words = [_words(preview, step) for step in shown or preview.plan.of(worker)]
+    return f"{_after(preview, worker)}{' → '.join(words)}"
 
 
-def _words(prospect: Preview, step: Step) -> str:
+def _words(preview: Preview, step: Step) -> str:
     match step:
         case Drain():
-            pods = pods_to_move(prospect.fleet.worker(step.worker), prospect.wish.drain)
+            pods = pods_to_move(preview.fleet.worker(step.worker), preview.wish.drain)
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
             forced = f", by force after {seconds(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
             return f"drain {count(len(pods), 'pod')} ({names}){forced}"
         case ScaleDown() | ScaleUp():
-            return _sizes(prospect.fleet.workloads[step.subject], step)
+            return _sizes(preview.fleet.workloads[step.subject], step)
         case Attach():
-            return f"{step.describe()} ({why(prospect, step)})"
+            return f"{step.describe()} ({why(preview, step)})"
         case Uncordon(labels=labels):
-            profile = dict(labels).get(prospect.wish.catalogue.label)
+            profile = dict(labels).get(preview.wish.catalogue.label)
             return f"label {profile} → uncordon" if profile else "uncordon"
         case Label(labels=labels):
-            node = prospect.fleet.worker(step.worker).node
+            node = preview.fleet.worker(step.worker).node
             changes = wrong(node, labels) if node else {}
             return ", ".join(f"{key}={value}" if value else f"{key} off" for key, value in changes.items())
         case _:
@@ -161,62 +161,61 @@ def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:
     return f"{step.describe()} (to {size})" if workload.sleeps else "take our mark off (somebody else has scaled it)"
 
 
-def _after(prospect: Preview, worker: str) -> str:
+def _after(preview: Preview, worker: str) -> str:
     """Return the workers that must leave, or be back, before this one's turn."""
     others = {
         needed.subject: kind_named(needed.kind)
-        for step in prospect.plan.of(worker)
+        for step in preview.plan.of(worker)
         if isinstance(step, PowerOn | Cordon)
-        for needed in sorted(prospect.plan.needs[step.id])
+        for needed in sorted(preview.plan.needs[step.id])
     }
     leaving = [name for name, kind in others.items() if name != worker and (kind.takes_down or kind is Uncordon)]
     return f"after {', '.join(leaving)}: " if leaving else ""
 
 
-def why(prospect: Preview, step: Step) -> str:
+def why(preview: Preview, step: Step) -> str:
     """Return what makes this step necessary."""
-    worker = prospect.fleet.find(step.subject)
+    worker = preview.fleet.find(step.subject)
     if worker is None:
-        return f"at zero in {prospect.wish.name}" if isinstance(step, ScaleDown) else f"it runs in {prospect.wish.name}"
+        return f"at zero in {preview.wish.name}" if isinstance(step, ScaleDown) else f"it runs in {preview.wish.name}"
     match step:
         case Attach(vgpus=vgpus):
             if sorted(worker.vgpus) != sorted(vgpus):
                 return f"it carries {' '.join(worker.vgpus) or 'none'}"
             return "its memory is not fully reserved" if not worker.memory_locked else "its address space is too small"
         case Cordon() | Drain() | WaitDetached() | Shield() | ShutDown() | Suspend():
-            asleep = prospect.wish.workers[step.worker].awake is False
-            return f"asleep in {prospect.wish.name}" if asleep else "its vGPUs can be changed only while it is off"
+            asleep = preview.wish.workers[step.worker].awake is False
+            return f"asleep in {preview.wish.name}" if asleep else "its vGPUs can be changed only while it is off"
         case Label():
             return "the node's labels are not true"
-    return f"awake in {prospect.wish.name}" if worker.vm else "no worker any more"
+    return f"awake in {preview.wish.name}" if worker.vm else "no worker any more"
 
 
-def plan_document(prospect: Preview) -> dict[str, Any]:
+def plan_document(preview: Preview) -> dict[str, Any]:
     return {
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Plan",
-        "wish": prospect.wish.name,
-        "expectedSeconds": round(longest_way_s(prospect.plan, prospect.fleet, prospect.earlier), 1),
-        "earlierSwitches": prospect.earlier.count(prospect.plan),
-        "steps": list(_steps(prospect)),
+        "wish": preview.wish.name,
+        "expectedSeconds": round(longest_way_s(preview.plan, preview.fleet, preview.earlier), 1),
+        "earlierSwitches": preview.earlier.count(preview.plan),
+        "steps": list(_steps(preview)),
         "refusals": [
-            {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint}
-            for r in prospect.refusals
+            {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint} for r in preview.refusals
         ],
-        "remarks": [{"host": remark.host, "message": remark.message} for remark in prospect.remarks],
-        "missing": list(prospect.fleet.missing),
+        "remarks": [{"host": remark.host, "message": remark.message} for remark in preview.remarks],
+        "missing": list(preview.fleet.missing),
     }
 
 
-def _steps(prospect: Preview) -> Iterator[dict[str, Any]]:
-    for step in prospect.plan:
+def _steps(preview: Preview) -> Iterator[dict[str, Any]]:
+    for step in preview.plan:
         yield {
             "name": step.id,
-            "worker": step.subject if prospect.fleet.find(step.subject) else "",
-            "workload": step.subject if step.subject in prospect.fleet.workloads else "",
-            "host": prospect.fleet.host_of(step.subject),
+            "worker": step.subject if preview.fleet.find(step.subject) else "",
+            "workload": step.subject if step.subject in preview.fleet.workloads else "",
+            "host": preview.fleet.host_of(step.subject),
             "what": step.describe(),
-            "why": why(prospect, step),
-            "expectedSeconds": round(expected_s(step, prospect.fleet, prospect.earlier), 1),
-            "needs": sorted(prospect.plan.needs[step.id]),
+            "why": why(preview, step),
+            "expectedSeconds": round(expected_s(step, preview.fleet, preview.earlier), 1),
+            "needs": sorted(preview.plan.needs[step.id]),
         }

@@ -120,8 +120,8 @@ class _Asked:
             wish=lambda fleet: self._wish(fleet, files, profile),
             former=former_wish,
             nothing=lambda _: "Every worker carries its profile. Nothing to do.",
-            done=lambda prospect, report: (
-                f"{count(len({step.subject for step in prospect.plan}), 'worker')} provisioned in "
+            done=lambda preview, report: (
+                f"{count(len({step.subject for step in preview.plan}), 'worker')} provisioned in "
                 f"{seconds(report.seconds)}."
             ),
             scope=ObservationScope(mmio=True, neighbours=True, drains=True),

@@ -86,7 +86,7 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
     from vgpuctl.planning.wishes import former_wish, switch_wish  # noqa: PLC0415
     from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
-    def done(_prospect: object, report: Report) -> str:
+    def done(_preview: object, report: Report) -> str:
         return f"{shift} since {clock(datetime.now().astimezone())}, after {seconds(report.seconds)}."
 
     def wish(fleet: Fleet) -> Wish:

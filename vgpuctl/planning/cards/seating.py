@@ -77,8 +77,8 @@ def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> I
 def standing(host: Host, sitting: Iterable[Occupant], needs: Iterable[Vgpus] = ()) -> PossibleSeatings:
     """Return all ways to seat these VMs. If they and all VMs to come are alike, one way is as good as another."""
     sitting = list(sitting)
-    unseated = [sitter for sitter in sitting if not sitter.cards]
-    ways, complete = _ways(host, sitting, any_way=alike([*(sitter.vgpus for sitter in unseated), *needs]))
+    unseated = [occupant for occupant in sitting if not occupant.cards]
+    ways, complete = _ways(host, sitting, any_way=alike([*(occupant.vgpus for occupant in unseated), *needs]))
     return PossibleSeatings(tuple(way.loads for way in ways), exact=not unseated, complete=complete)
 
 
@@ -90,51 +90,51 @@ def likely(host: Host, sitting: Iterable[Occupant]) -> Seating:
 def _ways(host: Host, sitting: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
     """Return the seatings, and if all were searched. `any_way`: for VMs not in the books, the first way will do."""
     ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
-    for sitter in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
-        found = _lawful(sitter, [after for way in ways for after in _seatings(way, sitter)])
-        if any_way and not sitter.cards:
+    for occupant in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
+        found = _lawful(occupant, [after for way in ways for after in _seatings(way, occupant)])
+        if any_way and not occupant.cards:
             found = found[:1]
         complete = complete and len(found) <= WAYS
         ways = found[:WAYS]
     return ways, complete
 
 
-def _lawful(sitter: Occupant, ways: list[Seating]) -> list[Seating]:
+def _lawful(occupant: Occupant, ways: list[Seating]) -> list[Seating]:
     """Keep the possible seatings, unless none is. The books do not say which of a VM's vGPUs is on which card."""
     if len(ways) == 1:
         return ways
-    lawful = [way for way in ways if all(way.loads[card].lawful() for card in way.cards_of[sitter.name])]
+    lawful = [way for way in ways if all(way.loads[card].lawful() for card in way.cards_of[occupant.name])]
     return list(dict.fromkeys(lawful or ways))
 
 
-def _seatings(way: Seating, sitter: Occupant) -> Iterator[Seating]:
-    for loads, cards in _one_by_one(way.loads, sitter):
-        yield Seating(loads, {**way.cards_of, sitter.name: cards})
+def _seatings(way: Seating, occupant: Occupant) -> Iterator[Seating]:
+    for loads, cards in _one_by_one(way.loads, occupant):
+        yield Seating(loads, {**way.cards_of, occupant.name: cards})
 
 
-def _one_by_one(loads: Loads, sitter: Occupant) -> Iterator[tuple[Loads, tuple[int, ...]]]:
+def _one_by_one(loads: Loads, occupant: Occupant) -> Iterator[tuple[Loads, tuple[int, ...]]]:
     """Yield the seatings of one VM: each card in its books holds at least one of its vGPUs; one card leaves no
     choice."""
-    if len(sitter.cards) == 1:
-        yield _all_on(loads, sitter, sitter.cards[0]), sitter.cards * len(sitter.vgpus)
+    if len(occupant.cards) == 1:
+        yield _all_on(loads, occupant, occupant.cards[0]), occupant.cards * len(occupant.vgpus)
         return
     begun: dict[tuple[Loads, frozenset[int]], tuple[int, ...]] = {(loads, frozenset()): ()}
-    for left in reversed(range(len(sitter.vgpus))):
-        vgpu = sitter.vgpus[len(sitter.vgpus) - 1 - left]
+    for left in reversed(range(len(occupant.vgpus))):
+        vgpu = occupant.vgpus[len(occupant.vgpus) - 1 - left]
         after: dict[tuple[Loads, frozenset[int]], tuple[int, ...]] = {}
         for (now, seen), cards in begun.items():
-            for index in sitter.cards or _anywhere(now, vgpu):
-                if index not in seen or len(sitter.cards) - len(seen) <= left:
-                    key = (_with(now, index, vgpu, sitter.leaves), seen | {index})
+            for index in occupant.cards or _anywhere(now, vgpu):
+                if index not in seen or len(occupant.cards) - len(seen) <= left:
+                    key = (_with(now, index, vgpu, occupant.leaves), seen | {index})
                     after.setdefault(key, (*cards, index))
         begun = dict(islice(after.items(), WAYS))
     for (now, _), cards in begun.items():
         yield now, cards
 
 
-def _all_on(loads: Loads, sitter: Occupant, index: int) -> Loads:
-    for vgpu in sitter.vgpus:
-        loads = _with(loads, index, vgpu, sitter.leaves)
+def _all_on(loads: Loads, occupant: Occupant, index: int) -> Loads:
+    for vgpu in occupant.vgpus:
+        loads = _with(loads, index, vgpu, occupant.leaves)
     return loads
 
 

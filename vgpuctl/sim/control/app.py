@@ -22,7 +22,7 @@ Document = dict[str, Any]
 Deed = Callable[[Document], Document]
 
 
-def control_app(desk: ControlApi, token: str) -> Starlette:
+def control_app(control: ControlApi, token: str) -> Starlette:
     """Nobody without the token learns anything: it lies in a file that only the folder's owner can read."""
 
     def route(path: str, method: str, deed: Deed) -> Route:
@@ -33,20 +33,20 @@ def control_app(desk: ControlApi, token: str) -> Starlette:
 
     return Starlette(
         routes=[
-            route("process", "GET", desk.process),
-            route("world", "DELETE", desk.reset),
-            route("calls", "GET", desk.calls),
-            route("calls", "DELETE", desk.reset_calls),
-            route("faults", "GET", desk.faults),
-            route("faults", "POST", desk.add_fault),
-            route("faults", "DELETE", desk.clear_faults),
-            route("clock", "GET", desk.clock),
-            route("clock", "POST", desk.set_clock),
-            route("durations", "GET", desk.durations),
-            route("durations", "POST", desk.set_durations),
-            route("person", "POST", desk.send_person),
-            route("vm", "POST", desk.set_vm),
-            route("host", "POST", desk.set_host),
+            route("process", "GET", control.process),
+            route("world", "DELETE", control.reset),
+            route("calls", "GET", control.calls),
+            route("calls", "DELETE", control.reset_calls),
+            route("faults", "GET", control.faults),
+            route("faults", "POST", control.add_fault),
+            route("faults", "DELETE", control.clear_faults),
+            route("clock", "GET", control.clock),
+            route("clock", "POST", control.set_clock),
+            route("durations", "GET", control.durations),
+            route("durations", "POST", control.set_durations),
+            route("person", "POST", control.send_person),
+            route("vm", "POST", control.set_vm),
+            route("host", "POST", control.set_host),
         ]
     )
 
