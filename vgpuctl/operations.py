@@ -13,11 +13,13 @@ from vgpuctl.engine.runner import Listener, Runner
 from vgpuctl.model.errors import ExitCode, PassingError, RefusedError, StoppedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, HostReport
-from vgpuctl.model.plan import Plan, Refusal, Remark
+from vgpuctl.model.plan import Plan, Remark
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.planner import plan
+from vgpuctl.reporting.codes import more_about
 from vgpuctl.reporting.notices import notices
 from vgpuctl.reporting.remarks import remarks, suspend_slower_than_boot
 from vgpuctl.reporting.step_history import Earlier, earlier
@@ -155,7 +157,8 @@ def refused(preview: Preview) -> RefusedError:
     for refusal in preview.refusals:
         lines += [refusal.message, *(f"  {detail}" for detail in refusal.details)]
     hints = dict.fromkeys(refusal.hint for refusal in preview.refusals)
-    return RefusedError("\n".join(lines), hint="\n".join([*hints, "Nothing was changed."]))
+    end = f"Nothing was changed. {more_about(refusal.code for refusal in preview.refusals)}"
+    return RefusedError("\n".join(lines), hint="\n".join([*hints, end]))
 
 
 def exit_code(report: Report, refused: bool) -> ExitCode:

@@ -17,7 +17,7 @@ from typing import Any
 from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, with_worker, worker
 from vgpuctl.cli import look_for_garbage_seldom
 from vgpuctl.engine.dispatcher import Moment
-from vgpuctl.engine.reactor import Goal, decide
+from vgpuctl.engine.reactor import Caches, Goal, decide
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.fleet import Fleet, Power, Stranger
 from vgpuctl.model.hosts import Host
@@ -70,13 +70,13 @@ class AnotherLook:
     """The hosts where nothing changed are not planned anew."""
 
     def __init__(self, some: Fleet, wish: Wish) -> None:
-        self._goal = Goal(wish=wish)
+        self._goal, self._caches = Goal(wish=wish), Caches()
         self._ways = cycle((Power.OFF, Power.SUSPENDED))
         self(some, wish)
 
     def __call__(self, some: Fleet, _: Wish) -> Any:
         some = with_worker(some, "esx-0-day-0", power=next(self._ways))
-        return decide(self._goal, some, RunState(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"))
+        return decide(self._goal, some, RunState(), Moment(now_s=0.0, utc="2026-01-05T20:00:00Z"), self._caches)
 
 
 def laws(some: Fleet, wish: Wish) -> Any:

@@ -97,6 +97,6 @@ def test_a_start_waits_until_other_hosts_have_given_back_what_it_takes() -> None
     rehearsal = Rehearsal.of(at_work(inventory), Durations(store_mib_per_s=200))
     rehearsal.wait(60)
     ended = rehearsal.switch("night")
-    assert (ended.finished, dict(ended.memory.going_back), rehearsal.refusals) == (True, {}, ())
+    assert (ended.finished, dict(ended.state.going_back), rehearsal.refusals) == (True, {}, ())
     assert rehearsal.awake() == {"worker-5", "worker-10"}
     assert [key for key in rehearsal.sent if key.startswith("PowerOn/worker-10")] == ["PowerOn/worker-10/"], "once"

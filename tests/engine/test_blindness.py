@@ -33,7 +33,7 @@ def test_no_deadline_runs_while_kubernetes_is_silent() -> None:
         world.at(begins_s, partial(silent, world, "Kubernetes"))
         world.at(begins_s + 300, partial(silent, world))
         decision = world.run()
-        assert decision.memory.going_back == {}, f"silent from {begins_s} s on"
+        assert decision.state.going_back == {}, f"silent from {begins_s} s on"
         assert world.awake() == {"worker-5"}
         assert world.broken == []
 
@@ -51,9 +51,9 @@ def test_a_silence_that_does_not_end_ends_the_switch_in_order_and_says_whose_it_
     world.at(4, lambda: silent(world, "Kubernetes"))
     decision = world.run()
     assert decision.finished
-    assert decision.memory.unheard == ("Kubernetes",)
+    assert decision.state.unheard == ("Kubernetes",)
     assert BLIND_S <= world.now_s <= BLIND_S + 10
-    (esx,) = ends(world.goal.wish, world.fleet, decision.memory, decision.plan)
+    (esx,) = ends(world.goal.wish, world.fleet, decision.state, decision.plan)
     assert esx.end == INTERRUPTED
     assert "worker-5 before resume" in esx.why
 
@@ -61,7 +61,7 @@ def test_a_silence_that_does_not_end_ends_the_switch_in_order_and_says_whose_it_
 def test_how_long_it_may_be_blind_is_a_setting() -> None:
     world = night(blind_s=60.0)
     world.at(4, lambda: silent(world, "Kubernetes"))
-    assert world.run().memory.unheard
+    assert world.run().state.unheard
     assert 60 <= world.now_s <= 70
 
 
@@ -72,18 +72,18 @@ def test_silences_are_added_up() -> None:
         world.at(60 * minute + 1, lambda: silent(world, "vCenter"))
         world.at(60 * minute + 31, lambda: silent(world))
     world.suspend_s = 600.0
-    assert world.run().memory.unheard == ("vCenter",)
+    assert world.run().state.unheard == ("vCenter",)
     assert 180 <= world.now_s <= 300
 
 
 def test_only_the_time_after_a_blind_look_is_left_out() -> None:
-    memory = counted(RunState(due_since={Drain.of("a"): 0.0}), (), 10.0)
-    memory = counted(memory, ("vCenter",), 15.0)
-    assert (memory.due_since, memory.blind_s) == ({Drain.of("a"): 0.0}, 0.0), "until then it was seen"
-    memory = counted(memory, ("vCenter",), 40.0)
-    memory = counted(memory, (), 50.0)
-    assert (memory.due_since, memory.blind_s) == ({Drain.of("a"): 35.0}, 35.0)
-    assert counted(memory, (), 60.0).blind_s == 35.0
+    state = counted(RunState(due_since={Drain.of("a"): 0.0}), (), 10.0)
+    state = counted(state, ("vCenter",), 15.0)
+    assert (state.due_since, state.blind_s) == ({Drain.of("a"): 0.0}, 0.0), "until then it was seen"
+    state = counted(state, ("vCenter",), 40.0)
+    state = counted(state, (), 50.0)
+    assert (state.due_since, state.blind_s) == ({Drain.of("a"): 35.0}, 35.0)
+    assert counted(state, (), 60.0).blind_s == 35.0
 
 
 def test_whoever_sees_again_in_time_goes_on() -> None:

@@ -103,7 +103,7 @@ def test_a_state_is_kept_where_nobody_allowed_that_or_the_reason_lies_elsewhere(
     world = resume_fails(own=own, conduct=conduct)
     decision = world.run()
     assert decision.finished
-    assert "esx-1" in decision.memory.going_back
+    assert "esx-1" in decision.state.going_back
     assert not any("Discard" in key for _, key in world.sent)
     assert world.fleet.worker("worker-5").power is Power.SUSPENDED
     assert (world.awake(), world.broken) == (DAY, [])
@@ -155,7 +155,7 @@ def test_a_replacement_that_cannot_start_gives_every_vm_back_what_it_carried() -
     world.fail = fail
     decision = world.run()
     assert decision.finished
-    assert "esx-1" in decision.memory.going_back
+    assert "esx-1" in decision.state.going_back
     carried = {name: w.vgpus for name, w in world.fleet.workers.items()}
     assert carried == {name: w.vgpus for name, w in by_day.workers.items()}
     assert (world.awake(), world.broken) == (set(by_day.workers), [])
@@ -189,7 +189,7 @@ def test_where_it_is_all_or_nothing_one_host_that_fails_takes_all_back(all_or_no
     decision = world.run()
     assert decision.finished
     assert world.awake() == (day if all_or_nothing else NIGHT | {name for name in day if name.startswith("b-")})
-    assert set(decision.memory.going_back) == ({"esx-1", "esx-2"} if all_or_nothing else {"esx-2"})
+    assert set(decision.state.going_back) == ({"esx-1", "esx-2"} if all_or_nothing else {"esx-2"})
     assert world.broken == []
 
 

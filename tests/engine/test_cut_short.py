@@ -102,7 +102,7 @@ def test_a_night_comes_through_one_fault(server: str, call: str, how: How, more:
     effect = Effect(how=how, what="503", seconds=0.3)
     rehearsal.world.calls.faults.add(Rule(server=server, method=call, effect=effect, **more))  # type: ignore[arg-type]
     decision = rehearsal.switch("night")
-    assert (decision.finished, dict(decision.memory.going_back)) == (True, {})
+    assert (decision.finished, dict(decision.state.going_back)) == (True, {})
     (standing,) = rehearsal.world.calls.faults
     assert standing.met > 0
     rehearsal.world.calls.faults.clear(standing.id)

@@ -79,7 +79,7 @@ def test_a_volume_that_does_not_come_off_goes_back_and_is_named(day: Rehearsal) 
     stuck = {"metadata": {"finalizers": ["external-attacher/csi"]}}
     day.kubectl("PATCH", f"/apis/storage.k8s.io/v1/volumeattachments/{item['metadata']['name']}", stuck)
     ended = day.switch("night")
-    assert "volume default/data still attached" in ended.memory.going_back["esx-1"]
+    assert "volume default/data still attached" in str(ended.state.going_back["esx-1"])
     assert (day.awake(), day.broken) == (DAY, [])
 
 
@@ -97,7 +97,7 @@ def test_without_that_it_is_waited_for_until_the_drain_is_over(day: Rehearsal) -
     bare(day, "stubborn")
     day.kubectl("PATCH", f"{CORE}/pods/stubborn", {"metadata": {"finalizers": ["example.test/held"]}})
     ended = day.switch("night")
-    assert "1 pod to go: stubborn should have ended 2" in ended.memory.going_back["esx-1"]
+    assert "1 pod to go: stubborn should have ended 2" in str(ended.state.going_back["esx-1"])
     assert day.awake() == DAY
 
 
@@ -113,7 +113,7 @@ def test_two_budgets_on_one_pod_end_the_drain_after_a_few_tries(day: Rehearsal) 
 
     day.watch = second
     ended = day.switch("night")
-    assert "twice is under several budgets, one and two" in ended.memory.going_back["esx-1"]
+    assert "twice is under several budgets, one and two" in str(ended.state.going_back["esx-1"])
     assert 1 < day.sent.count(f"Drain/worker-1/{uid}") <= 5
     assert day.awake() == DAY
 
@@ -177,6 +177,6 @@ def test_a_worker_whose_node_was_deleted_meanwhile_is_not_put_to_sleep(day: Rehe
 
     day.watch = look
     ended = day.switch("night")
-    assert "its node is gone" in ended.memory.going_back["esx-1"]
+    assert "its node is gone" in str(ended.state.going_back["esx-1"])
     assert "Suspend/worker-1/" not in day.sent
     assert day.awake() >= DAY

@@ -94,7 +94,7 @@ def test_where_marks_cannot_be_set_just_now_nobody_is_put_to_sleep() -> None:
     estate = Estate.by_day()
     estate.fail(500)
     ended = estate.switch("night")
-    assert "did not shield its Machine" in str(ended.memory.going_back)
+    assert "did not shield its Machine" in str(ended.state.going_back["esx-1"])
     assert estate.told() == BY_DAY
     assert estate.awake() == DAY
 
@@ -104,7 +104,7 @@ def test_marks_that_cannot_be_taken_off_just_now_turn_no_day_back() -> None:
     estate.switch("night")
     rule = estate.fail(500)
     ended = estate.switch("day")
-    assert (ended.finished, dict(ended.memory.going_back)) == (True, {})
+    assert (ended.finished, dict(ended.state.going_back)) == (True, {})
     assert estate.told() == BY_NIGHT
     estate.world.calls.faults.clear(rule)
     estate.switch("day")

@@ -130,7 +130,7 @@ def test_where_one_cannot_be_changed_all_run_again(
     effect = Effect(how=how, what=what)
     rehearsal.world.calls.faults.add(Rule(server=VCENTER, method=method, on="worker-2", effect=effect, times=1))
     ended = rehearsal.provision(ALL_FOUR)
-    assert (ended.finished, list(ended.memory.going_back), dict(ended.memory.gave_up)) == (True, ["esx-1"], {})
+    assert (ended.finished, list(ended.state.going_back), dict(ended.state.gave_up)) == (True, ["esx-1"], {})
     rehearsal.wait(300)
     assert stand(rehearsal) == used_with(left_with)
     assert rehearsal.provision(ALL_FOUR).finished
@@ -180,7 +180,7 @@ def test_power_is_given_back_after_a_way_back_that_was_cut_short() -> None:
     broken = Effect(how=How.FAIL, what="SystemError")
     rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="ReconfigVM_Task", on="worker-2", effect=broken))
     rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="PowerOnVM_Task", effect=broken))
-    assert rehearsal.provision(ALL_FOUR).memory.gave_up
+    assert rehearsal.provision(ALL_FOUR).state.gave_up
     for standing in rehearsal.world.calls.faults:
         rehearsal.world.calls.faults.clear(standing.id)
     assert rehearsal.provision(ALL_FOUR).finished
@@ -238,7 +238,7 @@ def test_after_a_crash_a_way_back_knows_what_was_carried_before() -> None:
     broken = Effect(how=How.FAIL, what="SystemError")
     rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="ReconfigVM_Task", on="worker-2", effect=broken))
     ended = rehearsal.provision(ALL_FOUR)
-    assert (ended.finished, list(ended.memory.going_back), dict(ended.memory.gave_up)) == (True, ["esx-1"], {})
+    assert (ended.finished, list(ended.state.going_back), dict(ended.state.gave_up)) == (True, ["esx-1"], {})
     assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-4q"), [])
 
 

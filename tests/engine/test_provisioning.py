@@ -30,7 +30,7 @@ def out(world: VirtualWorld) -> set[str]:
 
 
 def ends(world: VirtualWorld) -> dict[str, str]:
-    return {report.host: report.end for report in endings.ends(world.goal.wish, world.fleet, world.memory, Plan())}
+    return {report.host: report.end for report in endings.ends(world.goal.wish, world.fleet, world.state, Plan())}
 
 
 def test_workers_go_one_after_another_and_all_come_back() -> None:
@@ -52,7 +52,7 @@ def test_a_rollout_that_fails_on_one_host_is_not_carried_on_to_the_next() -> Non
     world = provisioning(three_hosts(), Provisioning(max_unavailable=1), refuse=refuse)
     assert world.run().finished
     assert ends(world) == {"esx-1": "done", "esx-2": "went back", "esx-3": "not begun"}
-    assert "esx-2" in world.memory.held_back["esx-3"]
+    assert "esx-2" in str(world.state.held_back["esx-3"])
     assert out(world) == set(), "what was out is given back"
     assert not any("esx-3" in key for _, key in world.sent)
 

@@ -99,8 +99,8 @@ def test_a_drain_that_does_not_end_goes_back_and_says_why() -> None:
     decision = world.run()
     assert decision.finished
     assert world.awake() == DAY
-    assert "gateway-1 waits for budget gateway" in decision.memory.going_back["esx-1"]
-    assert decision.memory.going_back["esx-1"].endswith("; gateway-1 belongs to ReplicaSet/some")
+    assert "gateway-1 waits for budget gateway" in str(decision.state.going_back["esx-1"])
+    assert str(decision.state.going_back["esx-1"]).endswith("; gateway-1 belongs to ReplicaSet/some")
     for name in DAY:
         left = world.fleet.worker(name).node
         assert left is not None
@@ -120,10 +120,10 @@ def test_a_refusal_that_passes_is_tried_again() -> None:
 def test_a_server_that_asks_to_wait_is_not_asked_the_same_before() -> None:
     world = night()
     refused = Attempt(sent_s=0.0, answered_s=0.0, error="too many requests", passing=True, after_s=20.0)
-    memory = RunState(attempts={Cordon.of("worker-1"): {"": refused}})
+    state = RunState(attempts={Cordon.of("worker-1"): {"": refused}})
 
     def at(now_s: float) -> Decision:
-        return decide(world.goal, world.fleet, memory, Moment(now_s=now_s, utc="now"))
+        return decide(world.goal, world.fleet, state, Moment(now_s=now_s, utc="now"))
 
     early = at(19.9)
     assert "Cordon/worker-1/" not in {str(send.key) for send in early.sends}
@@ -136,7 +136,7 @@ def test_a_refusal_for_good_goes_back() -> None:
     world = night(refuse=lambda send, _: ("no space", False) if send.key.step == Suspend.of("worker-1") else None)
     decision = world.run()
     assert world.awake() == DAY
-    assert "no space" in decision.memory.going_back["esx-1"]
+    assert "no space" in str(decision.state.going_back["esx-1"])
 
 
 def test_where_going_back_fails_too_it_stops_and_reports() -> None:
@@ -147,7 +147,7 @@ def test_where_going_back_fails_too_it_stops_and_reports() -> None:
     world = night(refuse=refuse)
     decision = world.run()
     assert decision.finished
-    assert set(decision.memory.gave_up) == {"esx-1"}
+    assert set(decision.state.gave_up) == {"esx-1"}
 
 
 def test_other_hosts_go_on_while_one_goes_back() -> None:
@@ -185,24 +185,24 @@ def test_what_is_out_is_not_sent_again_and_spends_its_budget() -> None:
     goal = Goal(wish=night_wish(by_day))
     first = decide(goal, by_day, RunState(), Moment(now_s=0, utc="now"))
     assert sum(send.key.step.kind == "Drain" for send in first.sends) == 1
-    assert decide(goal, by_day, first.memory, Moment(now_s=1, utc="now")).sends == ()
+    assert decide(goal, by_day, first.state, Moment(now_s=1, utc="now")).sends == ()
     touched = replace(by_day, budgets=(replace(by_day.budgets[0], version="2"),))
-    assert decide(goal, touched, first.memory, Moment(now_s=1, utc="now")).sends == ()
-    memory = first.memory
+    assert decide(goal, touched, first.state, Moment(now_s=1, utc="now")).sends == ()
+    state = first.state
     for send in first.sends:
-        memory = memory.answered(send.key, 1.0, error="")
-    assert decide(goal, by_day, memory, Moment(now_s=2, utc="now")).sends == ()
+        state = state.answered(send.key, 1.0, error="")
+    assert decide(goal, by_day, state, Moment(now_s=2, utc="now")).sends == ()
 
 
 def test_an_eviction_without_effect_is_sent_again_once_another_has_left_it_its_budget() -> None:
-    by_day, memory = under_one_budget(1), RunState()
+    by_day, state = under_one_budget(1), RunState()
     goal = Goal(wish=night_wish(by_day))
     evicted = []
     for now_s in (0.0, 18.0, 20.5, 24.0):
-        decision = decide(goal, by_day, memory, Moment(now_s=now_s, utc="now"))
-        memory = decision.memory
+        decision = decide(goal, by_day, state, Moment(now_s=now_s, utc="now"))
+        state = decision.state
         for send in decision.sends:
-            memory = memory.answered(send.key, now_s, error="")
+            state = state.answered(send.key, now_s, error="")
         evicted.append([send.key.step.subject for send in decision.sends if isinstance(send.request, Evict)])
     assert evicted == [["worker-1"], ["worker-2"], [], ["worker-1"]]
 
@@ -219,7 +219,7 @@ def test_a_person_who_stops_does_not_wait_for_a_server_that_is_gone() -> None:
     world.run(until_s=3.0)
     assert any(worker.busy_with for worker in world.fleet.workers.values())
     world.fleet = replace(world.fleet, stale=("vCenter",))
-    decision = decide(world.goal, world.fleet, replace(world.memory, stopping=True), Moment(now_s=3.0, utc="now"))
+    decision = decide(world.goal, world.fleet, replace(world.state, stopping=True), Moment(now_s=3.0, utc="now"))
     assert decision.finished
 
 
@@ -228,8 +228,8 @@ def test_a_server_that_never_comes_back_is_not_waited_for_for_ever() -> None:
     world = night(by_day, wish)
     decision = world.run()
     assert decision.finished
-    assert decision.memory.unheard == ("vCenter",)
-    assert decision.memory.gave_up == {}, "nothing failed: nothing could be seen"
+    assert decision.state.unheard == ("vCenter",)
+    assert decision.state.gave_up == {}, "nothing failed: nothing could be seen"
     assert world.sent == []
 
 
@@ -242,7 +242,7 @@ def test_after_a_crash_it_still_knows_the_way_back() -> None:
     world.run(until_s=10.0)
     assert world.awake() == {"worker-3"}
     again = night_wish(world.fleet, DrainOptions(timeout_s=60))
-    world.goal, world.memory = Goal(wish=again, former=former_wish(again)), RunState()
+    world.goal, world.state = Goal(wish=again, former=former_wish(again)), RunState()
     assert world.run().finished
     assert world.awake() == DAY
 
@@ -250,11 +250,11 @@ def test_after_a_crash_it_still_knows_the_way_back() -> None:
 def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
     world = night()
     world.run(until_s=3.0)
-    world.memory = replace(world.memory, stopping=True)
+    world.state = replace(world.state, stopping=True)
     before = len(world.sent)
     assert world.run().finished
     assert len(world.sent) == before
-    world.memory = RunState()
+    world.state = RunState()
     assert world.run().finished
     assert world.awake() == NIGHT
 
@@ -262,7 +262,7 @@ def test_an_interrupted_switch_sends_nothing_more_and_ends() -> None:
 def test_who_interrupts_it_waits_for_a_guest_that_shuts_down() -> None:
     world = night()
     world.fleet = with_worker(world.fleet, "worker-1", shutting_down=True)
-    world.memory = RunState(stopping=True)
+    world.state = RunState(stopping=True)
     assert not world.run(until_s=30.0).finished
     world._off("worker-1")
     assert world.run(until_s=31.0).finished
@@ -273,7 +273,7 @@ def test_wherever_it_is_cut_off_another_instance_goes_on() -> None:
     for cut in range(0, 22):
         world = night()
         world.run(until_s=cut / 2)
-        world.memory = RunState()
+        world.state = RunState()
         assert world.run().finished, cut
         assert world.awake() == NIGHT
         assert world.broken == []
@@ -345,7 +345,7 @@ def test_on_the_way_back_nobody_is_uncordoned_whose_suspend_may_still_come(meddl
 
     world._carry_out = late  # type: ignore[method-assign]
     decision = world.run(until_s=3.0)
-    assert "esx-1" in decision.memory.going_back
+    assert "esx-1" in decision.state.going_back
     assert decision.waits[Uncordon.of("worker-3")] == Wait(Reason.ABOUT_TO_STOP)
     assert world.run().finished
     assert (world.awake(), world.broken, len(seen)) == (DAY, [], 1)

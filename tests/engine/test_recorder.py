@@ -72,8 +72,8 @@ class Story:
         once_more = {again} if again is not None else set[StepId]()
         self.done = (self.done | set(done)) - once_more
         todo = rest(self.done)
-        memory = RunState(due_since={step.id: at_s for step in todo.ready()}, stopping=stopping)
-        decision = Decision(memory=memory, plan=todo, waits=waits or {})
+        state = RunState(due_since={step.id: at_s for step in todo.ready()}, stopping=stopping)
+        decision = Decision(state=state, plan=todo, waits=waits or {})
         seen = dict.fromkeys(self.done | once_more, 1.0)
         self.recorder.progress(Progress(first=WHOLE, decision=decision, fleet=FLEET, done=seen, elapsed_s=at_s))
 
@@ -152,8 +152,8 @@ def test_a_step_that_the_plan_dropped_was_given_up_and_what_it_did_not_foresee_f
     story = Story(desk)
     story.look(0.0, *CORDONS)
     back = Uncordon("worker-2", ())
-    memory = RunState(due_since={back.id: 7.0})
-    decision = Decision(memory=memory, plan=Plan((back,), {back.id: frozenset()}), waits={})
+    state = RunState(due_since={back.id: 7.0})
+    decision = Decision(state=state, plan=Plan((back,), {back.id: frozenset()}), waits={})
     seen = dict.fromkeys((*CORDONS, DRAINS[0]), 1.0)
     story.recorder.progress(Progress(first=WHOLE, decision=decision, fleet=FLEET, done=seen, elapsed_s=7.0))
     story.recorder.close()

@@ -41,7 +41,7 @@ def test_a_night_that_cannot_come_leaves_the_day_as_it_was() -> None:
     rehearsal.world.calls.faults.add(Rule(server=VCENTER, method="SuspendVM_Task", on="worker-2", effect=full))
     ended = rehearsal.switch("night")
     assert ended.finished
-    assert "NoDiskSpace" in ended.memory.going_back["esx-1"]
+    assert "NoDiskSpace" in str(ended.state.going_back["esx-1"])
     assert (rehearsal.awake(), rehearsal.cordoned() & day, rehearsal.broken) == (day, set(), [])
 
 
@@ -53,8 +53,8 @@ def test_a_night_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -
     for _ in range(chance.randrange(1, 4)):
         rehearsal.world.calls.faults.add(random_rule(chance))
     ended = rehearsal.switch("night", die_after=chance.choice([None, None, chance.randrange(1, 20)]))
-    if ended.finished and not ended.memory.gave_up:
-        assert rehearsal.awake() == (day if ended.memory.going_back else night), "all the way, or all the way back"
+    if ended.finished and not ended.state.gave_up:
+        assert rehearsal.awake() == (day if ended.state.going_back else night), "all the way, or all the way back"
     for standing in rehearsal.world.calls.faults:
         rehearsal.world.calls.faults.clear(standing.id)
     rehearsal.world.estate.work.let_go()
@@ -78,7 +78,7 @@ def test_a_way_back_that_is_cut_short_and_fails_again_still_leads_to_the_day(die
     rehearsal.switch("night", die_after=die_after)
     rehearsal.wait(60)
     ended = rehearsal.switch("night")
-    assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
+    assert (ended.finished, bool(ended.state.going_back)) == (True, True)
     assert (rehearsal.awake(), rehearsal.cordoned() & day, rehearsal.broken) == (day, set(), [])
 
 
@@ -91,6 +91,6 @@ def test_a_short_sleep_is_over_soon_although_its_kubelet_has_nothing_new_to_repo
     rehearsal.world.calls.faults.add(NO_NIGHT)
     began_s = rehearsal.world.clock.now_s
     ended = rehearsal.switch("night")
-    assert (ended.finished, bool(ended.memory.going_back), rehearsal.awake()) == (True, True, day)
+    assert (ended.finished, bool(ended.state.going_back), rehearsal.awake()) == (True, True, day)
     assert rehearsal.world.clock.now_s - began_s < (70 if report_s else 40)
     assert rehearsal.broken == []

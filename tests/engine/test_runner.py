@@ -89,7 +89,7 @@ def test_who_interrupts_it_is_told_of_each_host_where_it_stands() -> None:
     assert report.interrupted
     assert report.hosts == (
         HostReport(host="esx-1", end=DONE),
-        HostReport(host="esx-2", end=INTERRUPTED, why="b-[1-3] before cordon"),
+        HostReport(host="esx-2", end=INTERRUPTED, why="b-[1-3] before cordon", code="VG405"),
         HostReport(host="esx-3", end=NOT_BEGUN),
     )
 
@@ -134,7 +134,7 @@ class FallsSilent(SlowServer):
 
     def progress(self, progress: Progress) -> None:
         self.said.append(set())
-        if progress.decision.memory.stopping:
+        if progress.decision.state.stopping:
             self.interrupted.set()
         elif len(self.said) == 2:
             assert all(self.out.acquire(timeout=20) for _ in range(REQUESTS_AT_ONCE))

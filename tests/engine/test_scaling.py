@@ -94,7 +94,7 @@ def test_a_night_that_cannot_come_gives_it_its_size_back() -> None:
     rehearsal = a_day()
     day = rehearsal.awake()
     rehearsal.world.calls.faults.add(NO_NIGHT)
-    assert rehearsal.switch("night").memory.going_back
+    assert rehearsal.switch("night").state.going_back
     assert (rehearsal.awake(), notebooks(rehearsal), rehearsal.broken) == (day, (4, False), [])
 
 
@@ -106,7 +106,7 @@ def test_a_crash_and_then_a_night_that_cannot_come_gives_it_its_size_back(die_af
     rehearsal.switch("night", die_after=die_after)
     rehearsal.wait(60)
     ended = rehearsal.switch("night")
-    assert (ended.finished, bool(ended.memory.going_back)) == (True, True)
+    assert (ended.finished, bool(ended.state.going_back)) == (True, True)
     assert (rehearsal.awake(), notebooks(rehearsal), rehearsal.broken) == (day, (4, False), [])
 
 
@@ -116,6 +116,6 @@ def test_a_workload_that_may_not_be_patched_leaves_the_day_as_it_was() -> None:
     forbidden = Effect(how=How.FAIL, what="403")
     rehearsal.world.calls.faults.add(Rule(server=KUBERNETES, method="PATCH deployments", effect=forbidden))
     ended = rehearsal.switch("night")
-    assert f"{NOTEBOOKS} could not scale to zero" in ended.memory.going_back["esx-1"]
+    assert f"{NOTEBOOKS} could not scale to zero" in str(ended.state.going_back["esx-1"])
     assert not [key for key in rehearsal.sent if key.startswith("Drain/")]
     assert (rehearsal.awake(), notebooks(rehearsal), rehearsal.cordoned() & day) == (day, (4, False), set())

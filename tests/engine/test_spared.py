@@ -7,7 +7,7 @@ import pytest
 from tests.support import runs
 from tests.support.adventures import adventure
 from vgpuctl.engine.dispatcher import Moment
-from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.reactor import Caches, Decision, Goal, decide
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.fleet import Fleet
 
@@ -19,11 +19,11 @@ CHUNKS = [1, 2, *(pytest.param(number, marks=pytest.mark.long) for number in ran
 def test_each_look_decides_as_if_it_were_the_first(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
 
-    def twice(goal: Goal, fleet: Fleet, memory: RunState, moment: Moment) -> Decision:
+    def twice(goal: Goal, fleet: Fleet, state: RunState, moment: Moment, caches: Caches) -> Decision:
         nonlocal looks
         looks += 1
-        spared = decide(goal, fleet, memory, moment)
-        assert spared == decide(Goal(wish=goal.wish, former=goal.former), fleet, memory, moment)
+        spared = decide(goal, fleet, state, moment, caches)
+        assert spared == decide(goal, fleet, state, moment)
         return spared
 
     monkeypatch.setattr(runs, "decide", twice)

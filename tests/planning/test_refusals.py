@@ -25,8 +25,8 @@ from tests.support.fleets import (
 )
 from vgpuctl.model.conduct import Asleep, Conduct
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
-from vgpuctl.model.plan import Refusal
 from vgpuctl.model.record import LEAVING, Record
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead

@@ -27,6 +27,7 @@ from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.steps import Cordon, Drain, ScaleDown, ScaleUp, Suspend
 from vgpuctl.planning.wishes import former_wish, switch_wish
+from vgpuctl.reporting.causes import StepRefused
 from vgpuctl.reporting.notices import notices
 from vgpuctl.reporting.waits import sentence
 
@@ -244,7 +245,7 @@ def test_where_it_cannot_be_scaled_down_every_host_goes_back() -> None:
     wish = night(fleet)
     cordoned = plan(fleet, wish).applied_to(fleet, {Cordon.of("worker-1")})
     decision = decide(Goal(wish=wish, former=former_wish(wish)), cordoned, refused(ScaleDown.of(GATEWAY)), moment())
-    assert decision.memory.going_back == {"esx-1": f"{GATEWAY} could not scale to zero: forbidden"}
+    assert decision.state.going_back == {"esx-1": StepRefused(GATEWAY, "scale to zero", "forbidden")}
     assert "Uncordon/worker-1/" in [str(send.key) for send in decision.sends]
 
 
@@ -254,7 +255,7 @@ def test_where_it_cannot_be_scaled_back_the_hosts_stay_where_they_are() -> None:
     back = plan(fleet, wish).applied_to(fleet, {step.id for step in plan(fleet, wish)} - {ScaleUp.of(GATEWAY)})
     decision = decide(Goal(wish=wish, former=former_wish(wish)), back, refused(ScaleUp.of(GATEWAY)), moment())
     assert decision.finished
-    assert (decision.memory.going_back, list(decision.memory.gave_up)) == ({}, [EVERYWHERE])
+    assert (decision.state.going_back, list(decision.state.gave_up)) == ({}, [EVERYWHERE])
 
 
 def test_a_size_that_cannot_be_read_is_not_guessed() -> None:

@@ -50,17 +50,33 @@ shifts: {day: small, night: large}
 workloads: []
 datastore: {free: 256GiB}
 """
-#: Of each host, what its refusal says, and of its way out.
+#: Of each host: the code of its refusal, what it says, and what it advises.
 REASONS = {
-    "esx-card": ("no card will have room for night-card", "give it a smaller profile"),
-    "esx-memory": ("its memory will not hold night-memory", "give it less memory"),
-    "esx-profile": ("day-profile cannot be suspended: it has grid_v100-4q", "Take the device off the VM"),
-    "esx-sriov": ("day-sriov cannot be suspended: it has an SR-IOV network card", "Take the device off the VM"),
-    "esx-managed": ("day-managed is managed by com.vmware.wcp", "Change it there"),
-    "esx-asks": ("night-asks waits for an answer in vCenter: Moved or copied?", "Answer it in the vSphere client"),
-    "esx-busy": ("vCenter is at work on day-busy (reconfigure), and not for us", "Wait until that has ended"),
-    "esx-bare": ("day-bare cannot be drained: 2 pods may not be deleted", "Remove these pods"),
-    "esx-space": ("to suspend day-space writes 300 GB", "Make room there"),
+    "esx-card": ("VG301", "no card will have room for night-card", "give it a smaller profile"),
+    "esx-memory": ("VG303", "its memory will not hold night-memory", "give it less memory"),
+    "esx-profile": (
+        "VG106",
+        "day-profile cannot be suspended: esx-profile cannot suspend",
+        "another profile",
+    ),
+    "esx-sriov": (
+        "VG105",
+        "day-sriov cannot be suspended: it has an SR-IOV network card",
+        "Take the device off",
+    ),
+    "esx-managed": ("VG102", "day-managed is managed by com.vmware.wcp", "Change it there"),
+    "esx-asks": (
+        "VG103",
+        "night-asks waits for an answer in vCenter: Moved or copied?",
+        "Answer it in the vSphere",
+    ),
+    "esx-busy": (
+        "VG104",
+        "day-busy has a task in vCenter that is not ours (reconfigure)",
+        "Wait until that task has",
+    ),
+    "esx-bare": ("VG202", "day-bare cannot be drained: 2 pods may not be deleted", "Remove these pods"),
+    "esx-space": ("VG304", "to suspend day-space writes 300 GB", "Make room there"),
 }
 
 
@@ -99,11 +115,12 @@ def test_each_reason_refuses_its_own_host(make_lab: Callable[..., Lab], tmp_path
         bare_pod(lab, f"bare-{n}", "day-bare")
     lab.calls()
     said = json.loads(lab.vgpuctl("switch", "night", "--dry-run", "-o", "json").out)
-    told = {each["host"]: (each["message"], each["hint"]) for each in said["refusals"]}
+    told = {each["host"]: (each["code"], each["message"], each["hint"]) for each in said["refusals"]}
     assert set(told) == set(REASONS)
-    for host, (reason, way_out) in REASONS.items():
-        assert reason in told[host][0]
-        assert way_out in told[host][1]
+    for host, (code, reason, way_out) in REASONS.items():
+        assert told[host][0] == code
+        assert reason in told[host][1]
+        assert way_out in told[host][2]
     assert {step["host"] for step in said["steps"]} == {"esx-good"}
     (bare,) = (each for each in said["refusals"] if each["host"] == "esx-bare")
     assert [detail.split()[0].rpartition("/")[2] for detail in bare["details"]] == ["bare-1", "bare-2"]

@@ -49,7 +49,7 @@ class Ending:
             self.broken.append(f"law 5: {shift.name} never ends: {dict(ended.waits)}")
         out = out_of_place(self._lived, table, shift)
         left = {host: why for host, why in out.items() if host not in told}
-        self.broken += [f"law 5: {shift.name} is not on {host}: {why}; {_memory(ended)}" for host, why in left.items()]
+        self.broken += [f"law 5: {shift.name} is not on {host}: {why}; {_state(ended)}" for host, why in left.items()]
         if not out and not told:
             self._workloads_are_as_in(table, shift)
         sent = len(self._lived.sent)
@@ -75,10 +75,10 @@ class Ending:
 
     def _told(self, table: Timetable, ended: Decision) -> set[str]:
         """The hosts of which a report says why they are not in this shift, for a reason that the world gives."""
-        conduct, memory, fleet = table.conduct, ended.memory, self._lived.fleet()
+        conduct, state, fleet = table.conduct, ended.state, self._lived.fleet()
         told = {refusal.host for refusal in self._lived.refusals if refusal.message}
-        for host, why in {**memory.going_back, **memory.gave_up, **memory.held_back}.items():
-            if "did not drain within" in why or (why and self._hindered):
+        for host, cause in {**state.going_back, **state.gave_up, **state.held_back}.items():
+            if "did not drain within" in str(cause) or self._hindered:
                 told.add(host)
         if not ended.finished and conduct.on_stuck is OnStuck.WAIT:
             told |= {fleet.host_of(step.subject) for step, wait in ended.waits.items() if wait != UNDER_WAY}
@@ -111,10 +111,10 @@ class Homes:
 
     def missed(self, ended: Decision) -> list[str]:
         """Law 5, as long as nobody else has done anything."""
-        if not ended.finished or ended.memory.stopping or self._lived.people.told:
+        if not ended.finished or ended.state.stopping or self._lived.people.told:
             return []
         found = []
-        for host in ended.memory.going_back.keys() & self._shifts.keys() - ended.memory.gave_up.keys():
+        for host in ended.state.going_back.keys() & self._shifts.keys() - ended.state.gave_up.keys():
             if why := out_of_place(self._lived, self._table, self._shifts[host]).get(host):
                 found.append(f"law 5: {host} went back, and not to {self._shifts[host].name}: {why}")
         return found
@@ -139,6 +139,6 @@ def _wrong(lived: Adventure, worker: Worker, shift: Shift) -> str:
     return ""
 
 
-def _memory(ended: Decision) -> str:
-    memory = ended.memory
-    return f"back: {dict(memory.going_back)} gave up: {dict(memory.gave_up)} held: {dict(memory.held_back)}"
+def _state(ended: Decision) -> str:
+    state = ended.state
+    return f"back: {dict(state.going_back)} gave up: {dict(state.gave_up)} held: {dict(state.held_back)}"

@@ -37,7 +37,7 @@ def a_suspend_has_no_answer_and_its_host_goes_back() -> list[str]:
     ):
         rule = Rule(server=VCENTER, method="SuspendVM_Task", on=worker, effect=effect, times=1)
         lived.world.calls.faults.add(rule)
-    assert lived.switch("night").memory.going_back
+    assert lived.switch("night").state.going_back
     return [*lived.broken, *lived.judge.broken]
 
 

@@ -88,7 +88,7 @@ class Ports:
     def progress(self, progress: Progress) -> None:
         """Ends the run after the third look."""
         self.said.append({sentence(wait) for wait in progress.decision.waits.values()})
-        attempts = progress.decision.memory.all_attempts()
+        attempts = progress.decision.state.all_attempts()
         self.answered.append(sum(attempt.answered_s is not None for attempt in attempts))
         if len(self.said) >= 3:
             self.runner.interrupt()

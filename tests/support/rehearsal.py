@@ -19,11 +19,12 @@ from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
-from vgpuctl.model import plan
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.names import Names
+from vgpuctl.model.plan import Remark
 from vgpuctl.model.profiles import Catalogue, Profile, WorkerRule
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.requests import Request
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.observe.fleet_builder import FleetBuilder
@@ -54,8 +55,8 @@ class Rehearsal:
     broken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     departures: dict[Key, Departure | None] = field(default_factory=dict)
-    refusals: tuple[plan.Refusal, ...] = ()
-    remarks: tuple[plan.Remark, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     watch: Callable[[Fleet], None] = lambda _: None
     runs: int = 0
     errand: Errand = field(init=False)
@@ -79,11 +80,11 @@ class Rehearsal:
         ahead = look_ahead(fleet, switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc()))
         self.refusals, self.remarks, wish = ahead.refusals, ahead.remarks, ahead.wish
         if ahead.refusals and not ahead.plan:
-            return Decision(memory=RunState(), plan=ahead.plan, waits={}, finished=True)
+            return Decision(state=RunState(), plan=ahead.plan, waits={}, finished=True)
         self.departures |= to_record(fleet, wish, ahead.plan, "then")
         decision = self.run(Goal(wish=wish, former=former_wish(wish)), Ends(until_s, die_after, stop_after_s))
         if decision.finished:
-            for host in wish.departures.keys() - decision.memory.gave_up.keys():
+            for host in wish.departures.keys() - decision.state.gave_up.keys():
                 self.departures.pop(wish.departures[host].key, None)
         return decision
 
@@ -97,7 +98,7 @@ class Rehearsal:
         """As `vgpuctl label-nodes`."""
         return self.run(Goal(wish=label_wish(self.fleet(), self.files.catalogue)), Ends(until_s))
 
-    def refused(self, how: Provisioning) -> tuple[plan.Refusal, ...]:
+    def refused(self, how: Provisioning) -> tuple[Refusal, ...]:
         fleet = self.fleet()
         return look_ahead(fleet, provision_wish(fleet, self.files.catalogue, how)).refusals
 

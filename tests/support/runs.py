@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.clients import Later
 from vgpuctl.engine.dispatcher import Moment, Send
-from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.reactor import Caches, Decision, Goal, decide
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.requests import Request
@@ -45,14 +45,14 @@ class Run:
     def __init__(self, rehearsal: Rehearsal, goal: Goal, number: int) -> None:
         self._rehearsal, self._goal, self._number = rehearsal, goal, number
         self._clock = rehearsal.world.clock
-        self._memory = RunState()
+        self._state, self._caches = RunState(), Caches()
 
     def to_its_end(self, ends: Ends) -> Decision:
         began_s, writes = self._clock.now_s, 0
         while True:
             took_s = self._clock.now_s - began_s
             if ends.stop_after_s is not None and took_s >= ends.stop_after_s:
-                self._memory = replace(self._memory, stopping=True)
+                self._state = replace(self._state, stopping=True)
             decision = self._look()
             if decision.finished or took_s > ends.until_s:
                 return decision
@@ -68,8 +68,8 @@ class Run:
         self._rehearsal.watch(fleet)
         self._rehearsal.broken += overfull(fleet)
         moment = Moment(now_s=self._clock.now_s, utc=self._clock.utc().isoformat())
-        decision = decide(self._goal, fleet, self._memory, moment)
-        self._memory = decision.memory
+        decision = decide(self._goal, fleet, self._state, moment, self._caches)
+        self._state = decision.state
         return decision
 
     def _send(self, send: Send) -> None:
@@ -92,4 +92,4 @@ class Run:
             self._remember(send, task=answer.task, error="")
 
     def _remember(self, send: Send, **outcome: object) -> None:
-        self._memory = self._memory.answered(send.key, self._clock.now_s, **outcome)
+        self._state = self._state.answered(send.key, self._clock.now_s, **outcome)

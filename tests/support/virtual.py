@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.support.fleets import with_node, with_worker
 from vgpuctl.engine.dispatcher import Moment, Send
-from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.reactor import Caches, Decision, Goal, decide
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.pods import Pod
@@ -49,19 +49,20 @@ class VirtualWorld:
     deaf: frozenset[str] = frozenset()
     slow: Callable[[str], float] = lambda worker: 1.0
     now_s: float = 0.0
-    memory: RunState = field(default_factory=RunState)
+    state: RunState = field(default_factory=RunState)
     sent: list[tuple[float, str]] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     _order: itertools.count[int] = field(default_factory=itertools.count)
     _task_numbers: itertools.count[int] = field(default_factory=itertools.count)
     _seen: dict[str, int] = field(default_factory=dict)
+    _caches: Caches = field(default_factory=Caches)
 
     def run(self, until_s: float = LONGEST_S) -> Decision:
         """Look, send, let time pass; until it is finished or time is up."""
         while True:
-            decision = decide(self.goal, self.fleet, self.memory, Moment(now_s=self.now_s, utc="now"))
-            self.memory = decision.memory
+            decision = decide(self.goal, self.fleet, self.state, Moment(now_s=self.now_s, utc="now"), self._caches)
+            self.state = decision.state
             if decision.finished or self.now_s >= until_s:
                 return decision
             for send in decision.sends:
@@ -86,11 +87,11 @@ class VirtualWorld:
         refused = self.refuse(send, nth)
         if refused is not None:
             why, passing = refused
-            self.memory = self.memory.answered(send.key, self.now_s, error=why, passing=passing)
+            self.state = self.state.answered(send.key, self.now_s, error=why, passing=passing)
             return
         fault = self.fail(send)
         task = self._failing(send, fault) if fault else self._carry_out(send)
-        self.memory = self.memory.answered(send.key, self.now_s, task=task, error="")
+        self.state = self.state.answered(send.key, self.now_s, task=task, error="")
 
     def _failing(self, send: Send, fault: Task) -> str:
         name = send.request.worker  # type: ignore[union-attr]

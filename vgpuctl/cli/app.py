@@ -35,6 +35,10 @@ COMMANDS = {
         "vgpuctl.cli.showing.profiles:app",
         "Are the files right? Check them against vCenter, or print their JSON Schema.",
     ),
+    "explain": (
+        "vgpuctl.cli.showing.explain:command",
+        "Explain the codes of refusals and of ends: what each means, and what to do.",
+    ),
     "daemon": (
         "vgpuctl.cli.acting.daemon:command",
         "Keep the shift of the hour, by every timetable, until it is ended.",

@@ -7,18 +7,18 @@ from dataclasses import replace
 from vgpuctl.engine.run_state import RunState
 
 
-def counted(memory: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
-    """Return the memory at this look. Time since a blind look is added to the times since when steps are due."""
-    passed_s = now_s - memory.looked_s if memory.blind else 0.0
-    due_since = memory.due_since
+def counted(state: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
+    """Return the state at this look. Time since a blind look is added to the times since when steps are due."""
+    passed_s = now_s - state.looked_s if state.blind else 0.0
+    due_since = state.due_since
     if passed_s:
         due_since = {name: since_s + passed_s for name, since_s in due_since.items()}
-    blind_s = memory.blind_s + passed_s
-    return replace(memory, looked_s=now_s, blind=bool(stale), blind_s=blind_s, due_since=due_since)
+    blind_s = state.blind_s + passed_s
+    return replace(state, looked_s=now_s, blind=bool(stale), blind_s=blind_s, due_since=due_since)
 
 
-def bounded(memory: RunState, stale: tuple[str, ...], longest_s: float) -> RunState:
+def bounded(state: RunState, stale: tuple[str, ...], longest_s: float) -> RunState:
     """End an operation in order once it was blind for so long in all, and remember which servers it could not hear."""
-    if not stale or memory.stopping or memory.blind_s < longest_s:
-        return memory
-    return replace(memory, stopping=True, unheard=stale)
+    if not stale or state.stopping or state.blind_s < longest_s:
+        return state
+    return replace(state, stopping=True, unheard=stale)

@@ -53,8 +53,8 @@ class Dispatcher:
         self.waits: dict[StepId, Wait] = {}
 
     @property
-    def memory(self) -> RunState:
-        """Return the former memory, with what was sent since."""
+    def state(self) -> RunState:
+        """Return the former state, with what was sent since."""
         return replace(self._state, attempts=self._attempts)
 
     @cached_property
@@ -200,7 +200,7 @@ class Dispatcher:
 
     def _start_is_out(self, worker: Worker) -> bool:
         if worker.busy_with is not None:
-            return worker.busy_with.kind == PowerOn.task
+            return worker.busy_with.kind in PowerOn.tasks
         attempt = self._sent(PowerOn.of(worker.name)).get("")
         return attempt is not None and not failed(attempt, worker)
 

@@ -7,14 +7,14 @@ from collections.abc import Container
 from vgpuctl.engine.run_state import EVERYWHERE, RunState
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BACK, HostReport
-from vgpuctl.model.names import fold
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.wishes import BACK_FROM
+from vgpuctl.reporting.causes import Cause, Stopped, WayBackFailed
 
 
-def ends(wish: Wish, fleet: Fleet, memory: RunState, left: Plan) -> tuple[HostReport, ...]:
+def ends(wish: Wish, fleet: Fleet, state: RunState, left: Plan) -> tuple[HostReport, ...]:
     """Return the end of every host that the wish is about, and of workloads that gave up.
 
     `left`: the steps that were not done when the run ended.
@@ -23,27 +23,30 @@ def ends(wish: Wish, fleet: Fleet, memory: RunState, left: Plan) -> tuple[HostRe
     for worker in fleet.workers.values():
         if worker.name in wish.workers:
             by_host.setdefault(worker.host, []).append(worker)
-    found = [_end(wish, workers, memory, left) for workers in by_host.values()]
-    if EVERYWHERE in memory.gave_up:
-        found.append(HostReport(host="workloads", end=FAILED, why=memory.gave_up[EVERYWHERE]))
+    found = [_end(wish, workers, state, left) for workers in by_host.values()]
+    if EVERYWHERE in state.gave_up:
+        found.append(_report("workloads", FAILED, state.gave_up[EVERYWHERE]))
     return tuple(found)
 
 
-def _end(wish: Wish, workers: list[Worker], memory: RunState, left: Plan) -> HostReport:
+def _end(wish: Wish, workers: list[Worker], state: RunState, left: Plan) -> HostReport:
     host = workers[0].host
-    if host in memory.gave_up:
-        tried = memory.going_back.get(host)
-        why = memory.gave_up[host] if tried is None else f"{tried} Going back failed too: {memory.gave_up[host]}"
-        return HostReport(host=host, end=FAILED, why=why)
-    if host in memory.held_back:
-        return HostReport(host=host, end=NOT_BEGUN, why=memory.held_back[host])
-    if standing := _standing({worker.name for worker in workers}, left):
-        asked = memory.begun()
-        begun = host in memory.going_back or any(has_begun(worker, wish, asked) for worker in workers)
-        return HostReport(host=host, end=INTERRUPTED if begun else NOT_BEGUN, why=standing if begun else "")
-    if host in memory.going_back:
-        return HostReport(host=host, end=WENT_BACK, why=memory.going_back[host])
+    if host in state.gave_up:
+        first, last = state.going_back.get(host), state.gave_up[host]
+        return _report(host, FAILED, last if first is None else WayBackFailed(first, last))
+    if host in state.held_back:
+        return _report(host, NOT_BEGUN, state.held_back[host])
+    if before := _next_steps({worker.name for worker in workers}, left):
+        asked = state.begun()
+        begun = host in state.going_back or any(has_begun(worker, wish, asked) for worker in workers)
+        return _report(host, INTERRUPTED, Stopped(before)) if begun else HostReport(host=host, end=NOT_BEGUN)
+    if host in state.going_back:
+        return _report(host, WENT_BACK, state.going_back[host])
     return HostReport(host=host, end=DONE)
+
+
+def _report(host: str, end: str, cause: Cause) -> HostReport:
+    return HostReport(host=host, end=end, why=str(cause), code=cause.code)
 
 
 def has_begun(worker: Worker, wish: Wish, asked: Container[str]) -> bool:
@@ -58,10 +61,10 @@ def has_begun(worker: Worker, wish: Wish, asked: Container[str]) -> bool:
     return record is not None and (record.state != ASLEEP or record.wish.removeprefix(BACK_FROM) == wish.name)
 
 
-def _standing(names: set[str], left: Plan) -> str:
-    """Return where each worker stands that has not arrived: `worker-[2-4] before cordon, worker-1 before resume`."""
-    before: dict[str, list[str]] = {}
+def _next_steps(names: set[str], left: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the workers that have not arrived, by the next step of each."""
+    before: dict[str, tuple[str, ...]] = {}
     for worker, step in left.next_steps().items():
         if worker in names:
-            before.setdefault(step.brief(), []).append(worker)
-    return ", ".join(f"{' '.join(fold(behind))} before {what}" for what, behind in before.items())
+            before[step.brief()] = (*before.get(step.brief(), ()), worker)
+    return before

@@ -1,9 +1,9 @@
-"""The reactor: fleet, memory and time in; requests and a new memory out. Pure."""
+"""The reactor: fleet, run state and time in; requests and a new run state out. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from vgpuctl.engine.blindness import bounded, counted
 from vgpuctl.engine.dispatcher import Dispatcher, Moment, Send, task_of
@@ -21,7 +21,7 @@ from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import LadderMemo, plan
 from vgpuctl.planning.steps import PowerOn, ScaleDown
 from vgpuctl.planning.wishes import with_devices_back
-from vgpuctl.reporting.waits import sentence
+from vgpuctl.reporting.causes import Cause, OtherHost, StepLate, StepRefused
 
 #: How long a task may be refused for passing reasons (a card whose books lag, another task) before it counts as failed.
 LAG_S = 60.0
@@ -32,24 +32,29 @@ class Goal:
     """A wish, and the former wish to go back to if it fails. Without a former wish, a failed host stops.
 
     `blind_s`: for how long in all the run continues while a server is not heard.
-    `memos` save planning hosts where nothing changed. `rests` save considering steps that need no decision. Neither
-    changes a decision.
     """
 
     wish: Wish
     former: Wish | None = None
     blind_s: float = BLIND_S
-    memos: tuple[LadderMemo, LadderMemo] = field(
-        default_factory=lambda: (LadderMemo(), LadderMemo()), compare=False, repr=False
-    )
-    rests: Rests = field(default_factory=Rests, compare=False, repr=False)
+
+
+class Caches:
+    """What one run keeps from look to look to save work. Without it, each look decides the same.
+
+    `forward`, `back`: the plans of hosts where nothing changed, for each of the two wishes. `rests`: steps that need no
+    decision until something they depend on changes.
+    """
+
+    def __init__(self) -> None:
+        self.forward, self.back, self.rests = LadderMemo(), LadderMemo(), Rests()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The result of one look. `waits`: what each due step waits for."""
 
-    memory: RunState
+    state: RunState
     plan: Plan
     waits: Mapping[StepId, Wait]
     sends: tuple[Send, ...] = ()
@@ -62,78 +67,79 @@ class Failure:
 
     step: Step
     host: str
-    why: str
+    why: Cause
     boots: bool = False
 
 
-def decide(goal: Goal, fleet: Fleet, memory: RunState, moment: Moment) -> Decision:
+def decide(goal: Goal, fleet: Fleet, state: RunState, moment: Moment, caches: Caches | None = None) -> Decision:
     """Take one look: what is still missing, what may be sent now, and what each due step waits for."""
-    memory = bounded(counted(memory, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
-    if memory.going_back and goal.former is not None:
+    caches = caches or Caches()
+    state = bounded(counted(state, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
+    if state.going_back and goal.former is not None:
         goal = replace(goal, former=with_devices_back(fleet, goal.former))
-    if memory.booting:
-        former = goal.former.cold(memory.booting) if goal.former else None
-        goal = replace(goal, wish=goal.wish.cold(memory.booting), former=former)
-    wishes = _wishes(goal, fleet, memory)
-    todo = _plan(goal, fleet, memory, wishes).without(memory.left)
+    if state.booting:
+        former = goal.former.cold(state.booting) if goal.former else None
+        goal = replace(goal, wish=goal.wish.cold(state.booting), former=former)
+    wishes = _wishes(goal, fleet, state)
+    todo = _plan(goal, fleet, state, wishes, caches).without(state.left)
     due = todo.ready()
-    waiting = queued(fleet, goal.wish.conduct, due, memory.attempts)
+    waiting = queued(fleet, goal.wish.conduct, due, state.attempts)
     due = [step for step in due if step.id not in waiting]
-    memory = memory.due((step.id for step in due), moment.now_s)
-    waiting |= _resting(goal.rests, fleet, due, memory, moment.now_s)
+    state = state.due((step.id for step in due), moment.now_s)
+    waiting |= _resting(caches.rests, fleet, due, state, moment.now_s)
     due = [step for step in due if step.id not in waiting]
     failures = [
         failure
         for step in due
-        if (failure := _failure(step, fleet, memory.of(step), moment.now_s - memory.due_since[step.id]))
+        if (failure := _failure(step, fleet, state.of(step), moment.now_s - state.due_since[step.id]))
     ]
     if failures:
-        return decide(goal, fleet, _after(failures, goal, fleet, memory, todo), moment)
-    look = Dispatcher(wishes, fleet, memory, moment, goal.rests)
-    if not memory.stopping:
+        return decide(goal, fleet, _after(failures, goal, fleet, state, todo), moment, caches)
+    look = Dispatcher(wishes, fleet, state, moment, caches.rests)
+    if not state.stopping:
         for step in due:
             look.consider(step)
     return Decision(
-        memory=look.memory,
+        state=look.state,
         plan=todo,
         waits={**look.waits, **waiting},
         sends=tuple(look.sends),
-        finished=_over(todo, fleet, wishes, memory) and not look.memory.in_flight,
+        finished=_over(todo, fleet, wishes, state) and not look.state.in_flight,
     )
 
 
-def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], memory: RunState, now_s: float) -> dict[StepId, Wait]:
+def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], state: RunState, now_s: float) -> dict[StepId, Wait]:
     """Return what each due step waits for that needs no decision at this look."""
-    if memory.stopping:
+    if state.stopping:
         return {}
     rests.begin(fleet)
-    asked = (Asked(step, fleet.find(step.subject), memory.of(step)) for step in due)
+    asked = (Asked(step, fleet.find(step.subject), state.of(step)) for step in due)
     return {each.step.id: waits for each in asked if (waits := rests.waits(each, now_s)) is not None}
 
 
-def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], memory: RunState) -> bool:
+def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], state: RunState) -> bool:
     """True if nothing is left to do, or nothing more can be done.
 
     A picture that cannot be trusted shows neither. But a person's stop does not wait for it, and neither do hosts that
     gave up.
     """
-    if memory.stopping:
+    if state.stopping:
         return bool(fleet.stale) or not _working(fleet, wishes)
     seen_done = not todo and not fleet.stale
-    return seen_done or (not any(name in fleet.workers for name in wishes) and bool(memory.gave_up))
+    return seen_done or (not any(name in fleet.workers for name in wishes) and bool(state.gave_up))
 
 
-def _wishes(goal: Goal, fleet: Fleet, memory: RunState) -> dict[str, Wish]:
+def _wishes(goal: Goal, fleet: Fleet, state: RunState) -> dict[str, Wish]:
     """Return the wish in force for each worker: the new one, or the former one if its host goes back."""
     wishes: dict[str, Wish] = {}
     for name in goal.wish.workers:
         host = fleet.workers[name].host if name in fleet.workers else ""
-        if host not in memory.gave_up and host not in memory.held_back:
-            wishes[name] = goal.former if host in memory.going_back and goal.former else goal.wish
+        if host not in state.gave_up and host not in state.held_back:
+            wishes[name] = goal.former if host in state.going_back and goal.former else goal.wish
     return wishes
 
 
-def _plan(goal: Goal, fleet: Fleet, memory: RunState, wishes: Mapping[str, Wish]) -> Plan:
+def _plan(goal: Goal, fleet: Fleet, state: RunState, wishes: Mapping[str, Wish], caches: Caches) -> Plan:
     """Return the plan for all workers.
 
     Workloads follow the new wish as long as one host does, and the former wish once all hosts go back.
@@ -141,12 +147,12 @@ def _plan(goal: Goal, fleet: Fleet, memory: RunState, wishes: Mapping[str, Wish]
     there = {name: wish for name, wish in wishes.items() if name in fleet.workers}
     forward = goal.wish.only(name for name, wish in there.items() if wish is goal.wish)
     back = goal.former.only(name for name, wish in there.items() if wish is goal.former) if goal.former else None
-    if EVERYWHERE in memory.gave_up:
+    if EVERYWHERE in state.gave_up:
         forward = replace(forward, workloads={})
-    if back is not None and (forward.workers or EVERYWHERE in memory.gave_up):
+    if back is not None and (forward.workers or EVERYWHERE in state.gave_up):
         back = replace(back, workloads={})
-    todo = plan(fleet, forward, goal.memos[0])
-    return todo + plan(fleet, back, goal.memos[1]) if back is not None else todo
+    todo = plan(fleet, forward, caches.forward)
+    return todo + plan(fleet, back, caches.back) if back is not None else todo
 
 
 def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
@@ -155,30 +161,30 @@ def _working(fleet: Fleet, wishes: Iterable[str]) -> bool:
     return any(worker.busy_with or (worker.on and worker.shutting_down) for worker in ours)
 
 
-def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, memory: RunState, todo: Plan) -> RunState:
-    """Return the memory after these failures.
+def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, state: RunState, todo: Plan) -> RunState:
+    """Return the state after these failures.
 
     A failed host goes back. It gives up if nothing can be given back, or if going back failed too.
     """
     failures = list(failures)
-    memory = memory.leave(failure.step.id for failure in failures if failure.step.optional)
+    state = state.leave(failure.step.id for failure in failures if failure.step.optional)
     failures = [failure for failure in failures if not failure.step.optional]
     if goal.wish.conduct.on_resume_failed is OnResumeFailed.BOOT:
-        memory = memory.boot(failure.step.subject for failure in failures if failure.boots)
+        state = state.boot(failure.step.subject for failure in failures if failure.boots)
         failures = [failure for failure in failures if not failure.boots]
     failures = [each for failure in failures for each in _each_host(failure, fleet, todo)]
-    for host, why in _concerned(failures, goal, fleet, memory).items():
+    for host, why in _concerned(failures, goal, fleet, state).items():
         workers = [worker.name for worker in fleet.on_host(host)]
-        can = goal.former is not None and host not in memory.going_back and not memory.stopping
+        can = goal.former is not None and host not in state.going_back and not state.stopping
         if can and goal.former and plan(fleet, goal.former.only(workers)):
-            memory = memory.turn_back(host, why, workers)
+            state = state.turn_back(host, why, workers)
         elif host not in {failure.host for failure in failures}:
-            memory = memory.hold_back([host], why)
+            state = state.hold_back([host], why)
         else:
-            memory = memory.give_up(host, why)
+            state = state.give_up(host, why)
         if goal.wish.max_unavailable:
-            memory = memory.hold_back(_not_begun(todo, goal.wish, fleet, memory), f"because of {host}: {why}")
-    return memory
+            state = state.hold_back(_not_begun(todo, goal.wish, fleet, state), OtherHost(host, why))
+    return state
 
 
 def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
@@ -192,23 +198,23 @@ def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
     return [replace(failure, host=host) for host in hosts] or [failure]
 
 
-def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, memory: RunState) -> dict[str, str]:
+def _concerned(failures: list[Failure], goal: Goal, fleet: Fleet, state: RunState) -> dict[str, Cause]:
     """Return the hosts that do not go on, and why: the failed ones, or all of them if it is all or nothing."""
-    found = {failure.host: failure.why for failure in failures}
+    found: dict[str, Cause] = {failure.host: failure.why for failure in failures}
     if found.keys() - {EVERYWHERE} and goal.wish.conduct.all_or_nothing:
         first, why = next(iter(found.items()))
         hosts = {fleet.workers[name].host for name in goal.wish.workers if name in fleet.workers}
-        others = hosts - found.keys() - memory.gave_up.keys() - memory.going_back.keys() - memory.held_back.keys()
-        found |= dict.fromkeys(sorted(others), f"because of {first}: {why}")
+        others = hosts - found.keys() - state.gave_up.keys() - state.going_back.keys() - state.held_back.keys()
+        found |= dict.fromkeys(sorted(others), OtherHost(first, why))
     return found
 
 
-def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, memory: RunState) -> set[str]:
+def _not_begun(todo: Plan, wish: Wish, fleet: Fleet, state: RunState) -> set[str]:
     """Return the hosts that have not begun: a rollout that failed on one host is not carried on to the next."""
     names = dict.fromkeys(step.subject for step in todo)
-    asked, left = memory.begun(), [worker for name in names if (worker := fleet.find(name))]
+    asked, left = state.begun(), [worker for name in names if (worker := fleet.find(name))]
     begun = {worker.host for worker in left if has_begun(worker, wish, asked)}
-    return {worker.host for worker in left} - begun - memory.gave_up.keys() - memory.going_back.keys()
+    return {worker.host for worker in left} - begun - state.gave_up.keys() - state.going_back.keys()
 
 
 def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> Failure | None:
@@ -217,10 +223,10 @@ def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> 
     for attempt in attempts.values():
         if why := _refused(attempt, worker, due_for_s):
             boots = isinstance(step, PowerOn) and step.resume and _by_its_own_state(attempt, worker)
-            return Failure(step, host, f"{step.subject} could not {step.describe()}: {why}", boots)
+            return Failure(step, host, StepRefused(step.subject, step.describe(), why), boots)
     if due_for_s >= step.deadline_s:
-        why = "; ".join(filter(None, (sentence(step.waits_for(fleet)), step.to_blame(fleet)))) or "it took too long"
-        return Failure(step, host, f"{step.subject} did not {step.describe()} within {step.deadline_s:.0f} s: {why}")
+        waits, to_blame = step.waits_for(fleet), step.to_blame(fleet)
+        return Failure(step, host, StepLate(step.subject, step.describe(), step.deadline_s, waits, to_blame))
     return None
 
 

@@ -57,7 +57,7 @@ class Recorder:
             return
         self._count_holds(progress.elapsed_s)
         self._see_ends(progress)
-        if not progress.decision.memory.stopping:
+        if not progress.decision.state.stopping:
             self._see_beginnings(progress)
         self._plan, self._waits = progress.decision.plan, dict(progress.decision.waits)
         if self._changed and self._now_s - self._kept_s >= EVERY_S:
@@ -104,7 +104,7 @@ class Recorder:
             self._changed = True
 
     def _see_beginnings(self, progress: Progress) -> None:
-        due = progress.decision.memory.due_since
+        due = progress.decision.state.due_since
         new = due.keys() - self._under_way
         for step in progress.decision.plan if new else ():
             if step.id in new:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from vgpuctl.model.plan import Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.steps import kind_named
+from vgpuctl.reporting.causes import Cause
 
 #: Stands in place of a host for what concerns all hosts: the workloads.
 EVERYWHERE = ""
@@ -51,7 +52,7 @@ NONE: Attempts = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """The engine's memory, frozen like everything that decisions are made on: each look makes a new one.
+    """What a run knows so far, frozen like everything that decisions are made on: each look makes a new one.
 
     `attempts`: by step. A step's attempts stay the same object until one of them changes.
     `due_since`: excludes time during which a server was not heard. `looked_s`, `blind`: when the last look was taken,
@@ -61,9 +62,9 @@ class RunState:
 
     attempts: Mapping[StepId, Attempts] = field(default_factory=dict)
     due_since: Mapping[StepId, float] = field(default_factory=dict)
-    going_back: Mapping[str, str] = field(default_factory=dict)
-    gave_up: Mapping[str, str] = field(default_factory=dict)
-    held_back: Mapping[str, str] = field(default_factory=dict)
+    going_back: Mapping[str, Cause] = field(default_factory=dict)
+    gave_up: Mapping[str, Cause] = field(default_factory=dict)
+    held_back: Mapping[str, Cause] = field(default_factory=dict)
     booting: frozenset[str] = frozenset()
     left: frozenset[StepId] = frozenset()
     stopping: bool = False
@@ -91,18 +92,18 @@ class RunState:
         return replace(self, attempts={**others, step: known} if known else others)
 
     def due(self, steps: Iterable[StepId], now: float) -> RunState:
-        """Return the memory with the steps that are due now, and since when each has been due."""
+        """Return the state with the steps that are due now, and since when each has been due."""
         return replace(self, due_since={step: self.due_since.get(step, now) for step in steps})
 
-    def turn_back(self, host: str, why: str, workers: Iterable[str]) -> RunState:
-        """Return the memory in which this host follows the former wish.
+    def turn_back(self, host: str, why: Cause, workers: Iterable[str]) -> RunState:
+        """Return the state in which this host follows the former wish.
 
         What was tried for the old wish is forgotten.
         """
         return replace(self._forget(workers), going_back={**self.going_back, host: why})
 
     def boot(self, workers: Iterable[str]) -> RunState:
-        """Return the memory in which these workers boot: they could not be resumed.
+        """Return the state in which these workers boot: they could not be resumed.
 
         What was tried for that is forgotten.
         """
@@ -110,14 +111,14 @@ class RunState:
         return replace(self._forget(names), booting=self.booting | names)
 
     def leave(self, steps: Iterable[StepId]) -> RunState:
-        """Return the memory in which these steps are not waited for any more."""
+        """Return the state in which these steps are not waited for any more."""
         return replace(self, left=self.left.union(steps))
 
-    def give_up(self, host: str, why: str) -> RunState:
+    def give_up(self, host: str, why: Cause) -> RunState:
         return replace(self, gave_up={**self.gave_up, host: why})
 
-    def hold_back(self, hosts: Iterable[str], why: str) -> RunState:
-        """Return the memory in which these hosts are not begun any more."""
+    def hold_back(self, hosts: Iterable[str], why: Cause) -> RunState:
+        """Return the state in which these hosts are not begun any more."""
         return replace(self, held_back={**dict.fromkeys(hosts, why), **self.held_back})
 
     def begun(self) -> set[str]:

@@ -11,7 +11,7 @@ from typing import Protocol
 from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.ends import ends
 from vgpuctl.engine.ports import Report, StepReport, World
-from vgpuctl.engine.reactor import Decision, Goal, decide
+from vgpuctl.engine.reactor import Caches, Decision, Goal, decide
 from vgpuctl.engine.run_state import RequestKey, RunState
 from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
@@ -49,7 +49,7 @@ class Runner:
     def __init__(self, world: World, goal: Goal, listener: Listener) -> None:
         self._world, self._goal, self._listener = world, goal, listener
         self._events: queue.SimpleQueue[Callable[[RunState, float], RunState] | None] = queue.SimpleQueue()
-        self._memory = RunState()
+        self._state, self._caches = RunState(), Caches()
         self._began_s = world.clock.monotonic()
         self._first = Plan()
         self._done: dict[StepId, float] = {}
@@ -65,7 +65,7 @@ class Runner:
         It may be called from a signal handler.
         """
         self._stopping = True
-        self._events.put(lambda memory, _: replace(memory, stopping=True))
+        self._events.put(lambda state, _: replace(state, stopping=True))
 
     def run(self) -> Report:
         stop_listening = self._world.observer.on_change(lambda: self._events.put(None))
@@ -81,11 +81,11 @@ class Runner:
             looks_s = self._world.clock.monotonic()
             fleet = self._fleet()
             moment = Moment(now_s=self._world.clock.monotonic(), utc=self._world.clock.utc())
-            decision = decide(self._goal, fleet, self._memory, moment)
-            self._memory = decision.memory
+            decision = decide(self._goal, fleet, self._state, moment, self._caches)
+            self._state = decision.state
             # Queued requests are not sent once the run stops, because of a person or of a server that is silent for too
             # long.
-            self._stopping = self._stopping or self._memory.stopping
+            self._stopping = self._stopping or self._state.stopping
             self._follow(decision, fleet, moment.now_s)
             if decision.finished:
                 return self._report(moment.now_s, decision)
@@ -106,7 +106,7 @@ class Runner:
         """Keep the times of steps: a step begins when it is first due, and is done when it is no longer missing."""
         if not self._first:
             self._first = decision.plan
-        due = decision.memory.due_since
+        due = decision.state.due_since
         self._begun.update({s.id: (s, due[s.id]) for s in decision.plan if s.id in due})
         missing = decision.plan.ids
         for id in [id for id in self._begun if id not in missing]:
@@ -131,7 +131,7 @@ class Runner:
             while True:
                 now_s = self._world.clock.monotonic()
                 if event is not None:
-                    self._memory = event(self._memory, now_s)
+                    self._state = event(self._state, now_s)
                 rest_s = min(2 * looked_s, REST_S) if self._line.empty() else LINE_S
                 event = self._events.get(timeout=max(0.0, begins_s + rest_s - now_s))
         except queue.Empty:
@@ -151,7 +151,7 @@ class Runner:
     def _send(self, send: Send) -> None:
         """Check the Lease, send, and queue the answer for the loop. This runs in a thread of the pool."""
         if self._stopping:
-            self._events.put(lambda memory, now_s: memory.withdrawn(send.key, now_s))
+            self._events.put(lambda state, now_s: state.withdrawn(send.key, now_s))
             return
         try:
             if not self._world.lease.held():
@@ -166,14 +166,14 @@ class Runner:
             self._answered(send.key, task=answer.task, error="", passing=False)
 
     def _answered(self, key: RequestKey, **outcome: object) -> None:
-        self._events.put(lambda memory, now_s: memory.answered(key, now_s, **outcome))
+        self._events.put(lambda state, now_s: state.answered(key, now_s, **outcome))
 
     def _report(self, now_s: float, decision: Decision) -> Report:
         return Report(
             wish=self._goal.wish.name,
-            hosts=ends(self._goal.wish, self._world.observer.fleet(), self._memory, decision.plan),
+            hosts=ends(self._goal.wish, self._world.observer.fleet(), self._state, decision.plan),
             steps=tuple(StepReport(worker=id.subject, step=id.kind, seconds=s) for id, s in self._done.items()),
             seconds=now_s - self._began_s,
-            interrupted=self._memory.stopping and bool(decision.plan) and not self._memory.unheard,
-            unheard=self._memory.unheard,
+            interrupted=self._state.stopping and bool(decision.plan) and not self._state.unheard,
+            unheard=self._state.unheard,
         )

@@ -46,7 +46,7 @@ def _writes(worker: Worker, attempts: Mapping[StepId, Attempts]) -> bool:
     """
     if not worker.on:
         return False
-    by_task = worker.busy_with is not None and worker.busy_with.kind == Suspend.task
+    by_task = worker.busy_with is not None and worker.busy_with.kind in Suspend.tasks
     return by_task or Suspend.of(worker.name) in attempts
 
 

@@ -21,11 +21,12 @@ _STEP_TEXTS = ("worker", "host", "step", "what")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """How one host's part ended. `why` says what held it up, in words for people."""
+    """How one host's part ended. `why` says what held it up, in words for people; `code` says it for programs."""
 
     host: str
     end: str
     why: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +126,15 @@ def document(entry: Entry) -> dict[str, Any]:
         "seconds": round(entry.seconds, 3),
         "by": entry.by,
         "outcome": entry.outcome,
-        "hosts": [{"host": host.host, "end": host.end, "why": host.why} for host in entry.hosts],
+        "hosts": [host_document(host) for host in entry.hosts],
         "steps": [_step(step) for step in entry.steps],
         "leftOut": entry.left_out,
     }
+
+
+def host_document(host: HostReport) -> dict[str, Any]:
+    code = {"code": host.code} if host.code else {}
+    return {"host": host.host, "end": host.end, "why": host.why} | code
 
 
 def _step(step: PastStep) -> dict[str, Any]:
@@ -170,7 +176,8 @@ def from_document(found: Any) -> Entry:
 def _host(found: Any) -> HostReport:
     found = bounded.fields(found, "hosts")
     host, end = (bounded.text(found.get(name), f"hosts.{name}") for name in ("host", "end"))
-    return HostReport(host=host, end=end, why=bounded.text(found.get("why"), "hosts.why", LONGEST_REASON))
+    why, code = bounded.text(found.get("why"), "hosts.why", LONGEST_REASON), found.get("code", "")
+    return HostReport(host=host, end=end, why=why, code=bounded.text(code, "hosts.code"))
 
 
 def _past_step(found: Any) -> PastStep:

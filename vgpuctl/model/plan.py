@@ -26,6 +26,8 @@ class Step(Protocol):
     @property
     def doing(self) -> str: ...
     @property
+    def tasks(self) -> tuple[str, ...]: ...
+    @property
     def lasts(self) -> bool: ...
     @property
     def disturbs(self) -> bool: ...
@@ -106,13 +108,3 @@ class Remark:
 
     host: str
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a host's part of a wish cannot end well, and what would help."""
-
-    host: str
-    message: str
-    details: tuple[str, ...] = ()
-    hint: str = ""

@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import RefusedError
-from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.nearest import nearest
-from vgpuctl.model.plan import Refusal, Remark, Step
+from vgpuctl.model.plan import Remark, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Wish, WorkloadWish
-from vgpuctl.model.workloads import OWNS_PODS, Workload, workload_of
+from vgpuctl.model.workloads import OWNS_PODS
 from vgpuctl.planning.steps import Drain, ScaleDown, ScaleUp, Uncordon
 
 
@@ -80,18 +80,6 @@ def _downs(fleet: Fleet, wish: Wish) -> Iterator[ScaleDown]:
 
 def _ups(wish: Wish) -> Iterator[ScaleUp]:
     return (ScaleUp(key, wish.timetable) for key, mine in wish.workloads.items() if not mine.asleep)
-
-
-def against_deciders(fleet: Fleet, wish: Wish, leaving: Iterable[Worker]) -> Iterator[Refusal]:
-    """Refuse workloads whose size another program decides: their pods would come back while we scale down."""
-    concerned: dict[tuple[str, str], Workload] = {}
-    for worker in leaving:
-        for pod in worker.node.pods if worker.node else ():
-            workload = workload_of(pod, wish.drain.scaled)
-            if workload is not None and workload.decided_by and workload.scaled is None:
-                concerned[worker.host, workload.key] = workload
-    for (host, key), workload in concerned.items():
-        yield Refusal(host, f"{key} cannot be scaled to zero: {workload.decided_by}.", hint=workload.way_out)
 
 
 def missing_workloads(fleet: Fleet, wish: Wish) -> Iterator[Remark]:

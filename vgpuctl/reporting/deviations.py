@@ -13,12 +13,15 @@ from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import SIZE_ANNOTATION, Workload
+from vgpuctl.planning.checks.devices import MemoryNotReserved
+from vgpuctl.planning.checks.workers import KINDS, Subject
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.steps import equipped, missing_signs
 from vgpuctl.planning.wishes import PROVISION
 from vgpuctl.reporting.timetable_state import TimetableState
 
 _RELABEL = "vgpuctl label-nodes"
+_OUT_OF_STEP = [kind for kind in KINDS if kind.out_of_step]
 POWER_WORDS = {Power.ON: "on", Power.OFF: "off", Power.SUSPENDED: "suspended"}
 
 
@@ -61,10 +64,9 @@ def of_worker(
 
     `standings`: the states of the timetables that keep it. There is one, unless they contradict each other.
     """
-    for what in worker.doubts:
-        yield _of(worker, what)
-    if worker.question:
-        yield _of(worker, f"its VM waits for an answer: {worker.question}")
+    for kind in _OUT_OF_STEP:
+        for obstacle in kind.found(Subject(worker, fleet.hosts.get(worker.host), worker.vgpus)):
+            yield _of(worker, obstacle.what)
     if len(standings) > 1:
         names = " and ".join(each.timetable.name for each in standings)
         yield _of(worker, f"in several timetables: {names}")
@@ -98,7 +100,7 @@ def _of_devices(worker: Worker, catalogue: Catalogue, standings: tuple[Timetable
 
 def _carried(worker: Worker, catalogue: Catalogue, given: Profile) -> str:
     if sorted(worker.vgpus) == sorted(given.vgpus):
-        return "not all of its VM's memory is reserved, as vGPUs need it"
+        return MemoryNotReserved.what
     carried = catalogue.carried(worker.vgpus) or " ".join(worker.vgpus) or "no vGPU"
     return f"carries {carried}, should carry {given.name}"
 

@@ -83,7 +83,7 @@ def test_who_stopped_it_sees_where_each_stands() -> None:
     some, wish = day_and_night()
     world = VirtualWorld(some, Goal(wish=wish))
     world.run(until_s=4.0)
-    world.memory = replace(world.memory, stopping=True)
+    world.state = replace(world.state, stopping=True)
     ending = world.run(until_s=4.0)
     assert "  worker-1   * suspending" in shown(progress(world, ending, some))
     lines = shown(progress(world, world.run(), some))
@@ -125,7 +125,7 @@ def test_it_always_fits(stopping: bool, hosts: int, each: int, size: tuple[int, 
     some = with_node(some, "worker-1-0", pods=(pod("a-pod-of-a-name-as-long-as-they-are-in-practice", "worker-1-0"),))
     world = VirtualWorld(some, Goal(wish=wish))
     world.run(until_s=second / 2)
-    world.memory = replace(world.memory, stopping=stopping)
+    world.state = replace(world.state, stopping=stopping)
     lines = shown(progress(world, world.run(until_s=second), some), width, height)
     assert len(lines) <= height
     assert all(len(line) <= width or " " not in line.strip() for line in lines)

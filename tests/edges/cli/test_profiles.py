@@ -28,7 +28,7 @@ def test_everything_that_does_not_fit_is_told_with_its_line_and_the_way_out(make
     ran = lab.vgpuctl("profiles", "check")
     assert ran.code == 3
     assert "profiles.yaml:16: error: worker-1: cannot be suspended" in " ".join(ran.out.split())
-    assert "worker-4: managed by com.vmware.vcenter.wcp" in " ".join(ran.out.split())
+    assert "worker-4: is managed by com.vmware.vcenter.wcp" in " ".join(ran.out.split())
     assert all(len(line) <= 80 for line in ran.out.splitlines() if str(lab.folder) not in line)
     document = json.loads(lab.vgpuctl("profiles", "check", "-o", "json").out)
     assert (document["kind"], document["errors"], document["warnings"]) == ("Check", 2, 0)
@@ -51,7 +51,7 @@ def test_hosts_and_vms_that_are_not_ready_for_vgpus_are_told(make_lab: Make) -> 
     }
     refused = lab.vgpuctl("switch", "day", "--dry-run")
     assert refused.code == 3
-    assert "worker-1 cannot wake: its memory is not fully reserved" in refused.err + refused.out
+    assert "worker-1 cannot wake: it does not reserve all its memory" in refused.err + refused.out
     lab.vgpuctl("provision", "--yes").ok()
     lab.vgpuctl("profiles", "check").ok()
 

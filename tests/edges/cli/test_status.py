@@ -125,14 +125,17 @@ training: 4 of 4 GPUs of its quota gpus are taken, 1 by pods that wait
     [
         (
             with_worker(by_day(), "worker-1", question="moved or copied?"),
-            "worker-1: its VM waits for an answer: moved or copied?",
+            "worker-1: waits for an answer in vCenter: moved or copied?",
         ),
-        (with_worker(by_day(), "worker-1", doubts=("two nodes match",)), "worker-1: two nodes match"),
+        (
+            with_worker(by_day(), "worker-1", doubts=("two nodes match",)),
+            "worker-1: cannot be identified for certain: two nodes match",
+        ),
         (
             with_worker(by_day(), "worker-1", vgpus=()),
             "worker-1: carries no vGPU, should carry v100-4q-4GB → vgpuctl provision",
         ),
-        (with_worker(by_day(), "worker-1", memory_locked=False), "worker-1: not all of its VM's memory is reserved"),
+        (with_worker(by_day(), "worker-1", memory_locked=False), "worker-1: does not reserve all its memory"),
         (with_worker(by_day(), "worker-1", managed_by="com.vmware.wcp"), "managed by com.vmware.wcp"),
         (
             with_worker(by_day(), "worker-1", tasks=(Task(key="t", kind="suspend", running=True),)),

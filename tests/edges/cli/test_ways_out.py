@@ -48,6 +48,7 @@ from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.steps import Drain, Suspend
+from vgpuctl.reporting.causes import StepRefused
 from vgpuctl.reporting.profiles_check import Compared, Finding, Severity
 from vgpuctl.reporting.situation import Situation, situate
 
@@ -112,9 +113,9 @@ def found() -> tuple[Compared, tuple[Finding, ...]]:
 
 def going_back() -> Progress:
     """A step whose reason quotes others, a host that goes back for such a reason, and a step that is done."""
-    memory = RunState(going_back={NASTY: NASTY})
+    state = RunState(going_back={NASTY: StepRefused(NASTY, NASTY, NASTY)})
     waits = {Drain.of(NASTY): Wait.of(Reason.BUDGET, NASTY, NASTY)}
-    decision = Decision(memory=memory, plan=Plan(), waits=waits)
+    decision = Decision(state=state, plan=Plan(), waits=waits)
     return Progress(first=Plan(), decision=decision, fleet=fleet(), done={Suspend.of(NASTY): 41.0}, elapsed_s=1.0)
 
 

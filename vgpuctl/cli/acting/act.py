@@ -148,10 +148,14 @@ def _show_end(manner: RunOptions, order: CommandSpec, preview: Preview, report: 
 
 def _tell(report: Report, code: ExitCode, order: CommandSpec, preview: Preview) -> None:
     from vgpuctl.operations import troubled  # noqa: PLC0415
+    from vgpuctl.reporting.causes import Stopped  # noqa: PLC0415
+    from vgpuctl.reporting.codes import more_about  # noqa: PLC0415
 
     out = console(error=code is not ExitCode.DONE)
     for (end, why), hosts in _alike(troubled(report)).items():
         out.say(f"{' '.join(fold(hosts))} {end}{':' if why else ''}", why, "bold red")
+    if more := more_about(host.code for host in troubled(report) if host.code != Stopped.code):
+        out.tell(more)
     if report.unheard:
         names = " and ".join(report.unheard)
         out.tell(f"Stopped: {names} could not be heard for too long. Run the same command to go on.")
@@ -199,6 +203,8 @@ def _interruptible(operation: Operation) -> Iterator[None]:
 
 
 def report_document(report: Report, preview: Preview) -> dict[str, Any]:
+    from vgpuctl.model.journal import host_document  # noqa: PLC0415
+
     return {
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Report",
@@ -206,10 +212,10 @@ def report_document(report: Report, preview: Preview) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "interrupted": report.interrupted,
         "unheard": list(report.unheard),
-        "hosts": [{"host": host.host, "end": host.end, "why": host.why} for host in report.hosts],
+        "hosts": [host_document(host) for host in report.hosts],
         "steps": [
             {"worker": step.worker, "step": step.step, "seconds": round(step.seconds, 3)} for step in report.steps
         ],
-        "refusals": [{"host": refusal.host, "message": refusal.message} for refusal in preview.refusals],
+        "refusals": [{"host": each.host, "code": each.code, "message": each.message} for each in preview.refusals],
         "missing": list(preview.fleet.missing),
     }

@@ -94,7 +94,7 @@ class Picture:
             return None
         wait = self.progress.decision.waits.get(step.id, UNDER_WAY)
         if not self._at_it(worker):
-            if self.progress.decision.memory.stopping:
+            if self.progress.decision.state.stopping:
                 return Text(f"· stands before {one_line(step.describe())}", "dim")
             return Text("· waits for the card" if isinstance(step, PowerOn) else "· waits", "dim")
         why = "" if wait.reason is Reason.VCENTER_TASK else one_line(sentence(wait))
@@ -104,9 +104,9 @@ class Picture:
     def _at_it(self, worker: str) -> bool:
         """True if the worker's next step is at work, or held up by something other than a card."""
         decision, seen = self.progress.decision, self.progress.fleet.workers.get(worker)
-        if decision.memory.stopping:
+        if decision.state.stopping:
             busy = seen is not None and (seen.busy_with is not None or seen.shutting_down)
-            return not decision.finished and (busy or worker in decision.memory.out())
+            return not decision.finished and (busy or worker in decision.state.out())
         wait = decision.waits.get(self._next[worker].id)
         return wait is not None and wait.reason is not Reason.CARD
 
@@ -140,7 +140,7 @@ class Picture:
         cards = progress.fleet.hosts[host].cards if host in progress.fleet.hosts else ()
         told = f" · {cards[0].model} {cards[0].pci_id.removesuffix('.0')}" if len(cards) == 1 else ""
         told = told or (f" · {len(cards)} cards" if cards else "")
-        back = progress.decision.memory.going_back.get(host)
+        back = progress.decision.state.going_back.get(host)
         return one_line(f"{host}{told}" + (f" · goes back: {back}" if back else ""))
 
     def _summary(self) -> Text:
@@ -148,7 +148,7 @@ class Picture:
         done = f"{len(workers) - len(self._next)} of {len(workers)} · {seconds(self.progress.elapsed_s)}"
         if not self._next:
             return Text(done, "dim")
-        stop = "ending what is in flight" if decision.memory.stopping else "Ctrl-C stops after this step"
+        stop = "ending what is in flight" if decision.state.stopping else "Ctrl-C stops after this step"
         return Text(f"{done}    {'stopped' if decision.finished else stop}", "dim")
 
 

@@ -11,7 +11,8 @@ from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.words import count, seconds
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.plan import Refusal, Step
+from vgpuctl.model.plan import Step
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.workloads import Workload
 from vgpuctl.operations import Preview
 from vgpuctl.planning.pods.drain import pods_to_move
@@ -33,6 +34,7 @@ from vgpuctl.planning.steps import (
     kind_named,
 )
 from vgpuctl.planning.steps.labels import wrong
+from vgpuctl.reporting.codes import more_about
 from vgpuctl.reporting.forecast import expected_s, longest_way_s
 
 PODS_SHOWN = 3
@@ -59,6 +61,8 @@ def show_plan(out: Paper, preview: Preview) -> None:
     show_remarks(out, preview)
     for refusal in preview.refusals:
         show_refusal(out, refusal)
+    if preview.refusals:
+        out.tell(more_about(refusal.code for refusal in preview.refusals))
 
 
 def place_of(fleet: Fleet, name: str) -> str:
@@ -200,7 +204,8 @@ def plan_document(preview: Preview) -> dict[str, Any]:
         "earlierSwitches": preview.earlier.count(preview.plan),
         "steps": list(_steps(preview)),
         "refusals": [
-            {"host": r.host, "message": r.message, "details": list(r.details), "hint": r.hint} for r in preview.refusals
+            {"host": r.host, "code": r.code, "message": r.message, "details": list(r.details), "hint": r.hint}
+            for r in preview.refusals
         ],
         "remarks": [{"host": remark.host, "message": remark.message} for remark in preview.remarks],
         "missing": list(preview.fleet.missing),

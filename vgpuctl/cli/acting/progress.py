@@ -71,8 +71,8 @@ class Lines(Silence):
         self._write(fresh.values())
 
     def _events(self, progress: Progress) -> Iterator[tuple[str, str]]:
-        for host, why in progress.decision.memory.going_back.items():
-            yield f"back {host}", f"{host} goes back: {why}"
+        for host, cause in progress.decision.state.going_back.items():
+            yield f"back {host}", f"{host} goes back: {cause}"
         for step, took_s in progress.done.items():
             finished = kind_named(step.kind).finished
             if finished and step not in self._told:

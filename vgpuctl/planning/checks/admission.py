@@ -6,12 +6,14 @@ Only what is certainly too much is refused. What may be too much becomes a remar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from vgpuctl.model.admission import Slots, Spares
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Host
-from vgpuctl.model.plan import Refusal, Remark
+from vgpuctl.model.plan import Remark
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import stops
 from vgpuctl.planning.checks.host_memory import in_gb
@@ -21,10 +23,73 @@ from vgpuctl.planning.checks.reservations import Cluster, Turn
 #: doubt.
 KEPT = 0.05
 
-WAY_OUT = (
-    "Give it less memory, take a worker off the shift, bring another host into the cluster, or change its admission "
-    "control (in the vSphere client: Configure > vSphere Availability)."
-)
+
+@dataclass(frozen=True, kw_only=True)
+class FailoverHost(Refusal):
+    code = "VG305"
+    title = "HA keeps the host free as a failover host, so no worker starts there."
+    way_out = (
+        "Move the worker to another host, or take its host off the failover hosts (in the vSphere client: Configure > "
+        "vSphere Availability)."
+    )
+
+    wish: str
+    workers: tuple[str, ...]
+    cluster: str
+
+    @property
+    def what(self) -> str:
+        names = " ".join(self.workers)
+        return f"HA keeps {self.host} free as a failover host of {self.cluster}, and {names} will not start there"
+
+    @property
+    def message(self) -> str:
+        return f"{self.wish} cannot begin on {self.host}: {self.what}."
+
+    @property
+    def hint(self) -> str:
+        return (
+            f"Move it to another host, or take {self.host} off the failover hosts (in the vSphere client: Configure > "
+            "vSphere Availability)."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmissionLimit(Refusal):
+    """`keeps`: what HA keeps free, in words. Amounts are MiB: of the cluster, `limit` may be and `after` would be
+    reserved; the workers take `takes` of that."""
+
+    code = "VG306"
+    title = "HA admission control of the cluster forbids the start: too much memory would be reserved."
+    way_out = (
+        "Give it less memory, take a worker off the shift, bring another host into the cluster, or change its "
+        "admission control (in the vSphere client: Configure > vSphere Availability)."
+    )
+
+    wish: str
+    workers: tuple[str, ...]
+    cluster: str
+    keeps: str
+    memory_mib: int
+    limit_mib: int
+    after_mib: int
+    takes_mib: int
+
+    @property
+    def message(self) -> str:
+        return (
+            f"{self.wish} cannot begin on {self.host}: HA admission control of {self.cluster} forbids to start "
+            f"{' '.join(self.workers)}. It keeps {self.keeps} free: of {in_gb(self.memory_mib)}, "
+            f"{in_gb(self.limit_mib)} may be reserved, and {in_gb(self.after_mib)} would be."
+        )
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        names, need = " ".join(self.workers), "need" if self.workers[1:] else "needs"
+        return (
+            f"{names} {need} {in_gb(self.takes_mib)}; once the workers that go to sleep have given theirs back, the "
+            f"other VMs in {self.cluster} keep {in_gb(self.after_mib - self.takes_mib)}",
+        )
 
 
 def against_admission(fleet: Fleet, wish: Wish, hosts: Sequence[str]) -> Iterator[Refusal]:
@@ -65,7 +130,7 @@ def admission_in_doubt(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
         if isinstance(cluster.admission.policy, Spares):
             for turn in turns:
                 if turn.host in cluster.admission.policy.hosts:
-                    yield Remark(turn.host, f"{_forbids(cluster, turn)}, but where DRS places it")
+                    yield Remark(turn.host, f"{_failover(cluster, wish, turn).what}, but where DRS places it")
             continue
         if why := _scarce(cluster, wish):
             names = " ".join(name for turn in turns for name in turn.starts)
@@ -92,17 +157,11 @@ def _spare(cluster: Cluster, spares: Spares, wish: Wish, turns: Iterable[Turn]) 
     """
     for turn in turns:
         if turn.starts and turn.host in spares.hosts and not cluster.admission.places:
-            yield Refusal(
-                turn.host,
-                f"{wish.name} cannot begin on {turn.host}: {_forbids(cluster, turn)}.",
-                hint=f"Move it to another host, or take {turn.host} off the failover hosts (in the vSphere client: "
-                "Configure > vSphere Availability).",
-            )
+            yield _failover(cluster, wish, turn)
 
 
-def _forbids(cluster: Cluster, turn: Turn) -> str:
-    names = " ".join(turn.starts)
-    return f"HA keeps {turn.host} free as a failover host of {cluster.name}, and {names} will not start there"
+def _failover(cluster: Cluster, wish: Wish, turn: Turn) -> FailoverHost:
+    return FailoverHost(host=turn.host, wish=wish.name, workers=turn.starts, cluster=cluster.name)
 
 
 def _beyond(cluster: Cluster, wish: Wish, turns: list[Turn], limit: int) -> Iterator[Refusal]:
@@ -123,17 +182,16 @@ def _beyond(cluster: Cluster, wish: Wish, turns: list[Turn], limit: int) -> Iter
 
 
 def _too_much(cluster: Cluster, wish: Wish, turn: Turn, limit: int, after: int) -> Refusal:
-    names = " ".join(turn.starts)
-    return Refusal(
-        turn.host,
-        f"{wish.name} cannot begin on {turn.host}: HA admission control of {cluster.name} forbids to start {names}. It "
-        f"keeps {cluster.keeps()} free: of {in_gb(cluster.memory_mib)}, {in_gb(limit)} may be reserved, and "
-        f"{in_gb(after)} would be.",
-        details=(
-            f"{names} {'need' if turn.starts[1:] else 'needs'} {in_gb(turn.takes)}; once all who sleep have given "
-            f"theirs back, the others in {cluster.name} keep {in_gb(after - turn.takes)}",
-        ),
-        hint=WAY_OUT,
+    return AdmissionLimit(
+        host=turn.host,
+        wish=wish.name,
+        workers=turn.starts,
+        cluster=cluster.name,
+        keeps=cluster.keeps(),
+        memory_mib=cluster.memory_mib,
+        limit_mib=limit,
+        after_mib=after,
+        takes_mib=turn.takes,
     )
 
 

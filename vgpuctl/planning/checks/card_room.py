@@ -1,21 +1,21 @@
-"""Wishes for which a host has no room, on its cards or in its memory."""
+"""Wishes for which a host has no room on its cards or in its memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import CardMode, Host
-from vgpuctl.model.plan import Refusal
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.card_rules import Load, kind_of
 from vgpuctl.planning.cards.placement import Vgpus, can_be_started, fits, may_choose, needs_of
-from vgpuctl.planning.cards.policy import policy_trap
+from vgpuctl.planning.cards.policy import PolicyTrap, policy_trap
 from vgpuctl.planning.cards.releases import stops, vgpus_wished
 from vgpuctl.planning.cards.seating import PossibleSeatings, occupants, standing
-from vgpuctl.planning.checks.host_memory import Shortage, in_gb, shortage
-from vgpuctl.planning.steps import equipped
+from vgpuctl.planning.checks.host_memory import MemoryFull, shortage
 
 MODE_WORDS = {
     CardMode.SAME_SIZE: "same size",
@@ -23,27 +23,88 @@ MODE_WORDS = {
     CardMode.MIG: "MIG",
 }
 
-#: More vGPUs than any vSphere gives one VM; older versions stop at 4 or 8.
-MOST_VGPUS = 16
+
+@dataclass(frozen=True, kw_only=True)
+class RoomRefusal(Refusal):
+    """A lack of room on the cards. `keeps`: the VMs that stay on cards, a line each."""
+
+    wish: str
+    workers: tuple[str, ...]
+    keeps: tuple[str, ...] = ()
+    trap: PolicyTrap | None = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        return (*self.reasons, *self.keeps, *([str(self.trap)] if self.trap else []))
 
 
-def against_types(wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Refusal]:
-    for worker in workers:
-        mine = wish.workers[worker.name]
-        if not mine.change or not mine.vgpus or equipped(worker, mine.vgpus):
-            continue
-        if unknown := [vgpu for vgpu in mine.vgpus if host.offers and vgpu not in host.offers]:
-            yield Refusal(
-                host.name,
-                f"{host.name} offers no vGPU type {unknown[0]}, which {worker.name} should carry.",
-                hint=f"It offers: {' '.join(host.offers)}",
-            )
-        if len(mine.vgpus) > MOST_VGPUS:
-            yield Refusal(
-                host.name,
-                f"{worker.name} should carry {len(mine.vgpus)} vGPUs; a VM has at most {MOST_VGPUS}.",
-                hint="vSphere 8.0 U2 gives a VM up to 16, 8.0 up to 8, 6.7 U3 up to 4.",
-            )
+@dataclass(frozen=True, kw_only=True)
+class NoCardRoom(RoomRefusal):
+    """`too_large`: workers whose type no card of the host holds, even if it were empty; with that type."""
+
+    code = "VG301"
+    title = "No card of the host will have room for workers that the wish starts."
+    way_out = "Take a worker off the shift, move it to another host, or give it a smaller profile."
+
+    too_large: tuple[tuple[str, str], ...]
+    cards: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        return f"{self.wish} cannot begin on {self.host}: no card will have room for {' '.join(self.workers)}."
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        cards = ", ".join(self.cards)
+        return tuple(f"{name} needs {vgpu}, which none of these can hold: {cards}" for name, vgpu in self.too_large)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoomNotCertain(RoomRefusal):
+    """`modes`: the modes of cards on which the place of a vGPU cannot be seen. `seats_known`: whether its card can."""
+
+    code = "VG302"
+    title = "There is room on the cards, but vCenter may choose them so that a worker finds none."
+    way_out = (
+        "Give the workers profiles of one size, take a worker off the shift, or try again once the host says where its "
+        "VMs sit."
+    )
+
+    seats_known: bool
+    modes: tuple[CardMode, ...]
+
+    @property
+    def message(self) -> str:
+        return (
+            f"{self.wish} may not end well on {self.host}: there is room for {' '.join(self.workers)}, but vCenter "
+            "chooses the cards, and may choose them so that one finds none."
+        )
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        seats = [] if self.seats_known else [f"{self.host} does not say yet on which card each of its VMs sits"]
+        places = (
+            f"no host says at which place of a card in {MODE_WORDS[mode]} mode a vGPU sits: the worst is assumed"
+            for mode in self.modes
+        )
+        return (*seats, *places)
+
+
+class Moves(NamedTuple):
+    """The names of the workers that leave a host's cards, and the workers that start there, with their vGPUs."""
+
+    leaving: frozenset[str]
+    carrying: Mapping[str, Vgpus]
+
+    @classmethod
+    def of(cls, wish: Wish, workers: list[Worker]) -> Moves:
+        leaving = frozenset(w.name for w in workers if stops(wish, w))
+        starting = (w for w in workers if wish.workers[w.name].awake and (not w.on or w.name in leaving))
+        return cls(leaving, {w.name: vgpus for w in starting if (vgpus := vgpus_wished(wish, w))})
 
 
 def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Refusal]:
@@ -51,75 +112,49 @@ def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) ->
 
     All workers that shall run must be startable, whatever card vCenter chooses.
     """
-    leaving = {w.name for w in workers if stops(wish, w)}
-    starting = [w for w in workers if wish.workers[w.name].awake and (not w.on or w.name in leaving)]
-    carrying = {w.name: vgpus for w in starting if (vgpus := vgpus_wished(wish, w))}
-    if not carrying:
+    moves = Moves.of(wish, workers)
+    if not moves.carrying:
         return
-    later = standing(host, occupants(fleet, host, leaving, gone=True), carrying.values())
-    if refusal := _cards(wish.name, host, carrying, later):
-        staying = [w.vgpus for w in workers if w.on and w.name not in leaving]
-        trap = policy_trap(host, [*staying, *carrying.values()])
-        details = (*refusal.details, *_holders(fleet, host, leaving), *([str(trap)] if trap else []))
-        yield replace(refusal, details=details)
-    if short := shortage(fleet, host, leaving, (w for w in starting if w.name in carrying)):
-        yield _memory(wish.name, host, list(carrying), short)
+    later = standing(host, occupants(fleet, host, moves.leaving, gone=True), moves.carrying.values())
+    needs = needs_of(moves.carrying.values())
+    if not (later.complete and all(can_be_started(loads, needs) for loads in later.ways)):
+        staying = [w.vgpus for w in workers if w.on and w.name not in moves.leaving]
+        common: dict[str, Any] = {
+            "host": host.name,
+            "wish": wish.name,
+            "workers": tuple(moves.carrying),
+            "keeps": tuple(_holders(fleet, host, moves.leaving)),
+            "trap": policy_trap(host, [*staying, *moves.carrying.values()]),
+        }
+        if any(fits(loads, needs) for loads in later.ways):
+            yield RoomNotCertain(seats_known=later.exact, modes=_unclear_modes(later), **common)
+        else:
+            yield NoCardRoom(too_large=tuple(_too_large(host, moves.carrying)), cards=_kinds(host), **common)
+    starting = [worker for worker in workers if worker.name in moves.carrying]
+    if short := shortage(fleet, host, moves.leaving, starting):
+        yield MemoryFull(host=host.name, wish=wish.name, workers=tuple(moves.carrying), short=short)
 
 
-def _cards(wish: str, host: Host, carrying: Mapping[str, Vgpus], later: PossibleSeatings) -> Refusal | None:
-    needs, names = needs_of(carrying.values()), " ".join(carrying)
-    if later.complete and all(can_be_started(loads, needs) for loads in later.ways):
-        return None
-    if not any(fits(loads, needs) for loads in later.ways):
-        return Refusal(
-            host.name,
-            f"{wish} cannot begin on {host.name}: no card will have room for {names}.",
-            details=tuple(_nowhere(host, carrying)),
-            hint="Take a worker off the shift, move it to another host, or give it a smaller profile.",
-        )
-    return Refusal(
-        host.name,
-        f"{wish} may not end well on {host.name}: there is room for {names}, but vCenter chooses the cards, and may "
-        "choose them so that one finds none.",
-        details=tuple(_unknown(host, later)),
-        hint="Give them profiles of one size, take a worker off the shift, or try again once the host says where its "
-        "VMs sit.",
-    )
-
-
-def _unknown(host: Host, later: PossibleSeatings) -> Iterator[str]:
-    """Yield the facts that are missing to be sure."""
-    if not later.exact:
-        yield f"{host.name} does not say yet on which card each of its VMs sits"
+def _unclear_modes(later: PossibleSeatings) -> tuple[CardMode, ...]:
+    """Return the modes in which the place of a vGPU on its card matters. No host says that place."""
     modes = {load.kind.mode for loads in later.ways for load in loads if load.held}
-    for mode in sorted(modes - {CardMode.SAME_SIZE}):
-        yield f"on a card in {MODE_WORDS[mode]} mode nobody tells at which place a vGPU sits: the worst is assumed"
+    return tuple(sorted(modes - {CardMode.SAME_SIZE}))
 
 
-def _memory(wish: str, host: Host, names: list[str], short: Shortage) -> Refusal:
-    return Refusal(
-        host.name,
-        f"{wish} cannot begin on {host.name}: its memory will not hold {' '.join(names)}. They need "
-        f"{in_gb(short.needed)}; of {in_gb(host.memory_mib)}, {in_gb(short.free)} will be free.",
-        details=(
-            f"workers that stay keep {in_gb(short.of_workers)}, other VMs have reserved {in_gb(short.of_strangers)}",
-        ),
-        hint="Take a worker off the shift, move one to another host, or give it less memory: all memory of a VM with "
-        "a vGPU is reserved.",
-    )
+def _kinds(host: Host) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{card.model} ({MODE_WORDS[card.mode]})" for card in host.cards))
 
 
-def _nowhere(host: Host, carrying: Mapping[str, Vgpus]) -> Iterator[str]:
-    """Yield the types that no card of this host could hold even if it were empty."""
+def _too_large(host: Host, carrying: Mapping[str, Vgpus]) -> Iterator[tuple[str, str]]:
+    """Yield the workers and types that no card of this host could hold even if it were empty."""
     empty = tuple(Load(kind_of(card)) for card in host.cards)
     for name, vgpus in carrying.items():
         for vgpu in dict.fromkeys(vgpus):
             if empty and not may_choose(empty, vgpu):
-                kinds = dict.fromkeys(f"{card.model} ({MODE_WORDS[card.mode]})" for card in host.cards)
-                yield f"{name} needs {vgpu}, which none of these can hold: {', '.join(kinds)}"
+                yield name, vgpu
 
 
-def _holders(fleet: Fleet, host: Host, leaving: set[str]) -> Iterator[str]:
+def _holders(fleet: Fleet, host: Host, leaving: Collection[str]) -> Iterator[str]:
     for card in host.cards:
         for name in card.holds:
             if name in leaving or not _runs(fleet, name):

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.plan import Refusal
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import stops
 from vgpuctl.planning.checks.host_memory import in_gb
 from vgpuctl.planning.steps import equipped
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatastoreFull(Refusal):
+    code = "VG304"
+    title = "A datastore has no room for the memory of the VMs that would be suspended."
+    way_out = "Make room there, or let workers sleep shut down (asleep: off)."
+
+    wish: str
+    workers: tuple[str, ...]
+    datastore: str
+    needed_mib: int
+    free_mib: int
+
+    @property
+    def message(self) -> str:
+        return (
+            f"{self.wish} cannot begin on {self.host}: to suspend {' '.join(self.workers)} writes "
+            f"{in_gb(self.needed_mib)}, and the datastore {self.datastore} has {in_gb(self.free_mib)} free for it."
+        )
 
 
 def against_space(fleet: Fleet, wish: Wish, hosts: Iterable[str]) -> Iterator[Refusal]:
@@ -26,12 +47,13 @@ def against_space(fleet: Fleet, wish: Wish, hosts: Iterable[str]) -> Iterator[Re
         if short is None:
             left = {name: mib - written[name] for name, mib in left.items()}
             continue
-        names = " ".join(worker.name for worker in writers if worker.datastore == short)
-        yield Refusal(
-            host,
-            f"{wish.name} cannot begin on {host}: to suspend {names} writes {in_gb(written[short])}, and the datastore "
-            f"{short} has {in_gb(left[short])} free for it.",
-            hint="Make room there, or let workers sleep shut down (asleep: off).",
+        yield DatastoreFull(
+            host=host,
+            wish=wish.name,
+            workers=tuple(worker.name for worker in writers if worker.datastore == short),
+            datastore=short,
+            needed_mib=written[short],
+            free_mib=left[short],
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.refusal import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,35 @@ class Shortage:
 
     needed: int
     free: int
+    of_host: int
     of_workers: int
     of_strangers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryFull(Refusal):
+    code = "VG303"
+    title = "The host's memory will not hold the workers that the wish starts."
+    way_out = (
+        "Take a worker off the shift, move one to another host, or give it less memory: all memory of a VM with a vGPU "
+        "is reserved."
+    )
+
+    wish: str
+    workers: tuple[str, ...]
+    short: Shortage
+
+    @property
+    def message(self) -> str:
+        return (
+            f"{self.wish} cannot begin on {self.host}: its memory will not hold {' '.join(self.workers)}. They need "
+            f"{in_gb(self.short.needed)}; of {in_gb(self.short.of_host)}, {in_gb(self.short.free)} will be free."
+        )
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        workers, others = in_gb(self.short.of_workers), in_gb(self.short.of_strangers)
+        return (f"workers that stay keep {workers}, other VMs have reserved {others}",)
 
 
 def shortage(fleet: Fleet, host: Host, leaving: Collection[str], starting: Iterable[Worker]) -> Shortage | None:
@@ -31,7 +59,7 @@ def shortage(fleet: Fleet, host: Host, leaving: Collection[str], starting: Itera
     free = max(0, host.memory_mib - workers - strangers)
     if not host.memory_mib or needed <= free:
         return None
-    return Shortage(needed, free, workers, strangers)
+    return Shortage(needed, free, host.memory_mib, workers, strangers)
 
 
 def in_gb(mib: int) -> str:

@@ -1,93 +1,257 @@
-"""Reasons against touching a worker at all, whatever room there is; each comes with the way out."""
+"""What speaks against steps for one worker, whatever room there is.
+
+A new kind of obstacle is one new class here: the planner's refusals and `profiles check` ask every class below
+`Obstacle`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from vgpuctl.model.fleet import Worker
 from vgpuctl.model.hosts import Host
-from vgpuctl.model.plan import Refusal, Step
+from vgpuctl.model.plan import Step
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.planning.cards.mmio import mmio_needed
-from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend
+from vgpuctl.planning.steps import Attach, Discard, PowerOn, ShutDown, Suspend
+
+#: The steps that change a VM's devices or power.
+OF_THE_VM = (Suspend, ShutDown, Attach, Discard, PowerOn)
 
 
-def unfit(worker: Worker, host: Host | None, rungs: Sequence[Step]) -> Iterator[Refusal]:
-    """Yield the reasons against these `rungs`, the steps planned for this worker. No steps, no reasons."""
-    if not rungs:
-        return
-    for doubt in worker.doubts:
-        yield Refusal(
-            worker.host,
-            f"{worker.name} cannot be told for sure: {doubt}.",
-            hint="Correct it in profiles.yaml, the node's spec.providerID, or the VM's name; or delete what is stale.",
-        )
-    touched = [step for step in rungs if isinstance(step, Suspend | ShutDown | Attach | PowerOn)]
-    if touched:
-        yield from _not_ours_to_touch(worker)
-        yield from _busy(worker, touched)
-        yield from _unable(worker, host, touched)
+class Subject(NamedTuple):
+    """The worker that is asked about. `vgpus`: what it carries, or what it shall carry if its devices change."""
+
+    worker: Worker
+    host: Host | None
+    vgpus: tuple[str, ...]
 
 
-def _not_ours_to_touch(worker: Worker) -> Iterator[Refusal]:
-    if worker.managed_by:
-        yield Refusal(
-            worker.host,
-            f"{worker.name} is managed by {worker.managed_by}: that decides about its devices and power.",
-            hint="Change it there, or take it out of profiles.yaml.",
-        )
-    if worker.question:
-        yield Refusal(
-            worker.host,
-            f"{worker.name} waits for an answer in vCenter: {worker.question}",
-            hint="Answer it in the vSphere client (or with govc vm.question), then run this again.",
-        )
+@dataclass(frozen=True, kw_only=True)
+class Obstacle(Refusal):
+    """Something about one worker that speaks against some of its steps.
+
+    `kind`: its word in the document of `profiles check`. `against`: the kinds of steps it speaks against; () if it
+    speaks against every step. `passing`: it ends by itself, so the files are not to blame. `out_of_step`: `status`
+    counts it among what is not as it should be.
+    """
+
+    kind: ClassVar[str] = ""
+    against: ClassVar[tuple[type[Step], ...]] = ()
+    passing: ClassVar[bool] = False
+    out_of_step: ClassVar[bool] = False
+
+    worker: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        """Yield this kind of obstacle, as often as it stands in this worker's way."""
+        raise NotImplementedError
+
+    @property
+    def what(self) -> str:
+        """Return what is the matter, as it is said of the worker: `is managed by …`."""
+        raise NotImplementedError
+
+    @property
+    def message(self) -> str:
+        return f"{self.worker} {self.what}."
+
+    def hinders(self, steps: Iterable[Step]) -> bool:
+        """True if the obstacle speaks against one of these steps of its worker."""
+        return any(not self.against or isinstance(step, self.against) for step in steps)
 
 
-#: The kinds of vCenter tasks that each step becomes.
-_TASKS: dict[type, set[str]] = {
-    Suspend: {"suspend"},
-    ShutDown: {"powerOff", "shutdownGuest"},
-    Attach: {"reconfigure"},
-    PowerOn: {"powerOn"},
-}
+def obstacles(subject: Subject) -> Iterator[Obstacle]:
+    for kind in KINDS:
+        yield from kind.found(subject)
 
 
-def _busy(worker: Worker, steps: Sequence[Step]) -> Iterator[Refusal]:
-    """Refuse a worker that others are at work on. We wait for what we began ourselves, in an earlier run too."""
-    task = worker.busy_with
-    begun = worker.node is not None and worker.node.record is not None
-    if task is None or begun or any(task.kind in _TASKS.get(type(step), ()) for step in steps):
-        return
-    yield Refusal(
-        worker.host,
-        f"vCenter is at work on {worker.name} ({task.kind or 'a task'}), and not for us.",
-        hint="Wait until that has ended, then run this again.",
-    )
+@dataclass(frozen=True, kw_only=True)
+class InDoubt(Obstacle):
+    code = "VG101"
+    kind = "in-doubt"
+    title = "It is not certain which VM, node or profile belongs to a worker."
+    way_out = "Correct it in profiles.yaml, the node's spec.providerID, or the VM's name; or delete what is stale."
+    out_of_step = True
+
+    doubt: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        worker = subject.worker
+        for doubt in worker.doubts:
+            yield cls(host=worker.host, worker=worker.name, doubt=doubt)
+
+    @property
+    def what(self) -> str:
+        return f"cannot be identified for certain: {self.doubt}"
 
 
-def _unable(worker: Worker, host: Host | None, steps: Sequence[Step]) -> Iterator[Refusal]:
-    for step in steps:
-        match step:
-            case Suspend():
-                yield from _not_suspendable(worker, host)
-            case PowerOn() if host is not None and (host.maintenance or not host.connected):
-                why = "is in maintenance mode" if host.maintenance else "is not connected to vCenter"
-                yield Refusal(
-                    host.name, f"{worker.name} cannot start: {host.name} {why}.", hint=f"Bring {host.name} back first."
-                )
-            case Attach(vgpus=vgpus) if worker.mmio is not None and not worker.mmio.efi and mmio_needed(vgpus):
-                yield Refusal(
-                    worker.host,
-                    f"{worker.name} boots by BIOS; the cards of {' '.join(vgpus)} need EFI.",
-                    hint="Build the VM anew with EFI firmware: changing the firmware of an installed guest breaks it.",
-                )
+@dataclass(frozen=True, kw_only=True)
+class Managed(Obstacle):
+    code = "VG102"
+    kind = "managed"
+    title = "Another program manages the VM, and decides about its devices and power."
+    way_out = "Change it there, or take it out of profiles.yaml."
+    against = OF_THE_VM
+
+    by: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        worker = subject.worker
+        if worker.managed_by:
+            yield cls(host=worker.host, worker=worker.name, by=worker.managed_by)
+
+    @property
+    def what(self) -> str:
+        return f"is managed by {self.by}, which decides about its devices and power"
 
 
-def _not_suspendable(worker: Worker, host: Host | None) -> Iterator[Refusal]:
-    forbidden = [vgpu for vgpu in worker.vgpus if host is not None and vgpu in host.not_suspendable]
-    for why in [*worker.fixed_devices, *(f"{vgpu}, which its host cannot suspend" for vgpu in forbidden)]:
-        yield Refusal(
-            worker.host,
-            f"{worker.name} cannot be suspended: it has {why}.",
-            hint="Take the device off the VM, or take the worker out of the timetable.",
-        )
+@dataclass(frozen=True, kw_only=True)
+class Question(Obstacle):
+    code = "VG103"
+    kind = "question"
+    title = "The VM waits for an answer in vCenter, and does nothing until it has one."
+    way_out = "Answer it in the vSphere client (or with govc vm.question), then run this again."
+    against = OF_THE_VM
+    out_of_step = True
+
+    question: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        worker = subject.worker
+        if worker.question:
+            yield cls(host=worker.host, worker=worker.name, question=worker.question)
+
+    @property
+    def what(self) -> str:
+        return f"waits for an answer in vCenter: {self.question}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Busy(Obstacle):
+    """A task of others. We wait for what we began ourselves, in an earlier run too."""
+
+    code = "VG104"
+    title = "vCenter runs a task on the VM that vgpuctl did not start."
+    way_out = "Wait until that task has ended, then run this again."
+    against = OF_THE_VM
+    passing = True
+
+    task: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        worker = subject.worker
+        begun = worker.node is not None and worker.node.record is not None
+        if worker.busy_with is not None and not begun:
+            yield cls(host=worker.host, worker=worker.name, task=worker.busy_with.kind)
+
+    def hinders(self, steps: Iterable[Step]) -> bool:
+        touching = [step for step in steps if isinstance(step, OF_THE_VM)]
+        return bool(touching) and not any(self.task in step.tasks for step in touching)
+
+    @property
+    def what(self) -> str:
+        return f"has a task in vCenter that is not ours ({self.task or 'of an unknown kind'})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotSuspendable(Obstacle):
+    code = "VG105"
+    kind = "not-suspendable"
+    title = "The VM has a device with which vSphere suspends no VM."
+    way_out = "Take the device off the VM, or take the worker out of the timetable."
+    against = (Suspend,)
+
+    device: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        worker = subject.worker
+        for device in worker.fixed_devices:
+            yield cls(host=worker.host, worker=worker.name, device=device)
+
+    @property
+    def what(self) -> str:
+        return f"cannot be suspended: it has {self.device}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeNotSuspendable(Obstacle):
+    code = "VG106"
+    kind = "not-suspendable"
+    title = "The host cannot suspend VMs with this vGPU type."
+    way_out = "Give the worker another profile, update the host's vGPU manager, or take it out of the timetable."
+    against = (Suspend,)
+
+    vgpu: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        worker, host = subject.worker, subject.host
+        for vgpu in sorted(host.not_suspendable.intersection(subject.vgpus)) if host else ():
+            yield cls(host=worker.host, worker=worker.name, vgpu=vgpu)
+
+    @property
+    def what(self) -> str:
+        return f"cannot be suspended: {self.host} cannot suspend {self.vgpu}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostAway(Obstacle):
+    code = "VG107"
+    title = "The worker's host is in maintenance mode, or is not connected to vCenter."
+    way_out = "Bring the host back, or move its workers to another host."
+    against = (PowerOn,)
+    passing = True
+
+    why: str
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        if subject.host is not None and (why := away(subject.host)):
+            yield cls(host=subject.host.name, worker=subject.worker.name, why=why)
+
+    @property
+    def what(self) -> str:
+        return f"cannot start: {self.host} is {self.why}"
+
+    @property
+    def hint(self) -> str:
+        return f"Bring {self.host} back first."
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeedsEfi(Obstacle):
+    code = "VG108"
+    kind = "no-efi"
+    title = "The VM boots by BIOS, and the card of its vGPU needs EFI."
+    way_out = "Build the VM anew with EFI firmware: changing the firmware of an installed guest breaks it."
+    against = (Attach,)
+
+    vgpus: tuple[str, ...]
+
+    @classmethod
+    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+        worker = subject.worker
+        if worker.mmio is not None and not worker.mmio.efi and mmio_needed(subject.vgpus):
+            yield cls(host=worker.host, worker=worker.name, vgpus=subject.vgpus)
+
+    @property
+    def what(self) -> str:
+        return f"boots by BIOS, and the card of {' '.join(self.vgpus)} needs EFI"
+
+
+def away(host: Host) -> str:
+    """Return why no VM can start on this host; "" if nothing is wrong with it."""
+    return "in maintenance mode" if host.maintenance else "" if host.connected else "not connected to vCenter"
+
+
+#: Every kind of obstacle, in the order in which they are reported.
+KINDS: tuple[type[Obstacle], ...] = tuple(Obstacle.__subclasses__())

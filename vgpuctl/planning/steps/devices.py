@@ -23,7 +23,7 @@ class Attach(WorkerStep):
     bar: ClassVar[str] = "attach"
     look: ClassVar[Look] = Look.ATTACH
     lasts: ClassVar[bool] = True
-    task: ClassVar[str] = "reconfigure"
+    tasks: ClassVar[tuple[str, ...]] = ("reconfigure",)
 
     def describe(self) -> str:
         return f"attach {' '.join(self.vgpus)}" if self.vgpus else "remove vGPUs"

@@ -235,7 +235,7 @@ class Suspend(WorkerStep):
     lasts: ClassVar[bool] = True
     disturbs: ClassVar[bool] = True
     takes_down: ClassVar[bool] = True
-    task: ClassVar[str] = "suspend"
+    tasks: ClassVar[tuple[str, ...]] = ("suspend",)
     deadline_s: ClassVar[float] = 1800.0
 
     def assumed_s(self, fleet: Fleet) -> float:
@@ -269,6 +269,7 @@ class ShutDown(WorkerStep):
     lasts: ClassVar[bool] = True
     disturbs: ClassVar[bool] = True
     takes_down: ClassVar[bool] = True
+    tasks: ClassVar[tuple[str, ...]] = ("powerOff", "shutdownGuest")
     effect_s: ClassVar[float] = 600.0
 
     @property

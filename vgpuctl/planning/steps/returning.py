@@ -41,7 +41,7 @@ class Discard(WorkerStep):
     look: ClassVar[Look] = Look.SHUT_DOWN
     lasts: ClassVar[bool] = True
     disturbs: ClassVar[bool] = True
-    task: ClassVar[str] = "powerOff"
+    tasks: ClassVar[tuple[str, ...]] = ("powerOff",)
 
     def assumed_s(self, fleet: Fleet) -> float:
         return CHANGE_S
@@ -66,7 +66,7 @@ class PowerOn(WorkerStep):
     finished: ClassVar[str] = "started"
     look: ClassVar[Look] = Look.POWER_ON
     lasts: ClassVar[bool] = True
-    task: ClassVar[str] = "powerOn"
+    tasks: ClassVar[tuple[str, ...]] = ("powerOn",)
     deadline_s: ClassVar[float] = 900.0
 
     def describe(self) -> str:

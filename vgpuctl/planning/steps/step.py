@@ -66,8 +66,8 @@ class BaseStep:
     disturbs: ClassVar[bool] = False
     #: It takes a worker down, even if no step waits for it any more.
     takes_down: ClassVar[bool] = False
-    #: The kind of vCenter task that carries it out.
-    task: ClassVar[str] = ""
+    #: The kinds of vCenter tasks that carry it out.
+    tasks: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
     def id(self) -> StepId:

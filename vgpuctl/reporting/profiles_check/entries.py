@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.planning.checks.card_room import MOST_VGPUS
+from vgpuctl.planning.checks.devices import MOST_VGPUS, TooManyVgpus
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity, place
 
 
@@ -30,7 +30,7 @@ def of_profiles(catalogue: Catalogue) -> Iterator[Finding]:
                 about=about,
                 where=profile.where,
                 what=f"has {len(profile.vgpus)} vGPUs; a VM has at most {MOST_VGPUS}",
-                hint="vSphere 8.0 U2 gives a VM up to 16, 8.0 up to 8, 6.7 U3 up to 4.",
+                hint=TooManyVgpus.way_out,
             )
 
 

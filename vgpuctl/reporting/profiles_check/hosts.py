@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vgpuctl.model.hosts import Host
+from vgpuctl.planning.checks.workers import HostAway, away
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity
 
 
@@ -17,14 +18,13 @@ def of_hosts(compared: Compared) -> Iterator[Finding]:
 
 
 def _away(host: Host) -> Iterator[Finding]:
-    why = "in maintenance mode" if host.maintenance else "" if host.connected else "not connected to vCenter"
-    if why:
+    if why := away(host):
         yield Finding(
             severity=Severity.ERROR,
             kind="host-away",
             about=host.name,
             what=f"{why}: none of its workers can start",
-            hint="Bring it back, or move its workers to another host.",
+            hint=HostAway.way_out,
         )
 
 

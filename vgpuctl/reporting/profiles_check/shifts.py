@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.hosts import CardMode, Host
-from vgpuctl.model.plan import Refusal
+from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.boards import BY_NAME
@@ -15,7 +15,7 @@ from vgpuctl.planning.cards.card_rules import kind_of
 from vgpuctl.planning.cards.placement import Vgpus, fits, needs_of
 from vgpuctl.planning.cards.policy import policy_trap
 from vgpuctl.planning.cards.seating import occupants, standing
-from vgpuctl.planning.checks.card_room import against_room
+from vgpuctl.planning.checks.card_room import RoomRefusal, against_room
 from vgpuctl.planning.wishes import switch_wish
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity
 from vgpuctl.reporting.profiles_check.types import holds
@@ -64,7 +64,7 @@ def _on_host(compared: Compared, asleep: Fleet, wish: Wish, shift: Shift, host: 
         return
     workers = [worker for worker in on_host if worker.name in wish.workers]
     refused = list(against_room(asleep, wish, host, workers))
-    against_cards = list(against_room(asleep, wish, replace(host, memory_mib=0), workers))
+    against_cards = [refusal for refusal in refused if isinstance(refusal, RoomRefusal)]
     if against_cards and _mixed_would_do(asleep, host, [worker.vgpus for worker in awake]):
         yield _needs_mixed(shift, host, awake)
         refused = [refusal for refusal in refused if refusal not in against_cards]

@@ -1,0 +1,25 @@
+"""Codes: each reason that stops a host's part has one, for searching and for `vgpuctl explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+
+class Coded:
+    """A reason with a code. A released code never changes its meaning.
+
+    `title`: what the code means, in general. `way_out`: what a person can do.
+    """
+
+    code: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    way_out: ClassVar[str] = ""
+
+
+def coded_kinds(base: type[Coded] = Coded) -> Iterator[type[Coded]]:
+    """Yield each class below `base` that has a code of its own."""
+    for kind in base.__subclasses__():
+        if "code" in vars(kind):
+            yield kind
+        yield from coded_kinds(kind)
