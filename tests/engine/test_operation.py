@@ -143,7 +143,7 @@ def test_a_fault_of_the_recorder_ends_the_entry_and_not_the_work() -> None:
     assert ports.carry_out().interrupted
     assert len(ports.sent) >= 4
     (said,) = [text for text in ports.ears.heard if text != "a look"]
-    assert said.startswith("The history will not tell of this: KeyError")
+    assert said.startswith("The history will not show this switch: KeyError")
     assert "test_operation.py:" in said
 
 

@@ -222,4 +222,4 @@ def test_a_journal_that_fails_is_one_line_at_the_end() -> None:
     story = Story(desk)
     story.look(0.0)
     story.recorder.close()
-    assert desk.said == ["The history will not tell of this: configmaps are forbidden"]
+    assert desk.said == ["The history will not show this switch: configmaps are forbidden"]

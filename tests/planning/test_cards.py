@@ -52,7 +52,7 @@ def test_all_three_tables_say_the_same(model: str, simulated: SimulatedMode) -> 
 def test_what_is_told_of_a_type_counts_before_its_name() -> None:
     odd, v100 = "grid_v100-special", card("V100-16")
     assert most(v100, odd) == 1
-    assert "nobody says its frame, taken to fill the card" in assumption(v100, odd)
+    assert "its frame is not known; it is taken to fill the card" in assumption(v100, odd)
     told = replace(v100, told=(TypeFacts(odd, 4, "q"), TypeFacts(QUARTER, 8)))
     assert (most(told, odd), assumption(told, odd)) == (4, "")
     assert (most(told, QUARTER), most(v100, QUARTER)) == (2, 4)

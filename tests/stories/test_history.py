@@ -68,7 +68,7 @@ def test_a_journal_that_cannot_be_written_leaves_the_switch_as_it_is(day: Lab) -
     day.vgpuctl("switch", "night", "--yes").ok()
     day.fault("POST configmaps", "fail", "403")
     ran = day.vgpuctl("switch", "day", "--yes").ok()
-    assert ran.out.count("The history will not tell of this: ") == 1
+    assert ran.out.count("The history will not show this switch: ") == 1
     assert "worker-5" not in day.awake()
 
 

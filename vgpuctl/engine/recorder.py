@@ -78,7 +78,7 @@ class Recorder:
             if self._entry.outcome == RUNNING:
                 self._entry = replace(self._entry, outcome=INTERRUPTED)
             if why := self._journal.close(self._so_far(self._entry)):
-                self._listener.say(f"The history will not tell of this: {why}")
+                self._listener.say(f"The history will not show this switch: {why}")
 
     @contextmanager
     def _recording(self) -> Iterator[None]:
@@ -87,7 +87,7 @@ class Recorder:
             yield
         except Exception as error:
             self._entry = None
-            self._listener.say(f"The history will not tell of this: {with_place(error)}")
+            self._listener.say(f"The history will not show this switch: {with_place(error)}")
 
     def _count_holds(self, now_s: float) -> None:
         """Count the time since the last look for each wait: what was waited for then was waited for until now."""

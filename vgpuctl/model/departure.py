@@ -1,4 +1,4 @@
-"""A host on its way from one shift to another: what a way back restores, whatever happens meanwhile."""
+"""A host on its way from one shift to another: what going back restores."""
 
 from __future__ import annotations
 

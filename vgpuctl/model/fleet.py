@@ -51,8 +51,8 @@ class Node:
     `taints`: the keys of all taints. `keeps_off`: the taints that keep new pods away. `gives`: what it has for pods, in
     thousandths.
     `alive_s`: if it slept, for how long its kubelet has been seen to renew its Lease since.
-    `autoscaled`: it names a program that may add nodes like it. `marks`: what other programs are told about it,
-    whichever program set it.
+    `autoscaled`: it names a program that may add nodes like it. `marks`: its MARKS for other programs, by
+    whichever program.
     `machine`: the namespace and name of its Machine in Cluster API, if it names one.
     """
 

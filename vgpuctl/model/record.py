@@ -55,7 +55,7 @@ class Record:
     """Our mark on a node: for which wish, what must be given back, and the last signs of life before the sleep.
 
     `vgpus_before`: what its VM carried before; None if its devices are not to be changed. `until`, `why`: for people
-    who see it asleep. `marks`: the MARKS that are ours to take off.
+    that look at the sleeping node. `marks`: the MARKS that are ours to take off.
     """
 
     wish: str

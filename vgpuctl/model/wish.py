@@ -53,7 +53,7 @@ class WorkloadWish:
 class Wish:
     """What should become true of each worker.
 
-    `timetable`: the timetable whose wish it is, if it is one's. `workloads`: what becomes of workloads, by their keys.
+    `timetable`: the timetable that the wish comes from; "" if none. `workloads`: what is wished, by their keys.
     `max_unavailable`: how many workers may be out at once; None: as many as there are.
     `departures`: how each host was when it was last whole.
     `prune`: take our labels off nodes that are no longer workers of ours.

@@ -23,9 +23,17 @@ from vgpuctl.planning.cards.placement import fits, needs_of
 from vgpuctl.planning.cards.seating import Occupant, booked, occupants, standing
 from vgpuctl.planning.pods.drain import budgets_to_pay
 
+#: The laws that a single write can break, as people read them.
+LAWS = {
+    1: "no VM is stopped while its node runs a pod that should have moved",
+    2: "no VM starts where no card can hold it, and no running VM gets other devices",
+    3: "no cordon, label, mark or size is changed that is not ours",
+    4: "no pod is evicted against its disruption budget",
+}
+
 
 def broken_by(request: Request, fleet: Fleet) -> str:
-    """Return the law that this write would break in this world; "" if it breaks none."""
+    """Return what this write would break in this world, with the law's sentence; "" if it breaks none."""
     match request:
         case SuspendVm() | ShutDownGuest() | PowerOffVm():
             return _law_1(fleet, request)
@@ -36,8 +44,12 @@ def broken_by(request: Request, fleet: Fleet) -> str:
         case Evict():
             return _law_4(fleet, request)
         case AttachVgpus():
-            return "" if not fleet.worker(request.worker).on else "law 2: devices of a running VM"
+            return "" if not fleet.worker(request.worker).on else _breach(2, f"{request.worker} runs")
     return ""
+
+
+def _breach(law: int, what: str) -> str:
+    return f"{what} (law {law}: {LAWS[law]})"
 
 
 def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str:
@@ -45,10 +57,10 @@ def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str
     worker = fleet.worker(request.worker)
     node = worker.node
     if node is None and worker.on:
-        return f"law 1: {request.worker} runs, and nobody can see its pods"
+        return _breach(1, f"{request.worker} runs, and its pods cannot be seen")
     expected = request.first.expected if request.first else frozenset()
     late = [pod for pod in node.pods if pod.uid not in expected] if node else []
-    return f"law 1: {request.worker} still runs {late[0]}" if late else ""
+    return _breach(1, f"{request.worker} still runs {late[0]}") if late else ""
 
 
 def _law_2(fleet: Fleet, name: str) -> str:
@@ -60,7 +72,7 @@ def _law_2(fleet: Fleet, name: str) -> str:
     ways = standing(host, occupants(fleet, host), [worker.vgpus]).ways
     if any(fits(loads, needs_of([worker.vgpus])) for loads in ways):
         return ""
-    return f"law 2: no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}"
+    return _breach(2, f"no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}")
 
 
 def _law_3(fleet: Fleet, patch: Patch) -> str:
@@ -72,9 +84,9 @@ def _law_3(fleet: Fleet, patch: Patch) -> str:
     if worker is None or worker.node is None:
         pruned = patch.node in fleet.strays and not patch.annotations and patch.unschedulable is None
         only_off = pruned and not any(patch.labels.values())
-        return "" if only_off else f"law 3: {patch.node} is no worker of ours"
+        return "" if only_off else _breach(3, f"{patch.node} is no worker of ours")
     if patch.unschedulable is False and not (worker.node.record and worker.node.record.cordoned):
-        return f"law 3: the cordon of {patch.node} is not ours"
+        return _breach(3, f"the cordon of {patch.node} is not ours")
     return ""
 
 
@@ -82,7 +94,7 @@ def _law_3_of_workloads(fleet: Fleet, request: ScaleWorkload) -> str:
     """A workload is scaled to zero only if it bears no mark of ours, and scaled back only if it bears one."""
     now = fleet.workloads.get(request.workload.key)
     if now is None or (request.scaled is None) is (now.scaled is None):
-        return f"law 3: the size of {request.workload.key} is not ours to change"
+        return _breach(3, f"the size of {request.workload.key} is not ours to change")
     return ""
 
 
@@ -90,16 +102,16 @@ def _law_3_of_machines(fleet: Fleet, patch: PatchMachine) -> str:
     """A write never takes off a mark that another program set, and never claims it."""
     machine = fleet.worker(patch.worker).machine
     if machine is None or machine.path != patch.machine.path:
-        return f"law 3: the Machine {patch.machine.called} is no worker's of ours"
+        return _breach(3, f"the Machine {patch.machine.called} belongs to no worker of ours")
     if not machine.ours and (machine.shielded or not patch.shield):
-        return f"law 3: the mark on the Machine {machine.called} is not ours"
+        return _breach(3, f"the mark on the Machine {machine.called} is not ours")
     return ""
 
 
 def _law_4(fleet: Fleet, request: Evict) -> str:
     pod = request.pod
     blocking = [budget for budget in budgets_to_pay(fleet, pod) if budget.allowed <= 0]
-    return f"law 4: budget {blocking[0].name} forbids to evict {pod}" if blocking else ""
+    return _breach(4, f"budget {blocking[0].name} forbids to evict {pod}") if blocking else ""
 
 
 def overfull(fleet: Fleet) -> list[str]:

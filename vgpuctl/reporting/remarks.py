@@ -55,7 +55,7 @@ def _unshielded(leaving: list[Worker]) -> Iterator[Remark]:
     names = [worker.name for worker in leaving if worker.node and worker.node.machine and worker.machine is None]
     if names:
         told = f"The Machine{'s' * (len(names) > 1)} of {' '.join(fold(names))} cannot be marked from here"
-        yield Remark("", f"{told}: a MachineHealthCheck may replace who sleeps, and delete the VM.")
+        yield Remark("", f"{told}: a MachineHealthCheck may replace the worker while it sleeps, and delete the VM.")
 
 
 _WITHOUT = {
@@ -63,7 +63,7 @@ _WITHOUT = {
     "jobs": "Jobs that count evictions as failures are not named",
     "deployments": "none of them is scaled to zero",
     "statefulsets": "none of them is scaled to zero",
-    "horizontalpodautoscalers": "workloads that an autoscaler has a say in are not told apart",
+    "horizontalpodautoscalers": "a workload that an autoscaler sizes looks like any other",
     "volumeattachments": "nothing waits until the volumes of gone pods are detached",
     "persistentvolumeclaims": "nothing waits until the volumes of gone pods are detached",
 }

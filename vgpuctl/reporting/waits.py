@@ -11,7 +11,7 @@ SENTENCES = {
     Reason.POD_NOT_ALLOWED: "{0}",
     Reason.BUDGET: "{0} waits for budget {1}",
     Reason.SEVERAL_BUDGETS: "{0}",
-    Reason.NODE_GONE: "its node is gone, so nobody can see whether pods run on it",
+    Reason.NODE_GONE: "its node is gone, so nothing shows whether pods run on it",
     Reason.VOLUME: "volume {0}{1} still attached",
     Reason.GUEST: "its guest shuts down",
     Reason.NOT_BACK: "{0}",

@@ -105,7 +105,7 @@ def test_offline_asks_no_server(tmp_path: Path) -> None:
     (tmp_path / "p.yml").write_text("version: 1\nprofiles:\n  small: grid_v100-4q\nworkers:\n")
     lab = Lab(tmp_path, {"VGPUCTL_PROFILES": str(tmp_path / "p.yml"), "VGPUCTL_SCHEDULES": str(tmp_path)})
     ran = lab.vgpuctl("profiles", "check", "--offline").ok()
-    assert "p.yml:3: warning: profile small: no entry of workers has it." in " ".join(ran.out.split())
+    assert "p.yml:3: warning: profile small: no entry of workers uses it." in " ".join(ran.out.split())
     (tmp_path / "p.yml").write_text("version: 2\nprofiles: 3\n")
     ran = lab.vgpuctl("profiles", "check", "--offline")
     assert ran.code == 2

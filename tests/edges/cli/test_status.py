@@ -171,14 +171,14 @@ def test_a_provision_that_was_cut_short_is_told_with_what_goes_on(power: Power) 
 
 def test_a_pod_is_not_told_that_a_profile_is_awake_which_nobody_carries_yet() -> None:
     some = replace(with_worker(by_day(), "worker-5", power=Power.ON, vgpus=()), waiting=(waits("bert-0"),))
-    assert "bert-0 for v100-16q-16GB, which nobody who is awake carries yet" in shown(seen(some, DAY_NIGHT), 200)
+    assert "bert-0 for v100-16q-16GB, which no worker that is awake carries yet" in shown(seen(some, DAY_NIGHT), 200)
 
 
 def test_a_selection_speaks_of_the_selected_only() -> None:
     some = by_day()
     asleep = shown(seen(some, DAY_NIGHT, selection=Selection(Names(("worker-5",)))))
     assert "worker-5  suspended" in asleep
-    assert "Nobody is awake" not in asleep
+    assert "No worker is awake" not in asleep
     none = shown(seen(some, DAY_NIGHT, selection=Selection(selector=Selector({"zone": "b"}))))
     assert "None of 5 workers is selected." in none
 
@@ -201,7 +201,7 @@ def test_another_zone_is_told_beside_ours() -> None:
         (by_day(), (), "No timetable"),
         (Fleet(), (DAY_NIGHT,), "none of our workers is in it"),
         (Fleet(), (DAY_NIGHT,), "No worker: no VM of vCenter is one"),
-        (fleet(worker("worker-5", WHOLE, power=Power.OFF)), (DAY_NIGHT,), "Nobody is awake."),
+        (fleet(worker("worker-5", WHOLE, power=Power.OFF)), (DAY_NIGHT,), "No worker is awake."),
     ],
 )
 def test_where_there_is_nothing_that_is_said(some: Fleet, timetables: tuple[Timetable, ...], told: str) -> None:

@@ -162,7 +162,11 @@ def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:
     if isinstance(step, ScaleDown):
         return f"{step.describe()} (from {workload.replicas})"
     size = workload.scaled.replicas if workload.scaled else None
-    return f"{step.describe()} (to {size})" if workload.sleeps else "take our mark off (somebody else has scaled it)"
+    return (
+        f"{step.describe()} (to {size})"
+        if workload.sleeps
+        else "take our mark off (another program or person has scaled it)"
+    )
 
 
 def _after(preview: Preview, worker: str) -> str:

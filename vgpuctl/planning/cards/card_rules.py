@@ -191,7 +191,7 @@ def assumption(card: Card, vgpu: str) -> str:
     if piece is None or _known(kind, named):
         return ""
     if piece == filling(kind):
-        return f"{vgpu} on {card.model}: nobody says its frame, taken to fill the card"
+        return f"{vgpu} on {card.model}: its frame is not known; it is taken to fill the card"
     return f"{vgpu} on {card.model}: in no table, taken as {kind.gib} GB ÷ {named.gib} GB, at most {piece.most} a card"
 
 

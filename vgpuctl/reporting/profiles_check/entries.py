@@ -20,8 +20,8 @@ def of_profiles(catalogue: Catalogue) -> Iterator[Finding]:
                 kind="unused-profile",
                 about=about,
                 where=profile.where,
-                what="no entry of workers has it",
-                hint="Give it to somebody under workers, or take it out.",
+                what="no entry of workers uses it",
+                hint="Give it to a worker under workers, or take it out.",
             )
         if len(profile.vgpus) > MOST_VGPUS:
             yield Finding(
@@ -44,8 +44,8 @@ def _nobody(compared: Compared) -> Iterator[Finding]:
     """Yield entries that choose no VM. Names that are written out are reported one by one elsewhere."""
     taken = {where for worker in compared.fleet.workers.values() for where in worker.chosen_at}
     for choice in compared.catalogue.choices:
-        told = choice.by_name_alone and choice.names is not None and choice.names.plain
-        if choice.where not in taken and not told:
+        reported = choice.by_name_alone and choice.names is not None and choice.names.plain
+        if choice.where not in taken and not reported:
             yield Finding(
                 severity=Severity.WARNING,
                 kind="chooses-nobody",
@@ -66,7 +66,7 @@ def _without_a_vm(compared: Compared) -> Iterator[Finding]:
             where=compared.catalogue.where(name),
             workers=(name,),
             what=f"no VM of vCenter has this name{near}",
-            hint="Names are those that vCenter shows. Correct it, or take it out until the VM is there.",
+            hint="Write the name as vCenter shows it, or take it out until the VM is there.",
         )
 
 

@@ -93,7 +93,7 @@ def outlook(each: Waiting, now: datetime) -> str:
         why = each.pod.demand and scheduler_words(each.pod.demand.unplaced)
         return f", which is awake; the scheduler says: {why}" if why else ", which is awake"
     if each.outlook.lacking:
-        return ", which nobody who is awake carries yet"
+        return ", which no worker that is awake carries yet"
     if waking is not None:
         start = moment(waking.start, now)
         return f" → {waking.shift}, {f'due since {start}' if waking.due else start}"

@@ -81,7 +81,7 @@ def head_lines(situation: Situation, width: int) -> Iterator[Text]:
         first.stylize("bold", 0, len(shift))
         yield from (first, *more)
     if not situation.standings:
-        yield from paragraph("No timetable: nobody is put to sleep or woken by the hour.", width, "dim")
+        yield from paragraph("No timetable: no worker is put to sleep or woken by the hour.", width, "dim")
 
 
 def card_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
@@ -134,7 +134,7 @@ def worker_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
     rows = [make(situation, group) for group in _grouped(situation.workers, key)]
     lines = list(columns(_WIDE if wide else _TABLE, rows, width))
     awake = any(worker.on for worker in situation.fleet.workers.values())
-    return lines if awake else [*lines, Text("Nobody is awake.", "dim")]
+    return lines if awake else [*lines, Text("No worker is awake.", "dim")]
 
 
 def _nobody(situation: Situation) -> str:
