@@ -35,7 +35,7 @@ from vgpuctl.operations import look_ahead
 from vgpuctl.planning.steps import Drain
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish, switch_wish
 from vgpuctl.reporting.pending_pods import waiting
-from vgpuctl.reporting.timetable_state import standing
+from vgpuctl.reporting.timetable_state import state_of
 from vgpuctl.reporting.waits import sentence
 
 DAY, NIGHT = {f"worker-{n}" for n in range(1, 5)}, {"worker-5"}
@@ -238,9 +238,9 @@ def test_who_carries_this_and_that_by_turns_is_waited_for_by_what_comes() -> Non
     table = replacing_table()
     now = datetime(2026, 11, 18, 12, tzinfo=UTC)
     waiter = replace(pod("bert", phase="Pending"), selector={"vgpu.type": "v100-16q-16GB"}, demand=Demand(gpus=1))
-    (found,) = waiting(replace(by_day, waiting=(waiter,)), CATALOGUE, (standing(by_day, table, now),))
+    (found,) = waiting(replace(by_day, waiting=(waiter,)), CATALOGUE, (state_of(by_day, table, now),))
     assert found.outlook.waking is not None
     assert (found.outlook.awake, found.outlook.waking.shift, found.outlook.waking.start.hour) == (False, "night", 20)
     assert world.run().finished
-    (found,) = waiting(replace(world.fleet, waiting=(waiter,)), CATALOGUE, (standing(world.fleet, table, now),))
+    (found,) = waiting(replace(world.fleet, waiting=(waiter,)), CATALOGUE, (state_of(world.fleet, table, now),))
     assert found.outlook.awake

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from vgpuctl.engine.rests import Asked, Rest, Rests
+from vgpuctl.engine.rests import Rest, Rests, StepInputs
 from vgpuctl.engine.run_state import NONE, Attempt, Attempts, RequestKey, RunState
 from vgpuctl.model.fleet import Fleet, Task, Worker
 from vgpuctl.model.plan import Step
@@ -139,7 +139,7 @@ class Dispatcher:
         effects = (each.answered_s + step.effect_s for each in attempts.values() if each.answered_s is not None)
         times = (since_s + step.deadline_s, since_s + step.overdue_after_s, *effects)
         until_s = min(time_s for time_s in times if time_s > self.moment.now_s)
-        self._rests.keep(Rest(Asked(step, worker, attempts), until_s, self.waits[step.id]))
+        self._rests.keep(Rest(StepInputs(step, worker, attempts), until_s, self.waits[step.id]))
 
     def _busy(self, worker: Worker | None) -> Wait | None:
         """Return why nothing may be asked for this worker now, whatever the step; None if something may."""

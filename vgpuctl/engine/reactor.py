@@ -9,7 +9,7 @@ from vgpuctl.engine.blindness import bounded, counted
 from vgpuctl.engine.dispatcher import Dispatcher, Moment, Send, task_of
 from vgpuctl.engine.ends import has_begun
 from vgpuctl.engine.ports import BLIND_S
-from vgpuctl.engine.rests import Asked, Rests
+from vgpuctl.engine.rests import Rests, StepInputs
 from vgpuctl.engine.run_state import EVERYWHERE, Attempt, Attempts, RunState
 from vgpuctl.engine.throttle import queued
 from vgpuctl.model.conduct import OnResumeFailed
@@ -113,7 +113,7 @@ def _resting(rests: Rests, fleet: Fleet, due: Iterable[Step], state: RunState, n
     if state.stopping:
         return {}
     rests.begin(fleet)
-    asked = (Asked(step, fleet.find(step.subject), state.of(step)) for step in due)
+    asked = (StepInputs(step, fleet.find(step.subject), state.of(step)) for step in due)
     return {each.step.id: waits for each in asked if (waits := rests.waits(each, now_s)) is not None}
 
 

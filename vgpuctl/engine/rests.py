@@ -14,7 +14,7 @@ from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Wait
 
 
-class Asked(NamedTuple):
+class StepInputs(NamedTuple):
     """Everything that decides a step's requests, its answers and its wait, except budgets and workloads."""
 
     step: Step
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
 class Rest(NamedTuple):
     """A step at rest. `until_s`: when time may make a difference. `waits`: what the step waits for until then."""
 
-    asked: Asked
+    inputs: StepInputs
     until_s: float
     waits: Wait
 
@@ -47,12 +47,12 @@ class Rests:
             self._known.clear()
             self._common = common
 
-    def waits(self, asked: Asked, now_s: float) -> Wait | None:
+    def waits(self, inputs: StepInputs, now_s: float) -> Wait | None:
         """Return what this step waits for; None if it must be considered."""
-        rest = self._known.get(asked.step.id)
-        if rest is None or now_s >= rest.until_s or rest.asked != asked:
+        rest = self._known.get(inputs.step.id)
+        if rest is None or now_s >= rest.until_s or rest.inputs != inputs:
             return None
         return rest.waits
 
     def keep(self, rest: Rest) -> None:
-        self._known[rest.asked.step.id] = rest
+        self._known[rest.inputs.step.id] = rest

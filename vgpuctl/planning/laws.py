@@ -20,7 +20,7 @@ from vgpuctl.model.requests import (
     SuspendVm,
 )
 from vgpuctl.planning.cards.placement import fits, needs_of
-from vgpuctl.planning.cards.seating import Occupant, booked, occupants, standing
+from vgpuctl.planning.cards.seating import Occupant, booked, occupants, possible_seatings
 from vgpuctl.planning.pods.drain import budgets_to_pay
 
 #: The laws that a single write can break, as people read them.
@@ -69,7 +69,7 @@ def _law_2(fleet: Fleet, name: str) -> str:
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
         return ""
-    ways = standing(host, occupants(fleet, host), [worker.vgpus]).ways
+    ways = possible_seatings(host, occupants(fleet, host), [worker.vgpus]).ways
     if any(fits(loads, needs_of([worker.vgpus])) for loads in ways):
         return ""
     return _breach(2, f"no card of {worker.host} can hold {' '.join(worker.vgpus)} for {name}")
@@ -122,6 +122,6 @@ def overfull(fleet: Fleet) -> list[str]:
 def _overfull_cards(fleet: Fleet, host: Host) -> Iterator[str]:
     """Yield overfull cards by the host's books alone, whatever the power states: a VM in the books holds its place."""
     seated = [Occupant(name, vgpus, cards) for name, cards in booked(host).items() if (vgpus := fleet.vgpus_of(name))]
-    for card, load in zip(host.cards, standing(host, seated).ways[0], strict=True):
+    for card, load in zip(host.cards, possible_seatings(host, seated).ways[0], strict=True):
         if not load.lawful():
             yield f"{card.pci_id} holds more than it can: {' '.join(card.holds)}"

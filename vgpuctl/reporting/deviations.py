@@ -14,7 +14,7 @@ from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import SIZE_ANNOTATION, Workload
 from vgpuctl.planning.checks.devices import MemoryNotReserved
-from vgpuctl.planning.checks.workers import KINDS, Subject
+from vgpuctl.planning.checks.workers import KINDS, Case
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.steps import equipped, missing_signs
 from vgpuctl.planning.wishes import PROVISION
@@ -58,21 +58,21 @@ def of_host(host: Host) -> Iterator[Deviation]:
 
 
 def of_worker(
-    fleet: Fleet, worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]
+    fleet: Fleet, worker: Worker, catalogue: Catalogue, states: tuple[TimetableState, ...]
 ) -> Iterator[Deviation]:
     """Yield what is wrong with this worker.
 
-    `standings`: the states of the timetables that keep it. There is one, unless they contradict each other.
+    `states`: the states of the timetables that keep it. There is one, unless they contradict each other.
     """
     for kind in _OUT_OF_STEP:
-        for obstacle in kind.found(Subject(worker, fleet.hosts.get(worker.host), worker.vgpus)):
+        for obstacle in kind.found(Case(worker, fleet.hosts.get(worker.host), worker.vgpus)):
             yield _of(worker, obstacle.what)
-    if len(standings) > 1:
-        names = " and ".join(each.timetable.name for each in standings)
+    if len(states) > 1:
+        names = " and ".join(each.timetable.name for each in states)
         yield _of(worker, f"in several timetables: {names}")
-    yield from _of_devices(worker, catalogue, standings)
-    if len(standings) == 1:
-        yield from _of_power(worker, standings[0])
+    yield from _of_devices(worker, catalogue, states)
+    if len(states) == 1:
+        yield from _of_power(worker, states[0])
     if worker.node is not None:
         if worker.node.record is not None and worker.node.record.wish == PROVISION:
             yield _of(worker, "on its way through provision", "vgpuctl provision", worker.node.record.since)
@@ -85,16 +85,16 @@ def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Deviati
     return Deviation("worker", worker.name, what, remedy, since)
 
 
-def _of_devices(worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> Iterator[Deviation]:
+def _of_devices(worker: Worker, catalogue: Catalogue, states: tuple[TimetableState, ...]) -> Iterator[Deviation]:
     """Yield wrong devices.
 
     If a worker's profile changes with the shift, only what it carries while awake can be wrong.
     """
-    exchanged = len(standings) == 1 and bool(standings[0].timetable.profiles_of(worker.name))
-    given = standings[0].wanted(worker) if exchanged else catalogue.profile(worker.profile)
+    exchanged = len(states) == 1 and bool(states[0].timetable.profiles_of(worker.name))
+    given = states[0].wanted(worker) if exchanged else catalogue.profile(worker.profile)
     if given is None or equipped(worker, given.vgpus):
         return
-    shift = standings[0].current or standings[0].due if exchanged else ""
+    shift = states[0].current or states[0].due if exchanged else ""
     yield _of(worker, _carried(worker, catalogue, given), f"vgpuctl switch {shift}" if shift else "vgpuctl provision")
 
 
@@ -132,10 +132,10 @@ def of_departure(left: Departure) -> Deviation:
     return Deviation("host", left.host, f"on its way {way}", f"vgpuctl switch {left.to}{back}", left.since)
 
 
-def of_workload(workload: Workload, standing: TimetableState) -> Iterator[Deviation]:
+def of_workload(workload: Workload, state: TimetableState) -> Iterator[Deviation]:
     """Yield a workload that is still at zero although its shift does not want that any more."""
-    shift = standing.current or standing.due
-    if workload.scaled is not None and shift and not standing.timetable.shifts[shift].scales(workload):
+    shift = state.current or state.due
+    if workload.scaled is not None and shift and not state.timetable.shifts[shift].scales(workload):
         what = f"scaled to zero for {workload.scaled.shift}, and not back"
         yield Deviation("workload", workload.key, what, f"vgpuctl switch {shift}", workload.scaled.since)
 
@@ -148,12 +148,12 @@ def of_mark(workload: Workload) -> Iterator[Deviation]:
         yield Deviation("workload", workload.key, what, f"scale it yourself, then {taking_off}")
 
 
-def _of_power(worker: Worker, standing: TimetableState) -> Iterator[Deviation]:
+def _of_power(worker: Worker, state: TimetableState) -> Iterator[Deviation]:
     """Yield a wrong power state, unless vCenter is at work on the worker: then its power is about to change."""
     if worker.busy_with is not None:
         return
-    shift = standing.current or standing.due
-    awake = standing.should_be_awake(worker)
+    shift = state.current or state.due
+    awake = state.should_be_awake(worker)
     if worker.on and not awake:
         yield _of(worker, "on, but should be asleep", f"vgpuctl switch {shift}" if shift else "")
     if awake and not worker.on:

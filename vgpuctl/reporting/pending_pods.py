@@ -35,25 +35,25 @@ class Waiting:
     outlook: Outlook
 
 
-def waiting(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> Iterator[Waiting]:
-    outlooks = outlooks_of(fleet, catalogue, standings)
+def waiting(fleet: Fleet, catalogue: Catalogue, states: tuple[TimetableState, ...]) -> Iterator[Waiting]:
+    outlooks = outlooks_of(fleet, catalogue, states)
     for pod in fleet.waiting:
         if profiles := wanted_profiles(pod, catalogue):
             yield Waiting(pod=pod, profiles=profiles, outlook=_best([outlooks[name] for name in profiles]))
 
 
-def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> dict[str, Outlook]:
+def outlooks_of(fleet: Fleet, catalogue: Catalogue, states: tuple[TimetableState, ...]) -> dict[str, Outlook]:
     """Return the outlook of every profile, in one walk over the workers."""
     wakings: dict[str, list[Waking]] = {name: [] for name in catalogue.profiles}
-    for standing in standings:
-        for worker in standing.workers:
-            for profile in may_carry(worker, standings):
-                if profile in wakings and (found := standing.waking(worker, profile)):
+    for state in states:
+        for worker in state.workers:
+            for profile in may_carry(worker, states):
+                if profile in wakings and (found := state.waking(worker, profile)):
                     wakings[profile].append(found)
     running = [worker for worker in fleet.workers.values() if worker.on]
     awake = {catalogue.carried(worker.vgpus) for worker in running}
-    lacking = {carries(worker, catalogue, standings) for worker in running} - awake
-    workers = Counter(profile for worker in fleet.workers.values() for profile in may_carry(worker, standings))
+    lacking = {carries(worker, catalogue, states) for worker in running} - awake
+    workers = Counter(profile for worker in fleet.workers.values() for profile in may_carry(worker, states))
     return {
         name: Outlook(
             awake=name in awake,
@@ -65,15 +65,15 @@ def outlooks_of(fleet: Fleet, catalogue: Catalogue, standings: tuple[TimetableSt
     }
 
 
-def may_carry(worker: Worker, standings: tuple[TimetableState, ...]) -> tuple[str, ...]:
+def may_carry(worker: Worker, states: tuple[TimetableState, ...]) -> tuple[str, ...]:
     """Return the profiles that the worker may carry: the profiles of its shifts, else the one in profiles.yaml."""
-    given = (profile.name for each in standings for profile in each.timetable.profiles_of(worker.name))
+    given = (profile.name for each in states for profile in each.timetable.profiles_of(worker.name))
     return tuple(dict.fromkeys(given)) or (worker.profile,)
 
 
-def carries(worker: Worker, catalogue: Catalogue, standings: tuple[TimetableState, ...]) -> str:
+def carries(worker: Worker, catalogue: Catalogue, states: tuple[TimetableState, ...]) -> str:
     """Return the worker's profile; if its profile changes with the shift, the one it has now."""
-    by_turns = may_carry(worker, standings) != (worker.profile,)
+    by_turns = may_carry(worker, states) != (worker.profile,)
     return (catalogue.carried(worker.vgpus) if by_turns else worker.profile) or ""
 
 

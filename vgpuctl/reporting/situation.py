@@ -32,7 +32,7 @@ from vgpuctl.reporting.deviations import (
     of_workload,
 )
 from vgpuctl.reporting.pending_pods import Waiting, waiting
-from vgpuctl.reporting.timetable_state import TimetableState, Waking, standing
+from vgpuctl.reporting.timetable_state import TimetableState, Waking, state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Situation:
     now: datetime
     fleet: Fleet
     catalogue: Catalogue
-    standings: tuple[TimetableState, ...]
+    states: tuple[TimetableState, ...]
     hosts: tuple[Host, ...]
     workers: tuple[Judged, ...]
     missing: tuple[str, ...]
@@ -107,9 +107,9 @@ def situate(
 ) -> Situation:
     """Judge the whole fleet, then keep the selected part. Only the whole fleet shows which shift it is in."""
     timetables = tuple(timetables)
-    standings = tuple(standing(fleet, timetable, now) for timetable in timetables)
+    states = tuple(state_of(fleet, timetable, now) for timetable in timetables)
     meant = selection.of(fleet)
-    keeping = _keeping(standings)
+    keeping = _keeping(states)
     chosen = [fleet.workers[name] for name in sorted(meant & fleet.workers.keys(), key=natural)]
     missing = tuple(name for name in fleet.missing if name in meant)
     hosts = tuple(_hosts(fleet, chosen, everything=selection.everything))
@@ -125,7 +125,7 @@ def situate(
             for finding in of_worker(fleet, worker, catalogue, keeping.get(worker.name, ()))
         ),
     ]
-    resting = list(_resting(fleet, standings)) if selection.everything else []
+    resting = list(_resting(fleet, states)) if selection.everything else []
     for workload in fleet.workloads.values() if selection.everything else ():
         findings += of_mark(workload)
     for workload, keeper in resting:
@@ -135,13 +135,13 @@ def situate(
         now=now,
         fleet=fleet,
         catalogue=catalogue,
-        standings=standings,
+        states=states,
         hosts=hosts,
         workers=tuple(_judged(worker, keeping.get(worker.name, ())) for worker in chosen),
         missing=missing,
         waiting=tuple(
             each
-            for each in waiting(fleet, catalogue, standings)
+            for each in waiting(fleet, catalogue, states)
             if selection.everything or not profiles.isdisjoint(each.profiles)
         ),
         resting=tuple(Resting(workload, keeper.waking_of(workload)) for workload, keeper in resting),
@@ -149,17 +149,17 @@ def situate(
     )
 
 
-def _resting(fleet: Fleet, standings: Iterable[TimetableState]) -> Iterator[tuple[Workload, TimetableState]]:
-    by_name = {each.timetable.name: each for each in standings}
+def _resting(fleet: Fleet, states: Iterable[TimetableState]) -> Iterator[tuple[Workload, TimetableState]]:
+    by_name = {each.timetable.name: each for each in states}
     for workload in fleet.workloads.values():
         if workload.scaled is not None and workload.sleeps and workload.scaled.timetable in by_name:
             yield workload, by_name[workload.scaled.timetable]
 
 
-def _keeping(standings: Iterable[TimetableState]) -> dict[str, tuple[TimetableState, ...]]:
+def _keeping(states: Iterable[TimetableState]) -> dict[str, tuple[TimetableState, ...]]:
     """Return, for each worker, the timetables that decide about it."""
     found: dict[str, tuple[TimetableState, ...]] = {}
-    for each in standings:
+    for each in states:
         for worker in each.workers:
             found[worker.name] = (*found.get(worker.name, ()), each)
     return found
@@ -173,10 +173,10 @@ def _hosts(fleet: Fleet, chosen: Iterable[Worker], *, everything: bool) -> list[
     return [fleet.hosts[name] for name in sorted(names & fleet.hosts.keys(), key=natural)]
 
 
-def _judged(worker: Worker, standings: tuple[TimetableState, ...]) -> Judged:
-    if len(standings) != 1:
+def _judged(worker: Worker, states: tuple[TimetableState, ...]) -> Judged:
+    if len(states) != 1:
         return Judged(worker=worker, timetable=None, awake=None, waking=None)
-    mine = standings[0]
+    mine = states[0]
     return Judged(
         worker=worker,
         timetable=mine.timetable.name,

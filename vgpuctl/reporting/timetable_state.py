@@ -75,7 +75,7 @@ def _wakes(shift: Shift, worker: Worker, profile: str) -> bool:
     return shift.wakes(worker) and (not profile or given is None or given.name == profile)
 
 
-def standing(fleet: Fleet, timetable: Timetable, now: datetime) -> TimetableState:
+def state_of(fleet: Fleet, timetable: Timetable, now: datetime) -> TimetableState:
     due, following = timetable.shift_at(now), timetable.next_start(now)
     workers = timetable.workers(fleet)
     matching = [name for name, shift in timetable.shifts.items() if all(map(shift.as_wanted, workers))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from vgpuctl.cli.showing.estate.layout import said
+from vgpuctl.cli.showing.estate.layout import cell
 from vgpuctl.cli.words import seconds
 from vgpuctl.model.journal import Entry, PastStep
 from vgpuctl.model.step_id import StepId
@@ -102,8 +102,8 @@ def gantt(entry: Entry, width: int) -> Iterator[Text]:
     for lane in found:
         if several and lane.host != host:
             host = lane.host
-            yield said(host or "Workloads", "bold")
-        line = said(f"{_short(lane.shown, names):<{names}}  ")
+            yield cell(host or "Workloads", "bold")
+        line = cell(f"{_short(lane.shown, names):<{names}}  ")
         for part in _drawn(lane, scale):
             line.append_text(part)
         line.rstrip()
@@ -132,7 +132,7 @@ def _drawn(lane: Lane, scale: float) -> Iterator[Text]:
         if end > begin and (bar.open or (bar.to_s - bar.from_s) * scale >= 1):
             yield Text(" " * (begin - column))
             style = "red" if bar.open else COLOURS[kind_named(bar.step.kind).look]
-            yield said(_block(bar, end - begin), f"bold {style}" if bar.decides else style)
+            yield cell(_block(bar, end - begin), f"bold {style}" if bar.decides else style)
             column = end
     if not column and lane.bars:
         yield Text(f"{' ' * round(lane.bars[0].from_s * scale)}·", "dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from vgpuctl.cli.showing.estate.layout import Row, heads, said
+from vgpuctl.cli.showing.estate.layout import Row, cell, header_row
 from vgpuctl.cli.showing.gantt import word
 from vgpuctl.cli.words import count, seconds, some
 from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
@@ -21,17 +21,17 @@ COLOURS = {DONE: "green", RUNNING: "cyan"}
 
 
 def overview(entries: Sequence[Entry], now: datetime) -> tuple[Row, list[Row]]:
-    header = heads("ID", "WHEN", "WHAT", "TOOK", "END", note="BY")
+    header = header_row("ID", "WHEN", "WHAT", "TOOK", "END", note="BY")
     rows = [
         Row(
             (
-                said(str(entry.number), "bold"),
-                said(f"{_local(entry):%a} {_local(entry).day} {_local(entry):%b %H:%M}"),
-                said(entry.wish + (f" on {entry.timetable}" if entry.timetable else "")),
-                said(_took(entry, now)),
-                said(entry.outcome, COLOURS.get(entry.outcome, "red")),
+                cell(str(entry.number), "bold"),
+                cell(f"{_local(entry):%a} {_local(entry).day} {_local(entry):%b %H:%M}"),
+                cell(entry.wish + (f" on {entry.timetable}" if entry.timetable else "")),
+                cell(_took(entry, now)),
+                cell(entry.outcome, COLOURS.get(entry.outcome, "red")),
             ),
-            note=said(entry.by),
+            note=cell(entry.by),
         )
         for entry in entries
     ]
@@ -102,18 +102,18 @@ def _holds(entry: Entry) -> Iterator[str]:
 
 
 def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
-    header = heads("WORKER", "HOST", "STEP", "FROM", "TOOK", "END", note="HELD BY")
+    header = header_row("WORKER", "HOST", "STEP", "FROM", "TOOK", "END", note="HELD BY")
     rows = [
         Row(
             (
-                said(step.subject),
-                said(step.host),
-                said(step.what),
-                said(_exact(step.began_s)),
-                said("no end seen" if step.ended_s is None else _exact(step.took_s)),
-                said("given up" if step.given_up else "done" if step.done else "–"),
+                cell(step.subject),
+                cell(step.host),
+                cell(step.what),
+                cell(_exact(step.began_s)),
+                cell("no end seen" if step.ended_s is None else _exact(step.took_s)),
+                cell("given up" if step.given_up else "done" if step.done else "–"),
             ),
-            note=said(f"{step.held_by} ({_exact(step.held_s)})" if step.held_by else ""),
+            note=cell(f"{step.held_by} ({_exact(step.held_s)})" if step.held_by else ""),
         )
         for step in sorted(entry.steps, key=lambda step: (step.began_s, step.subject))
     ]

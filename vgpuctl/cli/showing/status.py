@@ -13,7 +13,7 @@ from vgpuctl.model.errors import ExitCode
 
 if TYPE_CHECKING:
     from vgpuctl.cli.showing.estate.views import View
-    from vgpuctl.cli.showing.estate.watching import Looker
+    from vgpuctl.cli.showing.estate.watching import SituationSource
     from vgpuctl.observe.wiring import Connection
     from vgpuctl.planning.selection import Selection
     from vgpuctl.settings import Flags
@@ -56,27 +56,27 @@ def _selection(workers: list[str] | None, selector: str | None) -> Selection:
 
 
 def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching: bool) -> None:
-    from vgpuctl.cli.showing.estate.watching import Looker  # noqa: PLC0415
+    from vgpuctl.cli.showing.estate.watching import SituationSource  # noqa: PLC0415
     from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
     files = read(flags)
     with connected(flags, files, ObservationScope(scales=files.scales)) as connection:
-        looker = Looker(connection, files, selection, follow=watching)
+        source = SituationSource(connection, files, selection, follow=watching)
         view = _view(output, watching=watching)
         if watching:
-            _watch(connection, looker, view)
-        view.show(looker.look())
+            _watch(connection, source, view)
+        view.show(source.look())
 
 
-def _watch(connection: Connection, looker: Looker, view: View) -> None:
+def _watch(connection: Connection, source: SituationSource, view: View) -> None:
     """Watch until Ctrl-C. As for `kubectl get -w`, the exit code shows that it did not end by itself."""
-    from vgpuctl.cli.showing.estate.watching import Pulse, watch  # noqa: PLC0415
+    from vgpuctl.cli.showing.estate.watching import RedrawTimer, watch  # noqa: PLC0415
 
-    pulse = Pulse()
-    connection.on_change(pulse.ring)
+    timer = RedrawTimer()
+    connection.on_change(timer.changed)
     try:
         connection.follow(departures=True)
-        watch(looker.look, pulse.wait, view)
+        watch(source.look, timer.wait, view)
     except KeyboardInterrupt:
         raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 

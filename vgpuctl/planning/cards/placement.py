@@ -20,7 +20,7 @@ Needs = tuple[Vgpus, ...]
 
 Loads = tuple[Load, ...]
 
-#: How many standings of the game are searched before it counts as lost: a refusal is better than a guess.
+#: How many positions of the game are searched before it counts as lost: a refusal is better than a guess.
 STANDINGS = 5000
 
 _LARGE = 1 << 20
@@ -85,17 +85,17 @@ def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
 
     Empty if one of them may find no room.
     """
-    standings = {(_sorted(loads), _largest_first(vgpus))}
+    positions = {(_sorted(loads), _largest_first(vgpus))}
     for _ in vgpus:
         after: set[tuple[Loads, Vgpus]] = set()
-        for cards, left in standings:
+        for cards, left in positions:
             for vgpu in set(left):
                 choices = _choices(cards, vgpu)
                 if not choices or len(after) > STANDINGS:
                     return frozenset()
                 after |= {(_sorted(seated(cards, index, vgpu)), _less(left, vgpu)) for index in choices}
-        standings = after
-    return frozenset(cards for cards, _ in standings)
+        positions = after
+    return frozenset(cards for cards, _ in positions)
 
 
 def _choices(loads: Loads, vgpu: str) -> list[int]:
@@ -124,7 +124,7 @@ def _can_be_started(loads: Loads, needs: Needs) -> bool:
 
 
 class _Game:
-    """The search for an order of starts. It remembers the standings it has seen."""
+    """The search for an order of starts. It remembers the positions it has seen."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Loads, Needs], bool] = {}

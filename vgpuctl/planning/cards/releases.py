@@ -11,7 +11,7 @@ from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.placement import Loads, Vgpus, fits, may_choose, needs_of, safe_to_start, seated
-from vgpuctl.planning.cards.seating import likely, occupants, standing
+from vgpuctl.planning.cards.seating import likely, occupants, possible_seatings
 from vgpuctl.planning.steps import Attach, PowerOn, ShutDown, Suspend, equipped
 
 
@@ -106,7 +106,7 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
     rest = [w for w in ours if wish.workers[w.name].awake and (w.name in leaving or not w.on)]
     needs = needs_of(vgpus_wished(wish, w) for w in rest if w.name not in starting)
     begun = [vgpu for w in others if w.name in starting and not w.on for vgpu in w.vgpus]
-    now = standing(host, occupants(fleet, host, leaving), [worker.vgpus, *needs, tuple(begun)])
+    now = possible_seatings(host, occupants(fleet, host, leaving), [worker.vgpus, *needs, tuple(begun)])
     together = (*worker.vgpus, *begun)
     if now.complete and all(safe_to_start(loads, together, needs) for loads in now.ways):
         return None

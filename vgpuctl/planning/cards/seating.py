@@ -74,23 +74,23 @@ def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> I
             yield Occupant(stranger.name, stranger.vgpus)
 
 
-def standing(host: Host, sitting: Iterable[Occupant], needs: Iterable[Vgpus] = ()) -> PossibleSeatings:
+def possible_seatings(host: Host, running: Iterable[Occupant], needs: Iterable[Vgpus] = ()) -> PossibleSeatings:
     """Return all ways to seat these VMs. If they and all VMs to come are alike, one way is as good as another."""
-    sitting = list(sitting)
-    unseated = [occupant for occupant in sitting if not occupant.cards]
-    ways, complete = _ways(host, sitting, any_way=alike([*(occupant.vgpus for occupant in unseated), *needs]))
+    running = list(running)
+    unseated = [occupant for occupant in running if not occupant.cards]
+    ways, complete = _ways(host, running, any_way=alike([*(occupant.vgpus for occupant in unseated), *needs]))
     return PossibleSeatings(tuple(way.loads for way in ways), exact=not unseated, complete=complete)
 
 
-def likely(host: Host, sitting: Iterable[Occupant]) -> Seating:
+def likely(host: Host, running: Iterable[Occupant]) -> Seating:
     """Return the likeliest seating: a VM that is in no books yet is put on the fullest card that takes it."""
-    return _ways(host, list(sitting), any_way=True)[0][0]
+    return _ways(host, list(running), any_way=True)[0][0]
 
 
-def _ways(host: Host, sitting: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
+def _ways(host: Host, running: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
     """Return the seatings, and if all were searched. `any_way`: for VMs not in the books, the first way will do."""
     ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
-    for occupant in sorted(sitting, key=lambda each: not each.cards) if host.cards else ():
+    for occupant in sorted(running, key=lambda each: not each.cards) if host.cards else ():
         found = _lawful(occupant, [after for way in ways for after in _seatings(way, occupant)])
         if any_way and not occupant.cards:
             found = found[:1]

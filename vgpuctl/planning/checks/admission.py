@@ -17,7 +17,7 @@ from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import stops
 from vgpuctl.planning.checks.host_memory import in_gb
-from vgpuctl.planning.checks.reservations import Cluster, Turn
+from vgpuctl.planning.checks.reservations import Cluster, HostBalance
 
 #: The share of its memory that a host may keep for itself and for what VMs take beyond their reservations: enough to
 #: doubt.
@@ -99,11 +99,11 @@ def against_admission(fleet: Fleet, wish: Wish, hosts: Sequence[str]) -> Iterato
     first.
     """
     for cluster in _clusters(fleet, hosts):
-        turns = [cluster.turn(wish, host) for host in _in_order(cluster, hosts)]
+        balances = [cluster.balance(wish, host) for host in _in_order(cluster, hosts)]
         if isinstance(cluster.admission.policy, Spares):
-            yield from _spare(cluster, cluster.admission.policy, wish, turns)
+            yield from _spare(cluster, cluster.admission.policy, wish, balances)
         elif (limit := cluster.limit()) is not None:
-            yield from _beyond(cluster, wish, turns, limit)
+            yield from _beyond(cluster, wish, balances, limit)
 
 
 def full_for_now(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
@@ -123,18 +123,18 @@ def admission_in_doubt(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
     """Yield what may be too much for HA admission control, for a wish that is not refused."""
     ours = dict.fromkeys(fleet.host_of(name) for name in wish.workers)
     for cluster in _clusters(fleet, list(ours), certain=False):
-        turns = [cluster.turn(wish, host) for host in _in_order(cluster, ours)]
-        turns = [turn for turn in turns if turn.starts]
-        if not turns:
+        balances = [cluster.balance(wish, host) for host in _in_order(cluster, ours)]
+        balances = [balance for balance in balances if balance.starts]
+        if not balances:
             continue
         if isinstance(cluster.admission.policy, Spares):
-            for turn in turns:
-                if turn.host in cluster.admission.policy.hosts:
-                    yield Remark(turn.host, f"{_failover(cluster, wish, turn).what}, but where DRS places it")
+            for balance in balances:
+                if balance.host in cluster.admission.policy.hosts:
+                    yield Remark(balance.host, f"{_failover(cluster, wish, balance).what}, but where DRS places it")
             continue
         if why := _scarce(cluster, wish):
-            names = " ".join(name for turn in turns for name in turn.starts)
-            where = turns[0].host if len(turns) == 1 else ""
+            names = " ".join(name for balance in balances for name in balance.starts)
+            where = balances[0].host if len(balances) == 1 else ""
             yield Remark(where, f"HA admission control of {cluster.name} may forbid to start {names}: {why}")
 
 
@@ -150,55 +150,55 @@ def _in_order(cluster: Cluster, hosts: Iterable[str]) -> Iterator[Host]:
     return (mine[name] for name in hosts if name in mine)
 
 
-def _spare(cluster: Cluster, spares: Spares, wish: Wish, turns: Iterable[Turn]) -> Iterator[Refusal]:
+def _spare(cluster: Cluster, spares: Spares, wish: Wish, balances: Iterable[HostBalance]) -> Iterator[Refusal]:
     """Refuse starts on failover hosts.
 
     If DRS places VMs, it may find another host, so the refusal would not be certain.
     """
-    for turn in turns:
-        if turn.starts and turn.host in spares.hosts and not cluster.admission.places:
-            yield _failover(cluster, wish, turn)
+    for balance in balances:
+        if balance.starts and balance.host in spares.hosts and not cluster.admission.places:
+            yield _failover(cluster, wish, balance)
 
 
-def _failover(cluster: Cluster, wish: Wish, turn: Turn) -> FailoverHost:
-    return FailoverHost(host=turn.host, wish=wish.name, workers=turn.starts, cluster=cluster.name)
+def _failover(cluster: Cluster, wish: Wish, balance: HostBalance) -> FailoverHost:
+    return FailoverHost(host=balance.host, wish=wish.name, workers=balance.starts, cluster=cluster.name)
 
 
-def _beyond(cluster: Cluster, wish: Wish, turns: list[Turn], limit: int) -> Iterator[Refusal]:
+def _beyond(cluster: Cluster, wish: Wish, balances: list[HostBalance], limit: int) -> Iterator[Refusal]:
     """Refuse starts beyond the limit.
 
     Hosts that give back at least as much as they take only help, so they are counted first.
     If too much is reserved even then, nothing starts at all.
     """
-    reserved = cluster.reserved() + sum(turn.more for turn in turns if turn.more <= 0)
-    for turn in turns if reserved > limit else ():
-        if turn.starts:
-            yield _too_much(cluster, wish, turn, limit, reserved + max(0, turn.more))
-    for turn in turns if reserved <= limit else ():
-        if turn.more > 0 and reserved + turn.more > limit:
-            yield _too_much(cluster, wish, turn, limit, reserved + turn.more)
-        elif turn.more > 0:
-            reserved += turn.more
+    reserved = cluster.reserved() + sum(balance.more for balance in balances if balance.more <= 0)
+    for balance in balances if reserved > limit else ():
+        if balance.starts:
+            yield _too_much(cluster, wish, balance, limit, reserved + max(0, balance.more))
+    for balance in balances if reserved <= limit else ():
+        if balance.more > 0 and reserved + balance.more > limit:
+            yield _too_much(cluster, wish, balance, limit, reserved + balance.more)
+        elif balance.more > 0:
+            reserved += balance.more
 
 
-def _too_much(cluster: Cluster, wish: Wish, turn: Turn, limit: int, after: int) -> Refusal:
+def _too_much(cluster: Cluster, wish: Wish, balance: HostBalance, limit: int, after: int) -> Refusal:
     return AdmissionLimit(
-        host=turn.host,
+        host=balance.host,
         wish=wish.name,
-        workers=turn.starts,
+        workers=balance.starts,
         cluster=cluster.name,
         keeps=cluster.keeps(),
         memory_mib=cluster.memory_mib,
         limit_mib=limit,
         after_mib=after,
-        takes_mib=turn.takes,
+        takes_mib=balance.takes,
     )
 
 
 def _scarce(cluster: Cluster, wish: Wish) -> str:
     """Return why the room may be too little, if all VMs count and hosts keep some memory for themselves; else ""."""
-    turns = [cluster.turn(wish, host) for host in cluster.hosts]
-    after = cluster.reserved() + sum(turn.more for turn in turns)
+    balances = [cluster.balance(wish, host) for host in cluster.hosts]
+    after = cluster.reserved() + sum(balance.more for balance in balances)
     limit = cluster.limit()
     if limit is None:
         return ""

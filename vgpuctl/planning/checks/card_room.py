@@ -14,7 +14,7 @@ from vgpuctl.planning.cards.card_rules import Load, kind_of
 from vgpuctl.planning.cards.placement import Vgpus, can_be_started, fits, may_choose, needs_of
 from vgpuctl.planning.cards.policy import PolicyTrap, policy_trap
 from vgpuctl.planning.cards.releases import stops, vgpus_wished
-from vgpuctl.planning.cards.seating import PossibleSeatings, occupants, standing
+from vgpuctl.planning.cards.seating import PossibleSeatings, occupants, possible_seatings
 from vgpuctl.planning.checks.host_memory import MemoryFull, shortage
 
 MODE_WORDS = {
@@ -115,7 +115,7 @@ def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) ->
     moves = Moves.of(wish, workers)
     if not moves.carrying:
         return
-    later = standing(host, occupants(fleet, host, moves.leaving, gone=True), moves.carrying.values())
+    later = possible_seatings(host, occupants(fleet, host, moves.leaving, gone=True), moves.carrying.values())
     needs = needs_of(moves.carrying.values())
     if not (later.complete and all(can_be_started(loads, needs) for loads in later.ways)):
         staying = [w.vgpus for w in workers if w.on and w.name not in moves.leaving]

@@ -14,7 +14,7 @@ from vgpuctl.planning.checks.datastore_space import against_space
 from vgpuctl.planning.checks.devices import against_devices, against_types
 from vgpuctl.planning.checks.pods import against_budgets, against_drain, against_scaling
 from vgpuctl.planning.checks.swaps import against_swaps
-from vgpuctl.planning.checks.workers import Obstacle, Subject, obstacles
+from vgpuctl.planning.checks.workers import Case, Obstacle, obstacles
 from vgpuctl.planning.planner import awake_before, ladder
 
 
@@ -56,6 +56,6 @@ def _against_worker(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Obstac
     """
     mine = wish.workers[worker.name]
     vgpus = mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus
-    if found := list(obstacles(Subject(worker, fleet.hosts.get(worker.host), vgpus))):
+    if found := list(obstacles(Case(worker, fleet.hosts.get(worker.host), vgpus))):
         steps = ladder(fleet, wish, worker, awake_before(fleet, wish, worker.host))
         yield from (obstacle for obstacle in found if obstacle.hinders(steps))

@@ -17,7 +17,7 @@ from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import stops, vgpus_wished
 
 
-class Turn(NamedTuple):
+class HostBalance(NamedTuple):
     """One host's part, in MiB: what its leaving workers give back, what its starting workers take, and their names."""
 
     host: str
@@ -98,12 +98,14 @@ class Cluster:
             if stranger.on:
                 yield stranger.reserved_mib if self._counts(stranger.vm) else 0
 
-    def turn(self, wish: Wish, host: Host) -> Turn:
+    def balance(self, wish: Wish, host: Host) -> HostBalance:
         workers = [worker for worker in self.fleet.on_host(host.name) if worker.name in wish.workers]
         leaving = [worker for worker in workers if stops(wish, worker)]
         starting = [w for w in workers if wish.workers[w.name].awake and (not w.on or w in leaving)]
         gives = sum(worker.memory_mib for worker in leaving if worker.memory_locked and self._counts(worker.vm))
-        return Turn(host.name, gives, sum(self.needs(wish, w) for w in starting), tuple(w.name for w in starting))
+        return HostBalance(
+            host.name, gives, sum(self.needs(wish, w) for w in starting), tuple(w.name for w in starting)
+        )
 
     def needs(self, wish: Wish, worker: Worker) -> int:
         """Return the memory that this worker's VM reserves. A VM with vGPUs has all its memory reserved."""

@@ -21,7 +21,7 @@ from vgpuctl.planning.steps import Attach, Discard, PowerOn, ShutDown, Suspend
 OF_THE_VM = (Suspend, ShutDown, Attach, Discard, PowerOn)
 
 
-class Subject(NamedTuple):
+class Case(NamedTuple):
     """The worker that is asked about. `vgpus`: what it carries, or what it shall carry if its devices change."""
 
     worker: Worker
@@ -46,7 +46,7 @@ class Obstacle(Refusal):
     worker: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
+    def found(cls, case: Case) -> Iterator[Obstacle]:
         """Yield this kind of obstacle, as often as it stands in this worker's way."""
         raise NotImplementedError
 
@@ -64,9 +64,9 @@ class Obstacle(Refusal):
         return any(not self.against or isinstance(step, self.against) for step in steps)
 
 
-def obstacles(subject: Subject) -> Iterator[Obstacle]:
+def obstacles(case: Case) -> Iterator[Obstacle]:
     for kind in KINDS:
-        yield from kind.found(subject)
+        yield from kind.found(case)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +80,8 @@ class InDoubt(Obstacle):
     doubt: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        worker = subject.worker
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker = case.worker
         for doubt in worker.doubts:
             yield cls(host=worker.host, worker=worker.name, doubt=doubt)
 
@@ -101,8 +101,8 @@ class Managed(Obstacle):
     by: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        worker = subject.worker
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker = case.worker
         if worker.managed_by:
             yield cls(host=worker.host, worker=worker.name, by=worker.managed_by)
 
@@ -123,8 +123,8 @@ class Question(Obstacle):
     question: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        worker = subject.worker
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker = case.worker
         if worker.question:
             yield cls(host=worker.host, worker=worker.name, question=worker.question)
 
@@ -146,8 +146,8 @@ class Busy(Obstacle):
     task: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        worker = subject.worker
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker = case.worker
         begun = worker.node is not None and worker.node.record is not None
         if worker.busy_with is not None and not begun:
             yield cls(host=worker.host, worker=worker.name, task=worker.busy_with.kind)
@@ -172,8 +172,8 @@ class NotSuspendable(Obstacle):
     device: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        worker = subject.worker
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker = case.worker
         for device in worker.fixed_devices:
             yield cls(host=worker.host, worker=worker.name, device=device)
 
@@ -193,9 +193,9 @@ class TypeNotSuspendable(Obstacle):
     vgpu: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        worker, host = subject.worker, subject.host
-        for vgpu in sorted(host.not_suspendable.intersection(subject.vgpus)) if host else ():
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker, host = case.worker, case.host
+        for vgpu in sorted(host.not_suspendable.intersection(case.vgpus)) if host else ():
             yield cls(host=worker.host, worker=worker.name, vgpu=vgpu)
 
     @property
@@ -214,9 +214,9 @@ class HostAway(Obstacle):
     why: str
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        if subject.host is not None and (why := away(subject.host)):
-            yield cls(host=subject.host.name, worker=subject.worker.name, why=why)
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        if case.host is not None and (why := away(case.host)):
+            yield cls(host=case.host.name, worker=case.worker.name, why=why)
 
     @property
     def what(self) -> str:
@@ -238,10 +238,10 @@ class NeedsEfi(Obstacle):
     vgpus: tuple[str, ...]
 
     @classmethod
-    def found(cls, subject: Subject) -> Iterator[Obstacle]:
-        worker = subject.worker
-        if worker.mmio is not None and not worker.mmio.efi and mmio_needed(subject.vgpus):
-            yield cls(host=worker.host, worker=worker.name, vgpus=subject.vgpus)
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker = case.worker
+        if worker.mmio is not None and not worker.mmio.efi and mmio_needed(case.vgpus):
+            yield cls(host=worker.host, worker=worker.name, vgpus=case.vgpus)
 
     @property
     def what(self) -> str:

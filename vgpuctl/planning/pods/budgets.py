@@ -51,16 +51,16 @@ class DeadEnd:
 def dead_ends(fleet: Fleet, wish: Wish) -> Iterator[DeadEnd]:
     """Yield the dead ends of the wish. All leaving workers are judged together; with `max_unavailable`, each alone."""
     leaving = [w for name in wish.workers if (w := fleet.workers.get(name)) and w.node and stops(wish, w)]
-    ground = _Ground(fleet, wish)
+    shared = _NodesAndPods(fleet, wish)
     for together in [[worker] for worker in leaving] if wish.max_unavailable else [leaving]:
-        held = (pod for worker in together for pod in ground.held(worker))
+        held = (pod for worker in together for pod in shared.held(worker))
         concerned = {(b.namespace, b.name): b for pod in held for b in fleet.budgets_over(pod)}
         for budget in concerned.values():
-            if found := _Look(ground, tuple(together), budget).found():
+            if found := _BudgetCheck(shared, tuple(together), budget).found():
                 yield found
 
 
-class _Ground:
+class _NodesAndPods:
     """The facts that all looks share: the pods of each node, and how much room there is."""
 
     def __init__(self, fleet: Fleet, wish: Wish) -> None:
@@ -96,15 +96,15 @@ class _Ground:
         return [pod for pod in pods if must_leave(pod, drain) and not workload_of(pod, drain.scaled)]
 
 
-class _Look:
+class _BudgetCheck:
     """A look at one budget and the workers that leave together."""
 
-    def __init__(self, ground: _Ground, leaving: tuple[Worker, ...], budget: Budget) -> None:
-        self._ground, self._fleet, self._wish, self._budget = ground, ground.fleet, ground.wish, budget
-        held = {w.name: [pod for pod in ground.held(w) if _over(budget, pod)] for w in leaving}
+    def __init__(self, shared: _NodesAndPods, leaving: tuple[Worker, ...], budget: Budget) -> None:
+        self._shared, self._fleet, self._wish, self._budget = shared, shared.fleet, shared.wish, budget
+        held = {w.name: [pod for pod in shared.held(w) if _over(budget, pod)] for w in leaving}
         self._held = {name: pods for name, pods in held.items() if pods}
         self._gone = {worker.node.name for worker in leaving if worker.node}
-        there = ground.pods.get(budget.namespace, ())
+        there = shared.pods.get(budget.namespace, ())
         self._covered = [(name, pod) for name, pod in there if budget.covers.matches(pod.labels) and not pod.finished]
 
     def found(self) -> DeadEnd | None:
@@ -122,7 +122,7 @@ class _Look:
         return DeadEnd(budget=self._budget, pods=pods, workers=tuple(self._held), certain=certain)
 
     def _stays(self, node: str) -> bool:
-        return node in self._ground.places and node not in self._gone
+        return node in self._shared.places and node not in self._gone
 
     def _outside(self, *, sure: bool) -> int:
         """Count the budget's pods on nodes that stay: the healthy ones (`sure`), or all that could become healthy."""
@@ -136,7 +136,7 @@ class _Look:
         """
         kinds = {pod.needs for _, pod in self._covered if pod.needs}
         most, found = self._budget.expected - 1 - self._outside(sure=False), 0
-        for name, place in self._ground.places.items():
+        for name, place in self._shared.places.items():
             if found >= wanted:
                 break
             found += 0 if name in self._gone else sum(room(place, needs) for needs in kinds)
@@ -152,7 +152,7 @@ class _Look:
             return True
         steady = all((pod.owner or "").startswith(STEADY) for pod in pods)
         missing = sum(not pod.terminating for _, pod in self._covered) < self._budget.expected
-        added = not _lets_none_go(self._budget) and any(p.node.autoscaled for p in self._ground.places.values())
+        added = not _lets_none_go(self._budget) and any(p.node.autoscaled for p in self._shared.places.values())
         return missing or not steady or added
 
     def _woken(self, may_go: int) -> bool:

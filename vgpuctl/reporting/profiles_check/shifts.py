@@ -14,7 +14,7 @@ from vgpuctl.planning.cards.boards import BY_NAME
 from vgpuctl.planning.cards.card_rules import kind_of
 from vgpuctl.planning.cards.placement import Vgpus, fits, needs_of
 from vgpuctl.planning.cards.policy import policy_trap
-from vgpuctl.planning.cards.seating import occupants, standing
+from vgpuctl.planning.cards.seating import occupants, possible_seatings
 from vgpuctl.planning.checks.card_room import RoomRefusal, against_room
 from vgpuctl.planning.wishes import switch_wish
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity
@@ -83,7 +83,7 @@ def _mixed_would_do(fleet: Fleet, host: Host, carrying: list[Vgpus]) -> bool:
     """
     cards = (replace(c, mode=CardMode.MIXED_SIZE) if c.mode is CardMode.SAME_SIZE else c for c in host.cards)
     mixed = replace(host, cards=tuple(cards))
-    later = standing(mixed, occupants(fleet, mixed, gone=True), carrying)
+    later = possible_seatings(mixed, occupants(fleet, mixed, gone=True), carrying)
     return mixed != host and any(fits(loads, needs_of(carrying)) for loads in later.ways)
 
 

@@ -8,7 +8,7 @@ from vgpuctl.model.fleet import Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.planning.cards.mmio import mmio_needed
 from vgpuctl.planning.checks.devices import PROVISION, MemoryNotReserved
-from vgpuctl.planning.checks.workers import Subject, obstacles
+from vgpuctl.planning.checks.workers import Case, obstacles
 from vgpuctl.planning.steps import Attach, PowerOn, Suspend, equipped
 from vgpuctl.planning.steps.devices import addressable
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity, place
@@ -35,7 +35,7 @@ def _obstacles(compared: Compared, worker: Worker) -> Iterator[Finding]:
     ahead: set[type[Step]] = {PowerOn}
     ahead |= {Suspend} if compared.put_to_sleep(worker) else set()
     ahead |= set() if equipped(worker, wanted) else {Attach}
-    for each in obstacles(Subject(worker, compared.fleet.hosts.get(worker.host), wanted)):
+    for each in obstacles(Case(worker, compared.fleet.hosts.get(worker.host), wanted)):
         refused = not each.against or not ahead.isdisjoint(each.against)
         if each.passing or not (refused or wanted):
             continue

@@ -17,7 +17,7 @@ Facts = dict[str, dict[str, str]]
 
 def facts(situation: Situation) -> Facts:
     found: Facts = {name: {"": _hearing(situation, name)} for name in SERVERS}
-    found |= {each.timetable.name: {"shift": each.current or "none"} for each in situation.standings}
+    found |= {each.timetable.name: {"shift": each.current or "none"} for each in situation.states}
     found |= {host.name: {"": host_remarks(host) or "well"} for host in situation.hosts}
     found |= {judged.worker.name: _of_worker(situation, judged) for judged in situation.workers}
     found |= {str(each.pod): {"waits for": " or ".join(each.profiles)} for each in situation.waiting}

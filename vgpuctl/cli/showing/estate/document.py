@@ -29,7 +29,7 @@ def document(situation: Situation) -> Document:
             {"server": name, "since": _time(since), "why": situation.fleet.silence.get(name) or None}
             for name, since in situation.stale.items()
         ],
-        "timetables": [_timetable(standing) for standing in situation.standings],
+        "timetables": [_timetable(state) for state in situation.states],
         "hosts": [_host(situation, host) for host in situation.hosts],
         "workers": [_worker(situation, judged) for judged in situation.workers],
         "missing": list(situation.missing),
@@ -44,15 +44,15 @@ def _time(when: datetime | None) -> str | None:
     return when.isoformat(timespec="seconds") if when else None
 
 
-def _timetable(standing: TimetableState) -> Document:
+def _timetable(state: TimetableState) -> Document:
     return {
-        "name": standing.timetable.name,
-        "timezone": standing.timetable.timezone,
-        "current": standing.current,
-        "due": standing.due,
-        "since": _time(standing.since),
-        "next": standing.next_shift,
-        "nextStart": _time(standing.next_start),
+        "name": state.timetable.name,
+        "timezone": state.timetable.timezone,
+        "current": state.current,
+        "due": state.due,
+        "since": _time(state.since),
+        "next": state.next_shift,
+        "nextStart": _time(state.next_start),
     }
 
 

@@ -17,7 +17,7 @@ INDENT = 4
 _GLUE = "\u00a0"
 
 
-def said(text: str, style: str = "") -> Text:
+def cell(text: str, style: str = "") -> Text:
     return Text(one_line(text), style)
 
 
@@ -29,7 +29,7 @@ class Row:
     note: Text = field(default_factory=Text)
 
 
-def heads(*names: str, note: str = "") -> Row:
+def header_row(*names: str, note: str = "") -> Row:
     return Row(tuple(Text(name, "dim") for name in names), Text(note, "dim"))
 
 
@@ -77,7 +77,7 @@ def paragraph(text: str, width: int, style: str = "") -> Iterator[Text]:
     yield from (_set_in(part, INDENT, style) for part in (() if whole else rest))
 
 
-def glued(text: str, width: int) -> str:
+def unbroken(text: str, width: int) -> str:
     """Keep a text on one line, if a line is wide enough for all of it."""
     return text.replace(" ", _GLUE) if len(text) + INDENT <= width else text
 

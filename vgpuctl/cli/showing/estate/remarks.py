@@ -107,14 +107,14 @@ def scheduler_words(message: str) -> str:
     return ", ".join(parts) or "no node matches"
 
 
-def headline(standing: TimetableState, situation: Situation) -> tuple[str, str]:
+def headline(state: TimetableState, situation: Situation) -> tuple[str, str]:
     """Return the shift, and the remarks about it."""
-    now, due, current = situation.now, standing.due, standing.current
-    since = f" since {moment(standing.since, now)}" if standing.since else ""
-    parts = [f"timetable {standing.timetable.name}"]
-    if standing.next_start and standing.next_shift:
-        parts.insert(0, f"next: {standing.next_shift} at {_start(standing.next_start, now)}")
-    if not standing.workers:
+    now, due, current = situation.now, state.due, state.current
+    since = f" since {moment(state.since, now)}" if state.since else ""
+    parts = [f"timetable {state.timetable.name}"]
+    if state.next_start and state.next_shift:
+        parts.insert(0, f"next: {state.next_shift} at {_start(state.next_start, now)}")
+    if not state.workers:
         parts.append("none of our workers is in it")
     if current == due:
         return due or "no shift", " · ".join([since.strip(), *parts] if since else ["", *parts]).strip()

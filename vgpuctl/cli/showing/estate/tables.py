@@ -8,7 +8,7 @@ from typing import TypeVar
 from rich.text import Text
 
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.showing.estate.layout import Row, columns, glued, heads, paragraph, said
+from vgpuctl.cli.showing.estate.layout import Row, cell, columns, header_row, paragraph, unbroken
 from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.words import count, some
@@ -74,13 +74,13 @@ def stale_lines(situation: Situation, width: int) -> Iterator[Text]:
 
 
 def head_lines(situation: Situation, width: int) -> Iterator[Text]:
-    for standing in situation.standings:
-        shift, rest = headline(standing, situation)
-        parts = (glued(one_line(part), width) for part in rest.split(" · "))
+    for state in situation.states:
+        shift, rest = headline(state, situation)
+        parts = (unbroken(one_line(part), width) for part in rest.split(" · "))
         first, *more = paragraph(f"{one_line(shift)} {' · '.join(parts)}", width)
         first.stylize("bold", 0, len(shift))
         yield from (first, *more)
-    if not situation.standings:
+    if not situation.states:
         yield from paragraph("No timetable: no worker is put to sleep or woken by the hour.", width, "dim")
 
 
@@ -91,8 +91,8 @@ def card_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
     seats = [(host, card) for host in hosts for card in host.cards]
     together = not wide and len(seats) > TOGETHER_ABOVE
     rows = [_card_row(situation, group) for group in _grouped(seats, _alike_cards(situation, together=together))]
-    rows += [Row((said(h.name), Text("–"), Text("–")), said(host_remarks(h), "yellow")) for h in hosts if not h.cards]
-    return list(columns(heads("HOST", "CARD", "FRAME", note="HOLDS"), rows, width)) if rows else []
+    rows += [Row((cell(h.name), Text("–"), Text("–")), cell(host_remarks(h), "yellow")) for h in hosts if not h.cards]
+    return list(columns(header_row("HOST", "CARD", "FRAME", note="HOLDS"), rows, width)) if rows else []
 
 
 def _alike_cards(situation: Situation, *, together: bool) -> Callable[[tuple[Host, Card]], object]:
@@ -117,11 +117,12 @@ def _card_row(situation: Situation, seats: list[tuple[Host, Card]]) -> Row:
     where = f"{card.model} {card.pci_id.removesuffix('.0')}"
     if len(seats) == 1:
         holds = " ".join([*filter(None, [host_remarks(host)]), some(card.holds, 10_000)]) or "–"
-        return Row((said(host.name), said(where), frame), said(holds))
+        return Row((cell(host.name), cell(where), frame), cell(holds))
     each = f"{len(card.holds)} each" if card.holds else "–"
     cards = f"{len(seats)} × {card.model}"
     return Row(
-        (said(some((h.name for h, _ in seats), 30)), said(cards), frame), said(" ".join([each, host_remarks(host)]))
+        (cell(some((h.name for h, _ in seats), 30)), cell(cards), frame),
+        cell(" ".join([each, host_remarks(host)])),
     )
 
 
@@ -143,8 +144,8 @@ def _nobody(situation: Situation) -> str:
     return "No worker: no VM of vCenter is one by profiles.yaml."
 
 
-_TABLE = heads("WORKER", "VM", "PROFILE", "NODE", "PODS")
-_WIDE = heads("WORKER", "VM", "PROFILE", "VGPU", "HOST", "NODE", "LABEL", "PODS")
+_TABLE = header_row("WORKER", "VM", "PROFILE", "NODE", "PODS")
+_WIDE = header_row("WORKER", "VM", "PROFILE", "VGPU", "HOST", "NODE", "LABEL", "PODS")
 
 
 def _state(situation: Situation, judged: Judged) -> object:
@@ -156,8 +157,8 @@ def _row(situation: Situation, group: list[Judged]) -> Row:
     first, together = group[0], len(group) > 1
     name = f"{some((j.worker.name for j in group), 30)}" if together else first.worker.name
     remark = note(first, situation.now, brief=together)
-    cells = (said(name), *_power_and_profile(situation, first), _node(first), Text(_pods(group)))
-    return Row(cells, said(remark, "dim"))
+    cells = (cell(name), *_power_and_profile(situation, first), _node(first), Text(_pods(group)))
+    return Row(cells, cell(remark, "dim"))
 
 
 def _wide_row(situation: Situation, group: list[Judged]) -> Row:
@@ -165,12 +166,12 @@ def _wide_row(situation: Situation, group: list[Judged]) -> Row:
     worker, node = judged.worker, judged.worker.node
     power, profile = _power_and_profile(situation, judged)
     label = node.labels.get(situation.catalogue.label, "–") if node else "–"
-    cells = (said(worker.name), power, profile, said(" ".join(worker.vgpus) or "–"), said(worker.host or "–"))
-    return Row((*cells, _node(judged), said(label), Text(_pods(group))), said(note(judged, situation.now), "dim"))
+    cells = (cell(worker.name), power, profile, cell(" ".join(worker.vgpus) or "–"), cell(worker.host or "–"))
+    return Row((*cells, _node(judged), cell(label), Text(_pods(group))), cell(note(judged, situation.now), "dim"))
 
 
 def _power_and_profile(situation: Situation, judged: Judged) -> tuple[Text, Text]:
-    return said(power_word(judged.worker), "cyan" if judged.worker.busy_with else ""), said(_profile(situation, judged))
+    return cell(power_word(judged.worker), "cyan" if judged.worker.busy_with else ""), cell(_profile(situation, judged))
 
 
 def _node(judged: Judged) -> Text:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.showing.estate.layout import paragraph, said
+from vgpuctl.cli.showing.estate.layout import cell, paragraph
 from vgpuctl.cli.showing.estate.remarks import outlook
 from vgpuctl.cli.words import count, moment, some
 from vgpuctl.model.pods import Pod
@@ -75,7 +75,7 @@ def out_of_step(situation: Situation, width: int) -> Iterator[Text]:
         first.stylize("yellow", 0, len(head))
         yield from (first, *rest)
         return
-    yield said(head, "yellow")
+    yield cell(head, "yellow")
     for line in lines:
         yield from paragraph("  " + one_line(line), width)
 

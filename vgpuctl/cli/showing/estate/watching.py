@@ -22,7 +22,7 @@ MINUTE_S = 60.0
 
 
 @dataclass
-class Looker:
+class SituationSource:
     """Looks at the estate. `follow`: keep extra data up to date too. Names are checked once: workers may go later."""
 
     connection: Connection
@@ -46,22 +46,22 @@ class Looker:
         return replace(seen, stale=self._silent)
 
 
-class Pulse:
+class RedrawTimer:
     """Starts a look when a change is reported, and at each full minute, when displayed times are out of date."""
 
     def __init__(self) -> None:
-        self._rung = threading.Event()
+        self._changed = threading.Event()
         self._last_s = time.monotonic()
 
-    def ring(self) -> None:
-        self._rung.set()
+    def changed(self) -> None:
+        self._changed.set()
 
     def wait(self, now: datetime) -> None:
         """Wait for the next look. `now` is when the last one was taken."""
         rest_s = max(PACE_S, REST * (time.monotonic() - self._last_s))
-        self._rung.wait(MINUTE_S - now.second - now.microsecond / 1e6)
+        self._changed.wait(MINUTE_S - now.second - now.microsecond / 1e6)
         time.sleep(max(0.0, self._last_s + rest_s - time.monotonic()))
-        self._rung.clear()
+        self._changed.clear()
         self._last_s = time.monotonic()
 
 
