@@ -51,7 +51,7 @@ def preview(freeze: Freeze, conduct: Conduct | None = None, **more: Any) -> tupl
     some, _ = day_and_night()
     bert = pod("bert", "worker-1", freeze=freeze, **more)
     found = look_ahead(with_node(some, "worker-1", pods=(bert,)), night_wish(some, conduct=conduct))
-    return {step.subject for step in found.plan if step.id.startswith("Drain/")}, [r.message for r in found.remarks]
+    return {step.subject for step in found.plan if step.id.kind == "Drain"}, [r.message for r in found.remarks]
 
 
 def test_who_is_frozen_stays_and_its_hazards_are_said() -> None:

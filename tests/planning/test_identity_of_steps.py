@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
 from collections.abc import Callable
 
 import pytest
 
+from tests.support.paths import ROOT
 from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.steps import KINDS, Drain, kind_named
 
@@ -29,3 +31,10 @@ def test_each_kind_is_found_by_its_name_and_an_unknown_one_has_no_words() -> Non
     assert {kind_named(kind.__name__) for kind in KINDS} == set(KINDS)
     unknown = kind_named("OfAnotherRelease")
     assert (unknown.finished, unknown.bar, unknown.lasts) == ("", "", False)
+
+
+def test_no_module_writes_the_name_of_a_step_by_hand() -> None:
+    beginnings = tuple(f"{kind.__name__}/" for kind in KINDS)
+    for path in (ROOT / "vgpuctl").rglob("*.py"):
+        texts = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+        assert not [text for text in texts if isinstance(text, str) and text.startswith(beginnings)], path
