@@ -18,7 +18,10 @@ class Coded:
 
 
 def coded_kinds(base: type[Coded] = Coded) -> Iterator[type[Coded]]:
-    """Yield each class below `base` that has a code of its own."""
+    """Yield each class below `base` that has a code of its own.
+
+    These classes have no slots: Python keeps the class without slots among the subclasses too.
+    """
     for kind in base.__subclasses__():
         if "code" in vars(kind):
             yield kind

@@ -3,6 +3,8 @@
 Workloads are scaled before and after all ladders.
 """
 
+from __future__ import annotations
+
 from vgpuctl.planning.steps.devices import Attach, equipped
 from vgpuctl.planning.steps.labels import Label, Uncordon
 from vgpuctl.planning.steps.leaving import Cordon, Drain, ShutDown, Suspend, WaitDetached
@@ -12,23 +14,11 @@ from vgpuctl.planning.steps.shielding import Shield, Unshield
 from vgpuctl.planning.steps.sleeping import MarkAsleep
 from vgpuctl.planning.steps.step import BaseStep, Look
 
-KINDS: tuple[type[BaseStep], ...] = (
-    ScaleDown,
-    Cordon,
-    Drain,
-    WaitDetached,
-    Shield,
-    Suspend,
-    ShutDown,
-    Attach,
-    Discard,
-    MarkAsleep,
-    PowerOn,
-    WaitBack,
-    Label,
-    Uncordon,
-    Unshield,
-    ScaleUp,
+#: Every kind of step: the classes that this room exports.
+KINDS: tuple[type[BaseStep], ...] = tuple(
+    kind
+    for kind in tuple(globals().values())
+    if isinstance(kind, type) and issubclass(kind, BaseStep) and kind is not BaseStep
 )
 _BY_NAME = {kind.__name__: kind for kind in KINDS}
 

@@ -11,9 +11,9 @@ from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.layout import Row, cell, columns, header_row, paragraph, unbroken
 from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
+from vgpuctl.cli.showing.estate.worker_columns import COLUMNS, Column, carried
 from vgpuctl.cli.words import count, some
 from vgpuctl.model.hosts import Card, Host
-from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.situation import Judged, Situation
 
 BAR = 16
@@ -21,7 +21,6 @@ BAR = 16
 ENDLESS = 10_000
 #: In tables with more rows than this, similar rows are combined.
 TOGETHER_ABOVE = 40
-_NODE_STYLES = {"ready": "", "asleep": "dim", "cordoned": "yellow", "not ready": "red", "down": "red", "none": "red"}
 
 T = TypeVar("T")
 
@@ -131,9 +130,9 @@ def worker_lines(situation: Situation, width: int, *, wide: bool) -> list[Text]:
         return list(paragraph(_nobody(situation), width, "dim"))
     together = not wide and len(situation.workers) > TOGETHER_ABOVE
     key = (lambda judged: _state(situation, judged)) if together else (lambda judged: judged.worker.name)
-    make = _wide_row if wide else _row
-    rows = [make(situation, group) for group in _grouped(situation.workers, key)]
-    lines = list(columns(_WIDE if wide else _TABLE, rows, width))
+    shown = [column for column in COLUMNS if wide or not column.wide]
+    rows = [_row(situation, group, shown) for group in _grouped(situation.workers, key)]
+    lines = list(columns(header_row(*(column.head for column in shown)), rows, width))
     awake = any(worker.on for worker in situation.fleet.workers.values())
     return lines if awake else [*lines, Text("No worker is awake.", "dim")]
 
@@ -144,50 +143,14 @@ def _nobody(situation: Situation) -> str:
     return "No worker: no VM of vCenter is one by profiles.yaml."
 
 
-_TABLE = header_row("WORKER", "VM", "PROFILE", "NODE", "PODS")
-_WIDE = header_row("WORKER", "VM", "PROFILE", "VGPU", "HOST", "NODE", "LABEL", "PODS")
-
-
 def _state(situation: Situation, judged: Judged) -> object:
     remark = note(judged, situation.now, brief=True)
-    return power_word(judged.worker), _profile(situation, judged), node_word(judged), remark
+    return power_word(judged.worker), carried(situation, judged), node_word(judged), remark
 
 
-def _row(situation: Situation, group: list[Judged]) -> Row:
-    first, together = group[0], len(group) > 1
-    name = f"{some((j.worker.name for j in group), 30)}" if together else first.worker.name
-    remark = note(first, situation.now, brief=together)
-    cells = (cell(name), *_power_and_profile(situation, first), _node(first), Text(_pods(group)))
-    return Row(cells, cell(remark, "dim"))
-
-
-def _wide_row(situation: Situation, group: list[Judged]) -> Row:
-    (judged,) = group
-    worker, node = judged.worker, judged.worker.node
-    power, profile = _power_and_profile(situation, judged)
-    label = node.labels.get(situation.catalogue.label, "–") if node else "–"
-    cells = (cell(worker.name), power, profile, cell(" ".join(worker.vgpus) or "–"), cell(worker.host or "–"))
-    return Row((*cells, _node(judged), cell(label), Text(_pods(group))), cell(note(judged, situation.now), "dim"))
-
-
-def _power_and_profile(situation: Situation, judged: Judged) -> tuple[Text, Text]:
-    return cell(power_word(judged.worker), "cyan" if judged.worker.busy_with else ""), cell(_profile(situation, judged))
-
-
-def _node(judged: Judged) -> Text:
-    word = node_word(judged)
-    return Text(word, _NODE_STYLES[word])
-
-
-def _profile(situation: Situation, judged: Judged) -> str:
-    return situation.catalogue.carried(judged.worker.vgpus) or " ".join(judged.worker.vgpus) or "–"
-
-
-def _pods(group: list[Judged]) -> str:
-    """Return how many pods a drain of the group would have to move."""
-    if not any(judged.worker.on for judged in group):
-        return "–"
-    return str(sum(len(leaving_pods(judged.worker.node)) for judged in group))
+def _row(situation: Situation, group: list[Judged], shown: list[Column]) -> Row:
+    cells = tuple(column.of(situation, group) for column in shown)
+    return Row(cells, cell(note(group[0], situation.now, brief=len(group) > 1), "dim"))
 
 
 def _grouped(things: list[T] | tuple[T, ...], key: Callable[[T], object]) -> list[list[T]]:
