@@ -16,7 +16,7 @@ from tests.support.lab import BIN, Lab
 from tests.support.paths import PAGES, ROOT, TOP
 from tests.support.shim import shim
 
-LINK = re.compile(r"\]\(([^)#]+)(#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 
 #: Run by test_wheel.py, in an environment of its own.
 ELSEWHERE = {"pip install '.[sim]'"}
@@ -64,8 +64,18 @@ def test_every_shown_command_runs(page: Path, by_day: Lab, tmp_path: Path, short
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target, _ in LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), target
+    for target, anchor in LINK.findall(page.read_text()):
+        to = page.parent / target if target else page
+        assert to.exists(), target
+        assert not anchor or anchor.removeprefix("#") in anchors(to), f"{target}{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as GitHub makes anchors of them."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    texts = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", text).replace(" ", "-") for text in texts}
 
 
 def test_make_has_the_targets_that_the_pages_name() -> None:
@@ -83,7 +93,18 @@ def test_make_has_the_targets_that_the_pages_name() -> None:
 
 def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
     readme = (ROOT / "README.md").read_text()
-    for name in ("status", "provision", "label-nodes", "switch", "history", "profiles", "daemon", "demo", "sim"):
+    for name in (
+        "status",
+        "provision",
+        "label-nodes",
+        "switch",
+        "history",
+        "profiles",
+        "explain",
+        "daemon",
+        "demo",
+        "sim",
+    ):
         assert f"vgpuctl {name}" in readme
         shown = subprocess.run(
             [str(BIN / "vgpuctl"), name, "--help"], capture_output=True, text=True, timeout=30, check=True
