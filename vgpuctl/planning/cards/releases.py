@@ -71,7 +71,7 @@ def _cards_for(
             if card is not None:
                 loads = seated(loads, card, vgpu)
                 needed |= set() if free else leavers[card].stops
-        yield name, frozenset(step for step in needed if not step.endswith(f"/{name}"))
+        yield name, frozenset(step for step in needed if step.subject != name)
 
 
 def begun(worker: Worker) -> bool:
