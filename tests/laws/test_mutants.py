@@ -99,7 +99,7 @@ def who_began_waits_again(patch: Patch) -> None:
     sound = waves.in_waves
 
     def in_waves(found: list[waves.Unit], *rest: Any) -> None:
-        sound([waves.Unit(unit.workers, begun=False) for unit in found[::-1]], *rest)
+        sound([waves.Unit(unit.workers, begun=frozenset()) for unit in found[::-1]], *rest)
 
     patch.setattr(planner, "in_waves", in_waves)
 

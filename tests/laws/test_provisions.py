@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.support.fleets import HALF, card, node, worker
+from tests.support.fleets import HALF, QUARTER, card, node, worker
 from tests.support.fleets import fleet as fleet_of
 from tests.support.planned import Case, closed_subsets, lawful
 from tests.support.provision_laws import (
@@ -60,6 +60,15 @@ def test_a_wave_that_is_half_done_binds_no_other(names: tuple[str, ...]) -> None
     some = fleet_of(*(worker(name, HALF, profile="v100-4q-4GB") for name in names), cards={"esx-1": cards})
     for seed in range(40):
         ends_well(some, wish_for(some, 2), seed)
+
+
+def test_a_worker_that_another_one_turns_out_to_need_still_waits_for_its_turn() -> None:
+    """Once a and b are out, a may take the card that b left. Then b needs c's card, and c goes only when a is back."""
+    a, c = worker("a", HALF, profile="two-halves"), worker("c", QUARTER, profile="v100-8q-8GB")
+    b = worker("b", HALF, profile="v100-8q-8GB", memory_locked=False)
+    some = fleet_of(a, b, c, cards={"esx-1": [card(0, "a", "b"), card(1, "c")]})
+    for seed in range(40):
+        ends_well(some, look_ahead(some, wish_for(some, 2)).wish, seed)
 
 
 @given(fleets_and_provisions())

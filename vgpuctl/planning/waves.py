@@ -18,10 +18,13 @@ Needs = dict[StepId, frozenset[StepId]]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Workers that must be out together, because some of them start on cards that others leave."""
+    """Workers that must be out together, because some of them start on cards that others leave.
+
+    `begun`: the ones that are out already.
+    """
 
     workers: tuple[str, ...]
-    begun: bool
+    begun: frozenset[str]
 
 
 def goes_out(rungs: Iterable[Step]) -> bool:
@@ -43,7 +46,8 @@ def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepI
     groups: dict[str, list[str]] = {}
     for name in leader:
         groups.setdefault(find(name), []).append(name)
-    found = [Unit(tuple(group), any(begun(fleet.worker(name)) for name in group)) for group in groups.values()]
+    out = frozenset(name for name in leader if begun(fleet.worker(name)))
+    found = [Unit(tuple(group), out.intersection(group)) for group in groups.values()]
     return sorted(found, key=lambda unit: not unit.begun)
 
 
@@ -72,7 +76,11 @@ def _starts(rungs: Iterable[Step]) -> bool:
 
 
 def in_waves(found: list[Unit], ladders: Ladders, needs: Needs, at_most: int) -> None:
-    """Make each unit wait for the units before it in its lanes. A unit takes as many lanes as it has workers."""
+    """Make each unit wait for the units before it in its lanes. A unit takes as many lanes as it has workers.
+
+    A worker that is out already waits for nothing. It may turn out to need the card of a worker that is not out yet:
+    that one still waits for its lane.
+    """
     lanes: list[Unit | None] = [None] * at_most
     place = 0
     for unit in found:
@@ -81,9 +89,9 @@ def in_waves(found: list[Unit], ladders: Ladders, needs: Needs, at_most: int) ->
         before = {name for lane in taken if (earlier := lanes[lane]) for name in earlier.workers}
         for lane in taken:
             lanes[lane] = unit
-        if not unit.begun:
-            ends = frozenset(ladders[name][-1].id for name in before)
-            for name in unit.workers:
+        ends = frozenset(ladders[name][-1].id for name in before)
+        for name in unit.workers:
+            if name not in unit.begun:
                 needs[ladders[name][0].id] |= ends
 
 
