@@ -58,6 +58,8 @@ class Board:
         return max((start + place.width for place in self.instances.values() for start in place.starts), default=0)
 
 
+# NVIDIA vGPU guides: `grid_v100d-4q`. In MIG, the compute slices come before the size: `nvidia_a100-3-20c`.
+# The stem (`v100d`) stands for the board and its memory, so it is looked up and never built.
 _NAME = re.compile(r"(?:grid_|nvidia_)?(?P<stem>.+?)-(?:(?P<slices>[0-9])-)?(?P<gib>[0-9]{1,5})(?P<series>[a-z]+)")
 
 _V100 = "16:1 8:2 4:4"
@@ -157,6 +159,7 @@ MIXED_PLACES = {gib: dict(_places(cell)) for gib, cell in _PLACES.items()}
 @lru_cache(maxsize=4096)
 def type_of(vgpu: str, told: tuple[TypeFacts, ...] = ()) -> VgpuType:
     """Return the type as its name describes it. What a file or a host says (`told`) counts before the name."""
+    # Three sources, one answer: the file, else a host (vSphere 7.0.3), else the name (architecture.md, Placement).
     named = _named(vgpu)
     said = next((each for each in told if each.vgpu == vgpu), TypeFacts(vgpu))
     return named._replace(gib=said.gib or named.gib, series=said.series or named.series)
@@ -175,5 +178,6 @@ def board_of_card(family: str, gib: int) -> Board | None:
 
     For ECC and the driver, cards report a little less than their frame.
     """
+    # Board names repeat with other memory (NVIDIA: A100 with 40 and with 80 GB), so the frame decides.
     near = [board for board in BOARDS if family in board.families and abs(board.gib - gib) * 10 <= board.gib]
     return min(near, key=lambda board: abs(board.gib - gib), default=None)

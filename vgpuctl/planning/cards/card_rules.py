@@ -12,6 +12,7 @@ from vgpuctl.planning.cards.boards import BY_NAME, BY_STEM, MIXED_PLACES, Board,
 #: The most vGPUs of any type on one card. No table of NVIDIA's goes beyond this count, so it is taken as a limit
 #: (inferred).
 MOST_OF_ALL = 32
+#: NVIDIA MIG user guide: the largest GPU instance of a card has seven compute slices (four on an A30).
 COMPUTE_SLICES = 7
 
 
@@ -78,6 +79,7 @@ class Load(NamedTuple):
 
     def later(self) -> Load:
         """Return the load as it is once the leaving vGPUs are gone."""
+        # vSphere 9 counts only powered-on VMs as used capacity, so a suspended VM has freed its frame (inferred).
         return Load(self.kind, self.held) if self.leaving else self
 
     def lawful(self) -> bool:
@@ -123,8 +125,11 @@ def slice_of(kind: Kind, vgpu: str) -> Slice | None:
     named = type_of(vgpu, kind.told)
     if not _of_this_board(kind, named):
         return None
+    # What is not known is taken at its worst: a vGPU of unknown size fills its card (architecture.md, Placement).
     if named.gib is None:
         return filling(kind) if kind.mode is not CardMode.MIG else None
+    # NVIDIA: a type with a slice count is a GPU instance, which only a card in MIG mode has.
+    # Since ESXi 9.0.1, one instance may hold several time-sliced vGPUs; that is not reckoned with here.
     if bool(named.instance) != (kind.mode is CardMode.MIG) or named.gib > kind.gib:
         return None
     board = BY_NAME.get(kind.board) or BY_STEM.get(named.stem)
@@ -138,6 +143,7 @@ def _of_this_board(kind: Kind, named: VgpuType) -> bool:
 
     A stem that no table knows may belong to a family whose name it begins with, or to a card that no table knows.
     """
+    # NVIDIA: a stem stands for board and memory: `v100` is a V100 with 16 GB, `v100d` one with 32 GB.
     board = BY_STEM.get(named.stem)
     if kind.board:
         return board.name == kind.board if board else named.stem.startswith(kind.family.lower())
@@ -146,11 +152,13 @@ def _of_this_board(kind: Kind, named: VgpuType) -> bool:
 
 def _piece(kind: Kind, board: Board | None, named: VgpuType, gib: int) -> Slice | None:
     """Return the slice of a time-sliced vGPU: by the table, or by whole division if no table knows it."""
+    # NVIDIA's counts follow no formula (A100-40: ten of 4 GB in same size, eight in mixed size), so tables come first.
     if board is None:
         return _divided(kind, gib)
     compute = named.series.startswith("c")
     if not compute and board.compute_only:
         return None
+    # NVIDIA vGPU guide: some sizes exist in series Q alone, such as 1 and 2 GB on a V100.
     most = _table(kind, board, named).get(gib)
     if most is None:
         return None if compute and gib in board.q_only else _divided(kind, gib)
@@ -158,6 +166,7 @@ def _piece(kind: Kind, board: Board | None, named: VgpuType, gib: int) -> Slice 
 
 
 def _table(kind: Kind, board: Board, named: VgpuType) -> dict[int, int]:
+    # NVIDIA vGPU guide: in mixed size a card holds fewer vGPUs of some sizes (L4, 8 GB: two instead of three).
     if _mixes(kind):
         return dict(board.mixed)
     return {**board.same, **board.q_only} if named.series == "q" else dict(board.same)
@@ -166,6 +175,7 @@ def _table(kind: Kind, board: Board, named: VgpuType) -> dict[int, int]:
 def _mixes(kind: Kind) -> bool:
     """True if the card takes several sizes. Older boards know the same size only, whatever the host is set to."""
     board = BY_NAME.get(kind.board)
+    # vSphere 8.0 U3: mixed size needs a board of Ampere or newer; V100 and T4 do not support it.
     return kind.mode is CardMode.MIXED_SIZE and (board is None or bool(board.mixed))
 
 
@@ -178,6 +188,7 @@ def _instance(kind: Kind, board: Board | None, named: VgpuType) -> Slice:
     place = board.instances.get(named.instance) if board else None
     if place:
         return Slice(place.width, 1 if "me" in named.series else len(place.starts), place.starts)
+    # An instance that is not in NVIDIA's table of this board is taken at its worst: it fills the card.
     if board and board.instances:
         return filling(kind)
     gib = named.gib or kind.gib
@@ -205,9 +216,12 @@ def _known(kind: Kind, named: VgpuType) -> bool:
 @lru_cache(maxsize=65536)
 def _room(kind: Kind, there: tuple[Slice, ...], piece: Slice) -> int:
     if kind.mode is not CardMode.MIG and not _mixes(kind):
+        # NVIDIA, same size: the first VM fixes the card's size until all its VMs are off or suspended.
+        # VMware's blog of 2024-07-03: before vSphere 8.0 U2, such a card also held one series only (C or Q).
         alike = all(other.width == piece.width for other in there)
         return max(0, piece.most - len(there)) if alike else 0
     if piece.starts:
+        # No host reports a vGPU's place on its card, so each one blocks as many places as it can (architecture.md).
         free = len(piece.starts) - sum(_blocked(other, piece) for other in there)
     else:
         free = (kind.gib - sum(other.width for other in there)) // piece.width

@@ -40,6 +40,7 @@ def _size(vgpus: Vgpus) -> tuple[int, Vgpus]:
 
 def may_choose(loads: Sequence[Load], vgpu: str) -> list[int]:
     """Return the cards on which vCenter may put this vGPU now."""
+    # vSphere: the card is vCenter's choice. We do not rely on its assignment policy (architecture.md, Placement).
     return [index for index, load in enumerate(loads) if load.may_take(vgpu)]
 
 
@@ -85,6 +86,7 @@ def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
 
     Empty if one of them may find no room.
     """
+    # vSphere: a VM may carry several vGPUs (since 6.7 U3), and each may land on another card.
     positions = {(_sorted(loads), _largest_first(vgpus))}
     for _ in vgpus:
         after: set[tuple[Loads, Vgpus]] = set()
@@ -157,6 +159,7 @@ def safe_to_start(loads: Loads, vgpus: Vgpus, rest: Needs) -> bool:
     There must be room, and wherever vCenter seats them, the rest can still be started. Count the vGPUs of starts that
     are under way as part of these: vCenter need not seat starts in the order of the requests.
     """
+    # The rest starts once all leaving VMs are gone: release before acquire (architecture.md, One look).
     later = tuple(load.later() for load in loads)
     if alike([vgpus, *rest]):
         enough = seats_left(later, vgpus[0]) >= len(vgpus) + sum(map(len, rest))

@@ -30,6 +30,7 @@ class PolicyTrap:
 def policy_trap(host: Host, workers: Iterable[Vgpus]) -> PolicyTrap | None:
     """Return the first pair of types that may spring the trap on this host; None if its workers cannot spring it."""
     vgpus = [vgpu for carried in workers for vgpu in carried]
+    # vSphere: `performance`, the default, takes the card with the fewest VMs; `consolidation` fills one card first.
     if host.policy is not Policy.PERFORMANCE:
         return None
     pairs = permutations(dict.fromkeys(vgpus), 2)
@@ -39,6 +40,7 @@ def policy_trap(host: Host, workers: Iterable[Vgpus]) -> PolicyTrap | None:
 def _locks(host: Host, small: str, big: str, count: int) -> PolicyTrap | None:
     """Return the trap if one `small` on each card that takes `big` would be enough to keep `big` out."""
     empty = tuple(Load(kind_of(card)) for card in host.cards)
+    # NVIDIA, same size: one small vGPU locks a card to its size. That spreading locks every card is inferred.
     cards = may_choose(empty, big)
     locked = [index for index in cards if empty[index].room(small) > 1 and not empty[index].with_one(small).room(big)]
     if len(cards) < 2 or locked != cards or count < len(cards):

@@ -22,9 +22,11 @@ def releases(fleet: Fleet, host: str, ladders: Mapping[str, list[Step]]) -> dict
     """
     every = [step for rungs in ladders.values() for step in rungs]
     starts = [step.worker for step in every if isinstance(step, PowerOn)]
+    # A wave that has begun keeps its cards: workers with a record of ours come first (decision 0009).
     starts.sort(key=lambda name: not begun(fleet.worker(name)))
     if host not in fleet.hosts or not starts:
         return {}
+    # vSphere: a VM that is off or suspended (inferred) has freed its frame, so a start needs these stops.
     stops = {step.worker: step.id for step in every if isinstance(step, Suspend | ShutDown)}
     seating = likely(fleet.hosts[host], occupants(fleet, fleet.hosts[host], leaving=stops))
     on_card: list[set[str]] = [set() for _ in seating.loads]
@@ -84,6 +86,7 @@ def _card_for(loads: Loads, vgpu: str, costs: list[tuple[bool, int, int]]) -> tu
 
     Of the cards with room, take the fullest; if none has room, take the card that costs least to wait for.
     """
+    # A start that finds room now is tied to no other worker's stop (decision 0009).
     if choices := may_choose(loads, vgpu):
         return max(choices, key=lambda i: len(loads[i].held)), True
     later = may_choose(tuple(load.later() for load in loads), vgpu)
@@ -100,6 +103,7 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
         return None
+    # vSphere: vCenter chooses the card. A start is sent only if every choice leaves room for the rest.
     others = [w for w in fleet.on_host(host.name) if w.name != worker.name]
     ours = [w for w in others if w.name in wish.workers]
     leaving = {w.name for w in ours if stops(wish, w)}
@@ -112,12 +116,14 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
         return None
     if (now.exact and not begun) or not any(fits(loads, needs_of([together])) for loads in now.ways):
         return Wait(Reason.CARD)
+    # vSphere: `graphicsInfo` may lag behind a power-on; once it shows the last start's card, this start may be safe.
     return Wait(Reason.LAST_START)
 
 
 def stops(wish: Wish, worker: Worker) -> bool:
     """True if this worker runs and will be stopped: to sleep, or to have its devices changed."""
     mine = wish.workers[worker.name]
+    # vSphere: the vGPU of a VM is changed only while the VM is powered off, so wrong devices mean a stop.
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     return worker.on and (mine.awake is False or wrong)
 

@@ -57,6 +57,7 @@ def booked(host: Host) -> dict[str, tuple[int, ...]]:
 def occupants(fleet: Fleet, host: Host, leaving: Collection[str] = (), *, gone: bool = False) -> list[Occupant]:
     """Return the VMs that run on this host. With `gone`, leave out the `leaving` ones, as if they had stopped."""
     cards = booked(host)
+    # vSphere: power states count. `graphicsInfo.vm`, the host's books, may still list a VM that has stopped.
     running = [w for w in fleet.on_host(host.name) if w.vgpus and w.on and not (gone and w.name in leaving)]
     ours = [Occupant(w.name, w.vgpus, cards.get(w.name, ()), w.name in leaving) for w in running]
     return [*ours, *_strangers(fleet, host, cards)]
@@ -67,8 +68,10 @@ def _strangers(fleet: Fleet, host: Host, cards: dict[str, tuple[int, ...]]) -> I
         if name in fleet.workers:
             continue
         stranger = fleet.strangers.get(name)
+        # An object that cannot be read is taken at its worst: it runs, and it fills its card (decision 0018).
         if stranger is None or stranger.on:
             yield Occupant(name, (stranger.vgpus if stranger else ()) or UNKNOWN, seats)
+    # vSphere: `graphicsInfo` may not list yet a VM that has just started.
     for stranger in fleet.strangers_on(host.name):
         if stranger.on and stranger.vgpus and stranger.name not in cards:
             yield Occupant(stranger.name, stranger.vgpus)
@@ -101,6 +104,7 @@ def _ways(host: Host, running: list[Occupant], any_way: bool) -> tuple[list[Seat
 
 def _lawful(occupant: Occupant, ways: list[Seating]) -> list[Seating]:
     """Keep the possible seatings, unless none is. The books do not say which of a VM's vGPUs is on which card."""
+    # vSphere: `graphicsInfo.vm` lists the VMs of a card, not their vGPUs.
     if len(ways) == 1:
         return ways
     lawful = [way for way in ways if all(way.loads[card].lawful() for card in way.cards_of[occupant.name])]
