@@ -98,6 +98,7 @@ def against_admission(fleet: Fleet, wish: Wish, hosts: Sequence[str]) -> Iterato
     `hosts`: the hosts that nothing else speaks against. Several may share a cluster; hosts that come first are served
     first.
     """
+    # vSphere: HA admission control refuses such a start with InsufficientFailoverResourcesFault.
     for cluster in _clusters(fleet, hosts):
         balances = [cluster.balance(wish, host) for host in _in_order(cluster, hosts)]
         if isinstance(cluster.admission.policy, Spares):
@@ -111,6 +112,7 @@ def full_for_now(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
     host = fleet.hosts.get(worker.host)
     if host is None or host.admission is None or isinstance(host.admission.policy, Spares):
         return False
+    # vSphere: InsufficientFailoverResourcesFault would refuse the start until the others have left, so it waits.
     cluster = Cluster.of(fleet, host.admission)
     limit = cluster.limit()
     if limit is None or cluster.reserved() + cluster.needs(wish, worker) <= limit:
@@ -156,6 +158,7 @@ def _spare(cluster: Cluster, spares: Spares, wish: Wish, balances: Iterable[Host
     If DRS places VMs, it may find another host, so the refusal would not be certain.
     """
     for balance in balances:
+        # vSphere: under DRS a power-on may place the VM on another host (PowerOnVM_Task).
         if balance.starts and balance.host in spares.hosts and not cluster.admission.places:
             yield _failover(cluster, wish, balance)
 
@@ -170,6 +173,7 @@ def _beyond(cluster: Cluster, wish: Wish, balances: list[HostBalance], limit: in
     Hosts that give back at least as much as they take only help, so they are counted first.
     If too much is reserved even then, nothing starts at all.
     """
+    # All hosts of a cluster share one limit, so the order in which they are served matters (architecture.md).
     reserved = cluster.reserved() + sum(balance.more for balance in balances if balance.more <= 0)
     for balance in balances if reserved > limit else ():
         if balance.starts:

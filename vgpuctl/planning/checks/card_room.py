@@ -115,6 +115,7 @@ def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) ->
     moves = Moves.of(wish, workers)
     if not moves.carrying:
         return
+    # Release before acquire (architecture.md, One look): room is judged as it is once all leaving VMs are gone.
     later = possible_seatings(host, occupants(fleet, host, moves.leaving, gone=True), moves.carrying.values())
     needs = needs_of(moves.carrying.values())
     if not (later.complete and all(can_be_started(loads, needs) for loads in later.ways)):
@@ -126,10 +127,12 @@ def against_room(fleet: Fleet, wish: Wish, host: Host, workers: list[Worker]) ->
             "keeps": tuple(_holders(fleet, host, moves.leaving)),
             "trap": policy_trap(host, [*staying, *moves.carrying.values()]),
         }
+        # vSphere: the card is vCenter's choice. Room that one choice could waste is no certain room.
         if any(fits(loads, needs) for loads in later.ways):
             yield RoomNotCertain(seats_known=later.exact, modes=_unclear_modes(later), **common)
         else:
             yield NoCardRoom(too_large=tuple(_too_large(host, moves.carrying)), cards=_kinds(host), **common)
+    # vSphere: a start or resume needs the VM's whole reserved memory free on its host.
     starting = [worker for worker in workers if worker.name in moves.carrying]
     if short := shortage(fleet, host, moves.leaving, starting):
         yield MemoryFull(host=host.name, wish=wish.name, workers=tuple(moves.carrying), short=short)
@@ -157,6 +160,7 @@ def _too_large(host: Host, carrying: Mapping[str, Vgpus]) -> Iterator[tuple[str,
 def _holders(fleet: Fleet, host: Host, leaving: Collection[str]) -> Iterator[str]:
     for card in host.cards:
         for name in card.holds:
+            # vSphere: `graphicsInfo.vm` may lag, so a VM that it lists counts only while the VM runs.
             if name in leaving or not _runs(fleet, name):
                 continue
             yield f"{card.pci_id} keeps {name} ({' '.join(fleet.vgpus_of(name)) or 'unknown vGPU'})"

@@ -37,11 +37,14 @@ class DatastoreFull(Refusal):
 
 def against_space(fleet: Fleet, wish: Wish, hosts: Iterable[str]) -> Iterator[Refusal]:
     """Refuse suspends for which a datastore has no room. Hosts may share one; the first hosts are served first."""
+    # vSphere: a suspend without room ends with NoDiskSpace. Space is reckoned before the first pod is touched.
     left = dict(fleet.datastores)
     for host in hosts:
         written: Counter[str] = Counter()
+        # vSphere: the file lies beside the .vmx, or in `config.files.suspendDirectory`, which is not read here.
         writers = [worker for worker in fleet.on_host(host) if worker.name in wish.workers and suspends(wish, worker)]
         for worker in writers:
+            # vSphere: the frame of a vGPU is not added to the memory file.
             written[worker.datastore] += worker.memory_mib
         short = next((name for name, mib in written.items() if name in left and mib > left[name]), None)
         if short is None:
@@ -60,5 +63,6 @@ def against_space(fleet: Fleet, wish: Wish, hosts: Iterable[str]) -> Iterator[Re
 def suspends(wish: Wish, worker: Worker) -> bool:
     """True if this worker will be put to sleep by a suspend. A VM that is off has nothing to write."""
     mine = wish.workers[worker.name]
+    # A VM whose devices will change is shut down instead: vSphere changes them only while it is powered off.
     wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
     return stops(wish, worker) and not wrong and wish.conduct.asleep is Asleep.SUSPEND

@@ -11,7 +11,7 @@ from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.steps import equipped
 
-#: More vGPUs than any vSphere gives one VM; older versions stop at 4 or 8.
+#: vSphere: one VM has at most 16 vGPUs since 8.0 U2, 8 in 8.0, and 4 in 6.7 U3.
 MOST_VGPUS = 16
 
 PROVISION = "Run: vgpuctl provision"
@@ -102,12 +102,14 @@ def against_devices(wish: Wish, worker: Worker) -> Iterator[Refusal]:
     mine = wish.workers[worker.name]
     if mine.vgpus is None or equipped(worker, mine.vgpus):
         return
+    # vSphere: suspended is not powered off, which govc and Ansible do not check.
     if mine.change and worker.power is Power.SUSPENDED:
         yield SuspendedWithDevices(host=worker.host, worker=worker.name)
     if not mine.change and mine.awake:
         if sorted(worker.vgpus) != sorted(mine.vgpus):
             yield OtherDevices(host=worker.host, worker=worker.name, carries=worker.vgpus, wanted=mine.vgpus)
         else:
+            # vSphere: a VM with a vGPU has all its memory reserved (`memoryReservationLockedToMax`).
             yield MemoryNotReserved(host=worker.host, worker=worker.name)
 
 
@@ -117,6 +119,7 @@ def against_types(wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Ref
         mine = wish.workers[worker.name]
         if not mine.change or not mine.vgpus or equipped(worker, mine.vgpus):
             continue
+        # NVIDIA: type names differ by prefix and board, so the host's own list decides.
         if unknown := [vgpu for vgpu in mine.vgpus if host.offers and vgpu not in host.offers]:
             yield TypeNotOffered(host=host.name, worker=worker.name, vgpu=unknown[0], offers=host.offers)
         if len(mine.vgpus) > MOST_VGPUS:

@@ -52,6 +52,8 @@ class MemoryFull(Refusal):
 
 def shortage(fleet: Fleet, host: Host, leaving: Collection[str], starting: Iterable[Worker]) -> Shortage | None:
     """Return the shortage; None if all fit once `leaving` are gone, or if the host's memory is not known."""
+    # vSphere: a resume needs all reserved memory of the VM free on the host (InsufficientMemoryResourcesFault).
+    # The night worker's memory fits only once the day workers have given theirs back.
     staying = (w for w in fleet.on_host(host.name) if w.on and w.memory_locked and w.name not in leaving)
     workers = sum(worker.memory_mib for worker in staying)
     strangers = sum(stranger.reserved_mib for stranger in fleet.strangers_on(host.name) if stranger.on)

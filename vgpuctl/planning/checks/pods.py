@@ -83,12 +83,14 @@ class SizeDecidedElsewhere(Refusal):
 
 
 def against_drain(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Refusal]:
+    # Kubernetes: what cannot be seen drained is not drained, so a VM without a node is not stopped.
     if worker.node is None:
         # A worker in doubt is reported already, and its doubts leave open which node is its own.
         if not worker.doubts:
             yield NoNode(host=worker.host, worker=worker.name)
         return
     pods = leaving_pods(worker.node, wish.drain)
+    # kubectl drain refuses before the first eviction; here all pods of the node are listed at once.
     found = [why for pod in pods if (why := objection(pod, wish.drain) or rivals(fleet, pod, wish.drain))]
     if found:
         yield PodsNotAllowed(host=worker.host, worker=worker.name, pods=tuple(found))
@@ -96,6 +98,8 @@ def against_drain(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Refusal]
 
 def against_budgets(fleet: Fleet, wish: Wish) -> Iterator[Refusal]:
     """Refuse drains that budgets make impossible. If stuck pods are deleted by force, no budget is a dead end."""
+    # Kubernetes: if every node that its pods may use leaves, their replacements stay Pending.
+    # Then a budget that keeps one pod blocks the drain for ever. For day and night shifts that is the usual case.
     for end in dead_ends(fleet, wish) if wish.conduct.on_stuck is not OnStuck.FORCE else ():
         for host in dict.fromkeys(fleet.host_of(worker) for worker in end.workers) if end.certain else ():
             yield BudgetDeadEnd(host=host, end=end)
@@ -107,6 +111,7 @@ def against_scaling(fleet: Fleet, wish: Wish, leaving: Iterable[Worker]) -> Iter
     for worker in leaving:
         for pod in worker.node.pods if worker.node else ():
             workload = workload_of(pod, wish.drain.scaled)
+            # Kubernetes: an autoscaler, KEDA or a program that applies Git writes the replicas again (decision 0013).
             if workload is not None and workload.decided_by and workload.scaled is None:
                 concerned[worker.host, workload.key] = workload
     for (host, _), workload in concerned.items():

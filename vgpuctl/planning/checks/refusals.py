@@ -23,6 +23,7 @@ def refusals(fleet: Fleet, wish: Wish) -> tuple[Refusal, ...]:
     hosts = _hosts(fleet, wish)
     found = [found for host in hosts for found in _against(fleet, wish, host)]
     against = {refusal.host for refusal in found}
+    # Hosts share datastores and clusters, so a refused host takes no room there from the others.
     found += against_space(fleet, wish, [host for host in hosts if host not in against])
     against = {refusal.host for refusal in found}
     found += against_admission(fleet, wish, [host for host in hosts if host not in against])

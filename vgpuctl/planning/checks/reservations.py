@@ -62,6 +62,7 @@ class Cluster:
             return None
         match self.admission.policy:
             case ReservedShare() as share:
+                # Only memory is reckoned, not processors (architecture.md, Where a wish is judged).
                 return self.memory_mib * (100 - self.percent(share)) // 100
             case Slots(level=level):
                 sizes = sorted(host.memory_mib for host in self.hosts)
@@ -91,6 +92,7 @@ class Cluster:
 
     def reservations(self, host: Host) -> Iterator[int]:
         """Yield the reservation of each VM that runs on this host."""
+        # vSphere: all memory of a VM with a vGPU is reserved, so its size is its reservation.
         for worker in self.fleet.on_host(host.name):
             if worker.on:
                 yield worker.memory_mib if worker.memory_locked and self._counts(worker.vm) else 0
@@ -121,4 +123,5 @@ class Cluster:
         yield from (stranger.reserved_mib for stranger in self.fleet.strangers_on(host.name) if stranger.on)
 
     def _counts(self, vm: str) -> bool:
+        # vSphere does not document whether HA keeps room for VMs that it does not restart. Refusals leave them out.
         return not self.certain or self.admission.counts(vm)

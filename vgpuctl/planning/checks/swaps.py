@@ -33,6 +33,7 @@ def against_swaps(fleet: Fleet, wish: Wish, host: str, workers: list[Worker]) ->
     if not wish.max_unavailable:
         return
     ladders, needs = climb(fleet, wish, host, [worker.name for worker in workers])
+    # Workers that wait for each other's cards would wait for ever if only some may be out (decision 0009).
     for unit in units(fleet, ladders, needs):
         if len(unit.workers) > wish.max_unavailable:
             yield SwapTooLarge(host=host, workers=unit.workers)

@@ -81,6 +81,7 @@ class InDoubt(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # Decision 0010: two entries, or two nodes, for one VM are a doubt about that worker and no error of all files.
         worker = case.worker
         for doubt in worker.doubts:
             yield cls(host=worker.host, worker=worker.name, doubt=doubt)
@@ -102,6 +103,7 @@ class Managed(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: `config.managedBy` names the owner of the VM's devices and power, such as VM Operator or a vApp.
         worker = case.worker
         if worker.managed_by:
             yield cls(host=worker.host, worker=worker.name, by=worker.managed_by)
@@ -124,6 +126,7 @@ class Question(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: a power-on hangs for ever while `runtime.question` waits for an answer (moved or copied?).
         worker = case.worker
         if worker.question:
             yield cls(host=worker.host, worker=worker.name, question=worker.question)
@@ -147,6 +150,7 @@ class Busy(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: a backup may be at work on the VM, and a second task would end with TaskInProgress.
         worker = case.worker
         begun = worker.node is not None and worker.node.record is not None
         if worker.busy_with is not None and not begun:
@@ -173,6 +177,7 @@ class NotSuspendable(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: DirectPath I/O and SR-IOV devices forbid a suspend. VMs for RDMA training have them.
         worker = case.worker
         for device in worker.fixed_devices:
             yield cls(host=worker.host, worker=worker.name, device=device)
@@ -194,6 +199,8 @@ class TypeNotSuspendable(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: `SharedGpuCapabilities.suspendSupported` says so, for each host and type.
+        # NVIDIA: unified memory, debuggers and profilers forbid a suspend too, which this value does not show.
         worker, host = case.worker, case.host
         for vgpu in sorted(host.not_suspendable.intersection(case.vgpus)) if host else ():
             yield cls(host=worker.host, worker=worker.name, vgpu=vgpu)
@@ -215,6 +222,7 @@ class HostAway(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: on a host in maintenance mode, a suspended VM cannot be resumed.
         if case.host is not None and (why := away(case.host)):
             yield cls(host=case.host.name, worker=case.worker.name, why=why)
 
@@ -239,6 +247,7 @@ class NeedsEfi(Obstacle):
 
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
+        # NVIDIA AI Enterprise: cards with large BARs need EFI and `pciPassthru.use64bitMMIO`.
         worker = case.worker
         if worker.mmio is not None and not worker.mmio.efi and mmio_needed(case.vgpus):
             yield cls(host=worker.host, worker=worker.name, vgpus=case.vgpus)
