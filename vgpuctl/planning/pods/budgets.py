@@ -52,6 +52,7 @@ def dead_ends(fleet: Fleet, wish: Wish) -> Iterator[DeadEnd]:
     """Yield the dead ends of the wish. All leaving workers are judged together; with `max_unavailable`, each alone."""
     leaving = [w for name in wish.workers if (w := fleet.workers.get(name)) and w.node and stops(wish, w)]
     shared = _NodesAndPods(fleet, wish)
+    # In waves (decision 0009), other workers may be awake meanwhile and have room for the pods.
     for together in [[worker] for worker in leaving] if wish.max_unavailable else [leaving]:
         held = (pod for worker in together for pod in shared.held(worker))
         concerned = {(b.namespace, b.name): b for pod in held for b in fleet.budgets_over(pod)}
@@ -92,7 +93,9 @@ class _NodesAndPods:
         Many budgets let pods go that are not ready. Pods of workloads that are scaled to zero need no budget.
         """
         drain = self.wish.drain
+        # Kubernetes: unready pods pass a budget with AlwaysAllow, or while enough others are healthy.
         pods = (pod for pod in (worker.node.pods if worker.node else ()) if asks_budgets(pod) and pod.ready)
+        # Kubernetes: scaling to zero asks no budget (decision 0013).
         return [pod for pod in pods if must_leave(pod, drain) and not workload_of(pod, drain.scaled)]
 
 
@@ -111,6 +114,7 @@ class _BudgetCheck:
         """Return the dead end; None if the budget can be satisfied, or if too little is known."""
         pods = tuple(pod for several in self._held.values() for pod in several)
         wanted = self._budget.desired
+        # Kubernetes: a budget's counts are stale until its controller has seen the last change of the budget.
         if not pods or not self._budget.seen or any(pod.needs is None for pod in pods):
             return None
         sure = self._outside(sure=True)
@@ -150,6 +154,7 @@ class _BudgetCheck:
         """
         if any(workload_of(pod, self._wish.drain.scaled) for _, pod in self._covered):
             return True
+        # A refusal needs certainty. Whatever may still help makes it a remark (architecture.md).
         steady = all((pod.owner or "").startswith(STEADY) for pod in pods)
         missing = sum(not pod.terminating for _, pod in self._covered) < self._budget.expected
         added = not _lets_none_go(self._budget) and any(p.node.autoscaled for p in self._shared.places.values())

@@ -17,10 +17,12 @@ def must_leave(pod: Pod, options: DrainOptions) -> bool:
     Mirror pods stay, and so do frozen pods. A DaemonSet's pods stay while their DaemonSet exists. Every other pod goes,
     finished ones too, unless the options leave it.
     """
+    # kubectl drain: finished pods go; mirror pods and DaemonSet pods stay.
     if pod.mirror or (_of_daemon_set(pod) and not pod.orphaned and not pod.finished) or sleeps_along(pod, options):
         return False
     mine = options.of(pod.namespace)
     selected = mine.pod_selector is None or mine.pod_selector.matches(pod.labels)
+    # kubectl drain: --pod-selector and --skip-wait-for-delete-timeout.
     return selected and not 0 < mine.skip_wait_for_delete_timeout_s < pod.overdue_s
 
 
@@ -34,6 +36,7 @@ def leaving_pods(node: Node | None, options: DrainOptions = _PLAIN) -> tuple[Pod
 
 def pods_to_move(worker: Worker, options: DrainOptions) -> tuple[Pod, ...]:
     """Return the pods that a drain of this worker still waits for. A VM that does not run runs no pods."""
+    # Kubernetes: a silent node keeps its DaemonSet pods for ever, so what it lists says nothing.
     return leaving_pods(worker.node, options) if worker.on else ()
 
 
@@ -44,6 +47,8 @@ def objection(pod: Pod, options: DrainOptions) -> str | None:
     """
     if pod.finished or pod.terminating or not must_leave(pod, options) or workload_of(pod, options.scaled):
         return None
+    # kubectl drain: a pod without a controller needs --force, and one with an emptyDir needs --delete-emptydir-data.
+    # Bare pods (JupyterHub's notebooks) would refuse every night, so each namespace may have options of its own.
     mine = options.of(pod.namespace)
     if pod.orphaned and not mine.force:
         return f"{pod} belongs to a {pod.owner} that is gone (allow it with force)"
@@ -56,6 +61,7 @@ def objection(pod: Pod, options: DrainOptions) -> str | None:
 
 def ends_with(fleet: Fleet, pod: Pod, options: DrainOptions) -> str:
     """Return the workload at zero whose controller ends this pod; "" if no controller does, or no longer does."""
+    # Decision 0013: if another hand scaled the workload up again, its pods are evicted like any other.
     workload = workload_of(pod, options.scaled)
     now = fleet.workloads.get(workload.key) if workload else None
     return now.key if now is not None and now.sleeps else ""
@@ -65,6 +71,7 @@ def rivals(fleet: Fleet, pod: Pod, options: DrainOptions) -> str | None:
     """Return why the API server would not evict this pod: it evicts no pod that several budgets cover."""
     if workload_of(pod, options.scaled):
         return None
+    # Kubernetes: the eviction API answers 500 for a pod under two budgets; kubectl fails such a pod at once.
     names = covering(fleet, pod)
     return f"{pod} is under several budgets, {' and '.join(names)}" if len(names) > 1 else None
 
@@ -83,6 +90,7 @@ def within_s(worker: Worker, options: DrainOptions) -> float:
 
 def asks_budgets(pod: Pod) -> bool:
     """True if budgets decide about this pod. Pending and finished pods go without asking any budget."""
+    # Kubernetes 1.36, eviction: Pending, finished and terminating pods bypass budgets.
     return pod.phase == "Running" and not pod.terminating
 
 

@@ -43,6 +43,7 @@ class NodeCapacity:
 
     def _may_give(self, resource: str) -> int:
         given = self._gives.get(resource, 0)
+        # After a resume the GPU stack may take 3 to 5 minutes, so a labelled node may yet offer GPUs.
         late = resource == GPU_RESOURCE and not given and any(key.startswith(GPU_RESOURCE) for key in self.node.labels)
         return _ANY * 1000 if late else max(given, self._vgpus * 1000 if resource == GPU_RESOURCE else 0)
 
