@@ -37,6 +37,7 @@ class Attach(WorkerStep):
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
         wider = 0 if addressable(worker.mmio, self.vgpus) else mmio_needed(self.vgpus)
+        # vSphere: to replace a vGPU, one ReconfigVM_Task removes and adds devices while the VM is powered off.
         return (AttachVgpus(worker=worker.name, vm=worker.vm, vgpus=self.vgpus, mmio_gib=wider),)
 
     def applied(self, worker: Worker) -> Worker:
@@ -50,10 +51,12 @@ def equipped(worker: Worker, vgpus: tuple[str, ...]) -> bool:
     """True if the VM carries exactly these vGPUs, with all that they need of it."""
     if sorted(worker.vgpus) != sorted(vgpus):
         return False
+    # vSphere: a VM with a vGPU has all its memory reserved (`memoryReservationLockedToMax`).
     return not vgpus or (worker.memory_locked and addressable(worker.mmio, vgpus))
 
 
 def addressable(mmio: Mmio | None, vgpus: tuple[str, ...]) -> bool:
     """True if the VM's address settings are wide enough. Settings that were not read count as wide enough."""
+    # NVIDIA AI Enterprise: `pciPassthru.use64bitMMIO` and `pciPassthru.64bitMMIOSizeGB`, for cards with large BARs.
     needed = mmio_needed(vgpus)
     return mmio is None or not needed or (mmio.use_64bit and mmio.size_gib >= needed)

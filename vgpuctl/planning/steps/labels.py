@@ -40,6 +40,7 @@ class Label(WorkerStep):
 
 
 def _labelled(node: Node, labels: tuple[tuple[str, str | None], ...]) -> dict[str, str]:
+    # Kubernetes: a null in a merge patch deletes the label.
     said = {**node.labels, **dict(labels)}
     return {key: value for key, value in said.items() if value is not None}
 
@@ -69,8 +70,11 @@ class Uncordon(WorkerStep):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
+        # gpu-operator#304: nodes that a person had cordoned were uncordoned. Only a cordon of ours is undone.
         ours = node.record is not None and node.record.cordoned
+        # Kubernetes: a node that was deleted while its VM slept registers anew without our labels.
         labels = wrong(node, self.labels)
+        # Decision 0002: with the version, the server refuses if a person cordoned the node since our look.
         patch = PatchNode.recording(
             node.name, None, node.record, labels=labels, unschedulable=False if ours else None, version=node.version
         )

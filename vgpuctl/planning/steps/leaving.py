@@ -54,6 +54,8 @@ class Cordon(WorkerStep):
         return node.unschedulable and node.record is not None and node.record.wish == self.wish
 
     def _record(self, node: Node, now: str) -> Record:
+        # Decision 0002: a cordon that was there before us is recorded but not claimed.
+        # Measured: a second `kubectl cordon` changes nothing on the node, so a person's later wish cannot be seen.
         ours = not node.unschedulable or (node.record is not None and node.record.cordoned)
         return Record(
             wish=self.wish,
@@ -67,6 +69,8 @@ class Cordon(WorkerStep):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         node = node_of(fleet, self.worker)
+        # A cordon, and no taint of ours: DaemonSet pods tolerate only the cordon.
+        # Measured: a device plugin that tolerates only `nvidia.com/gpu` got no pod on a node with such a taint.
         patch = PatchNode.recording(node.name, self._record(node, now), unschedulable=True, version=node.version)
         return (patch,)
 
@@ -91,6 +95,7 @@ class Drain(WorkerStep):
 
     @property
     def deadline_s(self) -> float:  # type: ignore[override]
+        # kubectl drain hangs on a budget for ever; here a timetable decides what follows (docs/how-to/went-back.md).
         match self.on_stuck:
             case OnStuck.WAIT:
                 return math.inf
@@ -103,13 +108,16 @@ class Drain(WorkerStep):
 
     def assumed_s(self, fleet: Fleet) -> float:
         """Return the longest grace of its pods. No plan can know how long budgets hold a pod."""
+        # Kubernetes: a pod's grace period may be an hour, and the forecast says so before the switch begins.
         longest_s = max((grace_s(pod, self.options) for pod in self._pods(fleet)), default=0)
         return min(self.within_s, longest_s)
 
     def is_done(self, worker: Worker) -> bool:
+        # What cannot be seen drained is not drained: the pods of a deleted node may still run.
         return not _blind(worker) and not pods_to_move(worker, self.options)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        # Kubernetes: pods of a workload at zero are ended by its controller, which asks no budget (decision 0013).
         going = (pod for pod in self._pods(fleet) if not pod.terminating and not self._ends_by_itself(fleet, pod))
         return tuple(self._eviction(fleet, pod) for pod in going if objection(pod, self._ours) is None)
 
@@ -126,6 +134,7 @@ class Drain(WorkerStep):
 
     def _eviction(self, fleet: Fleet, pod: Pod) -> Evict:
         grace_s = self.options.of(pod.namespace).grace_period_s
+        # Kubernetes: an eviction asks the budgets. With the pod's UID, it cannot hit a new pod of the same name.
         return Evict(pod=pod, grace_period_s=grace_s, budgets=covering(fleet, pod))
 
     @property
@@ -134,6 +143,7 @@ class Drain(WorkerStep):
 
     def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
         """Return forced deletions: pods that budgets still hold are deleted, with their grace."""
+        # A deletion asks no budget. It is sent only where the timetable says `on_stuck: force`.
         evictions = (request for request in self.requests(fleet, "") if isinstance(request, Evict))
         return tuple(DeletePod(pod=each.pod, grace_period_s=each.grace_period_s) for each in evictions)
 
@@ -218,6 +228,7 @@ def _left_behind(worker: Worker) -> tuple[Disk, ...]:
     """Return the volumes that no pod of the node claims. Volumes of pods that stay remain on the node."""
     if not worker.on or worker.node is None or not worker.node.disks:
         return ()
+    # A frozen pod keeps its volumes attached while it sleeps, so they are not waited for.
     claimed = {claim for pod in worker.node.pods for claim in pod.claims}
     return tuple(disk for disk in worker.node.disks if disk.claim not in claimed)
 
@@ -236,6 +247,7 @@ class Suspend(WorkerStep):
     disturbs: ClassVar[bool] = True
     takes_down: ClassVar[bool] = True
     tasks: ClassVar[tuple[str, ...]] = ("suspend",)
+    #: vSphere: a suspend takes memory ÷ throughput, minutes for a large VM, and some tasks hang at 95 %.
     deadline_s: ClassVar[float] = 1800.0
 
     def assumed_s(self, fleet: Fleet) -> float:
@@ -246,6 +258,7 @@ class Suspend(WorkerStep):
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         worker = fleet.worker(self.worker)
+        # Kubernetes: no out-of-service taint here. The processes and disks of a suspended VM come back.
         return (SuspendVm(worker=worker.name, vm=worker.vm, first=_confirm(worker, self.drain)),)
 
     def applied(self, worker: Worker) -> Worker:
@@ -290,9 +303,11 @@ class ShutDown(WorkerStep):
         return not worker.on
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        # vSphere: `guest.guestState` says whether the guest shuts down already, whichever program asked it.
         worker = fleet.worker(self.worker)
         if worker.shutting_down:
             return ()
+        # vSphere: ShutdownGuest needs running VMware Tools (else ToolsUnavailable).
         may_power_off = self.power_off_after_s is not None
         first = _confirm(worker, self.drain)
         return (ShutDownGuest(worker=worker.name, vm=worker.vm, first=first, or_power_off=may_power_off),)
@@ -311,6 +326,7 @@ class ShutDown(WorkerStep):
 
 def _confirm(worker: Worker, drain: DrainOptions) -> Confirm | None:
     """Return a last check of the node's pods: only pods that stay may still be there."""
+    # A watch may be late. So law 1 rests on one fresh list of the node's pods, just before the VM stops.
     node = worker.node
     return Confirm(node=node.name, expected=frozenset(pod.uid for pod in _staying(node, drain))) if node else None
 

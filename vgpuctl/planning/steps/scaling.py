@@ -38,6 +38,7 @@ class ScaleDown(WorkloadStep):
         return Scaled(shift=self.shift, timetable=self.timetable, since=now, replicas=size)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        # Decision 0013: the size and our mark are one patch, so that neither can be there without the other.
         return (ScaleWorkload(workload=fleet.workloads[self.workload], replicas=0, scaled=self._mark(fleet, now)),)
 
     def applied_to(self, fleet: Fleet) -> Fleet:
@@ -61,6 +62,7 @@ class ScaleUp(WorkloadStep):
         return workload is None or workload.scaled is None or workload.scaled.timetable != self.timetable
 
     def _size(self, fleet: Fleet) -> int | None:
+        # Decision 0013: another hand that scaled the workload meanwhile has the last word.
         workload = fleet.workloads[self.workload]
         return workload.scaled.replicas if workload.scaled and workload.sleeps else workload.replicas
 
@@ -74,4 +76,5 @@ class ScaleUp(WorkloadStep):
         return fleet.with_workload(self.workload, replicas=self._size(fleet) or 0, scaled=None)
 
     def waits_for(self, fleet: Fleet) -> Wait:
+        # A size that cannot be read is never guessed (docs/how-to/scale.md).
         return UNDER_WAY if self._size(fleet) is not None else Wait.of(Reason.SIZE, SIZE_ANNOTATION)

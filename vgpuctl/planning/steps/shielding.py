@@ -27,6 +27,7 @@ class Shield(WorkerStep):
         return worker.machine is None or worker.machine.shielded
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
+        # Cluster API: a MachineHealthCheck leaves a Machine with `cluster.x-k8s.io/skip-remediation` alone.
         return (PatchMachine(worker=self.worker, machine=machine_of(fleet, self.worker), shield=True),)
 
     def applied(self, worker: Worker) -> Worker:
@@ -46,6 +47,7 @@ class Unshield(WorkerStep):
     verb: ClassVar[str] = "unshield its Machine"
     doing: ClassVar[str] = "unshielding its Machine"
     bar: ClassVar[str] = "unshield"
+    #: Decision 0014: a mark that could not be taken off turns no switch back; the next plan finds it.
     deadline_s: ClassVar[float] = 300.0
     optional: ClassVar[bool] = True
 

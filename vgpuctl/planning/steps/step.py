@@ -41,6 +41,7 @@ class BaseStep:
     `subject`: the name of the worker, or the key of the workload.
     """
 
+    # Decision 0021: this knowledge lay in eleven files before, and one kind was missing in half of them.
     subject: str
     #: How long the step may be due before that counts as a failure.
     deadline_s: ClassVar[float] = 120.0
@@ -117,6 +118,7 @@ class WorkerStep(BaseStep):
     def worker(self) -> str:
         return self.subject
 
+    # Seen in the fleet and never remembered, so a crash or a lost reply changes nothing (architecture.md, One look).
     def is_done(self, worker: Worker) -> bool:
         raise NotImplementedError
 
@@ -143,6 +145,7 @@ class WorkloadStep(BaseStep):
 def state_s(fleet: Fleet, worker: str) -> float:
     """Return how long a suspend writes, or a resume reads, the VM's memory."""
     found = fleet.find(worker)
+    # vSphere: a suspend writes the memory to the datastore; the frame buffer is not added to that file.
     return found.memory_mib / MIB_A_SECOND if found else 0.0
 
 
