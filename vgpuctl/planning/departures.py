@@ -29,6 +29,7 @@ def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Depa
         mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
         left = fleet.departures.get((timetable.name, host))
         if left is not None and not whole(mine, timetable):
+            # Decision 0012: until the host is whole again only `to` changes, so a way back leads to where it came from.
             found[host] = replace(_last_whole(left, mine, timetable), to=shift)
             continue
         found[host] = Departure(
@@ -49,6 +50,7 @@ def _last_whole(left: Departure, workers: Iterable[Worker], timetable: Timetable
     if shift is None or not arrived(left, workers, shift):
         return left
     awake = tuple(sorted(worker.name for worker in workers if shift.wakes(worker)))
+    # A process may die after its last step and before it removes the entry (decision 0012).
     return replace(left, origin=left.to, since="", awake=awake, carried={w.name: w.vgpus for w in workers})
 
 
@@ -64,6 +66,7 @@ def arrived(left: Departure, workers: Iterable[Worker], shift: Shift) -> bool:
 def _woke(worker: Worker, left: Departure) -> bool:
     if worker.node is None or worker.node.record is not None:
         return False
+    # Kubernetes: the Lease's renewTime shows that the node was alive after the departure.
     return worker.name in left.awake or _is_later(worker.node.lease_renewed, left.since)
 
 
@@ -83,6 +86,7 @@ def _is_later(time: str | None, than: str) -> bool:
 def whole(workers: Iterable[Worker], timetable: Timetable) -> bool:
     """True if these workers are just as a shift wants them, and nothing is left to give back."""
     workers = list(workers)
+    # Decision 0012: a worker that is awake and bears a mark of ours still has something to give back.
     marked = any(worker.on and worker.node is not None and worker.node.record is not None for worker in workers)
     return not marked and bool(_matching(workers, timetable))
 
@@ -110,5 +114,6 @@ def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[Key, Depar
     """Return the departures that must be recorded before the first step of this plan is taken."""
     marks = Label | MarkAsleep | Shield | Unshield
     hosts = {fleet.host_of(step.subject) for step in plan if not isinstance(step, marks)}
+    # Decision 0012: one merge patch for all hosts, before the first cordon. What cannot be written is not begun.
     leaving = (replace(left, since=left.since or now) for host, left in wish.departures.items() if host in hosts)
     return {left.key: left for left in leaving if fleet.departures.get(left.key) != left}

@@ -14,12 +14,14 @@ from vgpuctl.planning.cards.card_rules import frame_gib
 #: Labels by their keys. None takes a label off. A key that is left out is not known now, and its label stays.
 Labels = Mapping[str, str | None]
 
+#: Kubernetes: a label value has at most 63 characters, alphanumeric ends, and `-_.` inside.
 _VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def labels_of(fleet: Fleet, catalogue: Catalogue, worker: Worker, vgpus: tuple[str, ...]) -> Labels:
     """Return the labels that are true of a worker that carries these vGPUs."""
     frames = [frame_gib(_cards(fleet, worker), vgpu) for vgpu in vgpus]
+    # The label follows the VM's devices. A state label said success after a failure (k8s-vgpu-device-manager PR 15).
     labels: dict[str, str | None] = {
         catalogue.label: catalogue.carried(vgpus),
         VGPU: _value(".".join(dict.fromkeys(vgpus))),
@@ -27,6 +29,7 @@ def labels_of(fleet: Fleet, catalogue: Catalogue, worker: Worker, vgpus: tuple[s
         HOST: _value(worker.host),
     }
     models = _models(fleet, worker) if vgpus else set()
+    # vSphere: the card is vCenter's choice, so with several models the label is left as it is.
     if not vgpus or len(models) == 1:
         labels[CARD] = _value(next(iter(models), "").replace(" ", "-"))
     return labels

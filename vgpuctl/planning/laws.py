@@ -43,6 +43,7 @@ def broken_by(request: Request, fleet: Fleet) -> str:
             return _law_3(fleet, request)
         case Evict():
             return _law_4(fleet, request)
+        # vSphere: devices are changed only while the VM is powered off.
         case AttachVgpus():
             return "" if not fleet.worker(request.worker).on else _breach(2, f"{request.worker} runs")
     return ""
@@ -58,6 +59,7 @@ def _law_1(fleet: Fleet, request: SuspendVm | ShutDownGuest | PowerOffVm) -> str
     node = worker.node
     if node is None and worker.on:
         return _breach(1, f"{request.worker} runs, and its pods cannot be seen")
+    # Pods that appear late count: only pods that the drain left, known by their UIDs, may still be there.
     expected = request.first.expected if request.first else frozenset()
     late = [pod for pod in node.pods if pod.uid not in expected] if node else []
     return _breach(1, f"{request.worker} still runs {late[0]}") if late else ""
@@ -69,6 +71,7 @@ def _law_2(fleet: Fleet, name: str) -> str:
     host = fleet.hosts.get(worker.host)
     if host is None or not worker.vgpus:
         return ""
+    # vSphere: `graphicsInfo` may lag. What is only doubtful is left to vCenter, which refuses a start without room.
     ways = possible_seatings(host, occupants(fleet, host), [worker.vgpus]).ways
     if any(fits(loads, needs_of([worker.vgpus])) for loads in ways):
         return ""
@@ -82,6 +85,7 @@ def _law_3(fleet: Fleet, patch: Patch) -> str:
         return _law_3_of_machines(fleet, patch)
     worker = fleet.with_this_node(patch.node)
     if worker is None or worker.node is None:
+        # `label-nodes --prune` touches nodes that are no workers any more, and only takes our labels off.
         pruned = patch.node in fleet.strays and not patch.annotations and patch.unschedulable is None
         only_off = pruned and not any(patch.labels.values())
         return "" if only_off else _breach(3, f"{patch.node} is no worker of ours")
@@ -103,6 +107,7 @@ def _law_3_of_machines(fleet: Fleet, patch: PatchMachine) -> str:
     machine = fleet.worker(patch.worker).machine
     if machine is None or machine.path != patch.machine.path:
         return _breach(3, f"the Machine {patch.machine.called} belongs to no worker of ours")
+    # Decision 0014: a mark that another program set serves as well, and stays.
     if not machine.ours and (machine.shielded or not patch.shield):
         return _breach(3, f"the mark on the Machine {machine.called} is not ours")
     return ""
@@ -110,6 +115,7 @@ def _law_3_of_machines(fleet: Fleet, patch: PatchMachine) -> str:
 
 def _law_4(fleet: Fleet, request: Evict) -> str:
     pod = request.pod
+    # Kubernetes: the API server would refuse it too (429), but a budget that we can see is not tried.
     blocking = [budget for budget in budgets_to_pay(fleet, pod) if budget.allowed <= 0]
     return _breach(4, f"budget {blocking[0].name} forbids to evict {pod}") if blocking else ""
 

@@ -59,6 +59,7 @@ class LadderMemo:
         self._releases: Memo[dict[str, frozenset[StepId]]] = Memo()
 
     def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
+        # Decision 0001: the plan of a host depends on nothing outside it, so only changed hosts are planned anew.
         made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
         return self._parts.of(host, made_of, lambda: climb(fleet, wish, host, names, self))
 
@@ -116,6 +117,7 @@ def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: Ladde
     ladders = {name: memo.ladder(fleet, wish, fleet.worker(name), former) for name in names}
     for rungs in ladders.values():
         _climb(rungs, needs)
+    # harvester#8478: the new VM was started before the old one had freed the card. Release before acquire.
     for waker, stops in memo.releases(fleet, host, ladders).items():
         needs[PowerOn.of(waker)] |= stops
     return Part(ladders, needs)
@@ -158,6 +160,7 @@ def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) ->
 
 def _missing(rungs: Iterable[WorkerStep], worker: Worker) -> list[Step]:
     """Return the rungs without the ones that would find nothing to do."""
+    # Decision 0001: each missing rung is imagined as done before the next one is asked, from any starting point.
     missing: list[Step] = []
     then, last = worker, None
     for step in rungs:
@@ -175,20 +178,27 @@ def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: LabelCha
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, former, mine.before if mine.change else None)
         yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
+        # Kubernetes: a suspended VM keeps its disks, and blocks them for all other nodes.
         yield WaitDetached(name)
+        # Decision 0014: the shield comes only now, so that a health check can work during the drain.
         yield Shield(name)
+        # vSphere: devices change only while the VM is powered off, and suspended is not off.
         off = wrong or wish.conduct.asleep is Asleep.OFF
         yield ShutDown(name, wish.conduct.power_off_after_s, wish.drain) if off else Suspend(name, wish.drain)
     elif mine.awake is False:
+        # Cluster API: a VM that is off already has a silent node, too.
         yield Shield(name)
     if wrong and mine.vgpus is not None:
         yield Attach(name, mine.vgpus)
+    # Decision 0003: a worker that is to wake is marked first, even if it slept since before us.
     if mine.awake is not None:
         yield MarkAsleep(name, wish.name, former, mine.sleep)
     if mine.awake:
+        # vSphere: a suspended state may not resume, for example after a host upgrade. Then the VM boots cold.
         if mine.cold and worker.power is Power.SUSPENDED:
             yield Discard(name)
         yield PowerOn(name, resume=worker.power is Power.SUSPENDED and not mine.cold)
+        # Kubernetes: a node may be Ready from before its sleep, so it is uncordoned only once it is truly back.
         yield WaitBack(name)
         yield Uncordon(name, labels)
         yield Unshield(name)

@@ -33,6 +33,7 @@ def workload_wishes(
             found[key] = WorkloadWish(asleep=True, asleep_before=all(before))
         elif workload.scaled is not None and workload.scaled.timetable == timetable.name:
             found[key] = WorkloadWish(asleep=False, asleep_before=True)
+    # A workload that is written out and missing stays in the wish, so that a remark can name it.
     written = (choice.key for choice in shift.scale if choice.key)
     return dict.fromkeys(written, WorkloadWish(asleep=True, asleep_before=True)) | found
 
@@ -53,6 +54,7 @@ def join(fleet: Fleet, wish: Wish, steps: tuple[Step, ...], needs: dict[StepId, 
     ups = tuple(step for step in _ups(wish) if not step.done_in(fleet))
     if downs:
         _before_any_drain(frozenset(down.id for down in downs), steps, needs)
+    # Decision 0013: a size that cannot be given back undoes no day, so it comes after every uncordon.
     back = frozenset(step.id for step in steps if isinstance(step, Uncordon)) if ups else frozenset()
     needs |= {down.id: frozenset() for down in downs} | {up.id: back for up in ups}
     return (*downs, *steps, *ups)
@@ -73,6 +75,7 @@ def _before_any_drain(downs: frozenset[StepId], steps: Iterable[Step], needs: di
 
 
 def _downs(fleet: Fleet, wish: Wish) -> Iterator[ScaleDown]:
+    # Decision 0013: owners of a size are refused and not fought.
     for key, mine in wish.workloads.items():
         if mine.asleep and key in fleet.workloads and not fleet.workloads[key].decided_by:
             yield ScaleDown(key, wish.name, wish.timetable)

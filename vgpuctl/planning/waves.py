@@ -41,6 +41,7 @@ def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepI
             name = leader[name]
         return name
 
+    # Decision 0009: if only some of these workers were out, they would wait for ever for the others.
     for name, other in _bound(fleet, ladders, needs, leader):
         leader[find(name)] = find(other)
     groups: dict[str, list[str]] = {}
@@ -48,6 +49,7 @@ def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepI
         groups.setdefault(find(name), []).append(name)
     out = frozenset(name for name in leader if begun(fleet.worker(name)))
     found = [Unit(tuple(group), out.intersection(group)) for group in groups.values()]
+    # Decision 0009: waves are needs of the plan. A unit that has begun bears our record, so a crash loses nothing.
     return sorted(found, key=lambda unit: not unit.begun)
 
 
@@ -62,6 +64,7 @@ def _bound(
     hosts: dict[str, list[str]] = {}
     for name in going:
         hosts.setdefault(fleet.worker(name).host, []).append(name)
+    # NVIDIA, same size: the first VM that starts on an empty card fixes its size.
     for names in hosts.values():
         known = set(names)
         for name in names:

@@ -35,6 +35,7 @@ def switch_wish(
     sleeps = Sleeps(timetable, shift, now)
     left = departures(fleet, timetable, shift)
     workloads = workload_wishes(fleet, timetable, timetable.shifts[shift], left)
+    # vSphere: only a suspend keeps processes. A shutdown ends them, so then no pod is frozen.
     drain = replace(timetable.drain, freeze=timetable.conduct.asleep is Asleep.SUSPEND)
     wish = Wish(
         name=shift,
@@ -78,6 +79,7 @@ class Sleeps:
 def _in_shift(worker: Worker, catalogue: Catalogue, shift: Shift, left: Departure) -> WorkerWish:
     """Return one worker's wish: it carries what the shift gives it, else the devices of its profile."""
     profile, awake = shift.profile_of(worker.name), shift.wakes(worker)
+    # Decision 0012: what the VM carried when its host was last whole is what a way back restores.
     before = left.carried.get(worker.name, worker.vgpus)
     if profile is not None:
         return WorkerWish(vgpus=profile.vgpus, change=True, awake=awake, label=awake, before=before)
@@ -142,6 +144,7 @@ def former_wish(wish: Wish) -> Wish:
 
     No devices change, except the ones that the shift itself exchanges.
     """
+    # Decision 0001: going back has no code path of its own. It is a plan for this wish.
     workers = {name: _former(mine, wish, was_awake=name in wish.awake_before) for name, mine in wish.workers.items()}
     return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers, workloads=former_workloads(wish))
 
@@ -149,6 +152,7 @@ def former_wish(wish: Wish) -> Wish:
 def _former(mine: WorkerWish, wish: Wish, *, was_awake: bool) -> WorkerWish:
     awake = True if was_awake else (False if mine.awake is not None else None)
     sleep = mine.sleep or Sleep(why=f"{BACK_FROM}{wish.name}") if awake is False else None
+    # In `replace` the same VM carries another profile by shift, so the former devices belong to the former wish.
     if wish.mode is Mode.REPLACE:
         return WorkerWish(vgpus=mine.before, change=mine.before is not None, awake=awake, sleep=sleep)
     return WorkerWish(awake=awake, before=mine.before, after=mine.vgpus if mine.change else None, sleep=sleep)
@@ -163,6 +167,7 @@ def with_devices_back(fleet: Fleet, former: Wish) -> Wish:
     given: dict[str, WorkerWish] = {}
     for host in {fleet.workers[name].host for name in former.workers if name in fleet.workers} & fleet.hosts.keys():
         workers = [worker for worker in fleet.on_host(host) if worker.name in former.workers]
+        # NVIDIA, same size: neighbours that run fix the card's size, so the former devices may find no room.
         as_they_are: dict[str, WorkerWish] = {}
         ways = (as_they_are, _carrying(workers, former, "before"), _carrying(workers, former, "after"))
         good = (way for way in ways if not _crowded(fleet, former, host, workers, way))
@@ -207,7 +212,9 @@ def _to_give_back(worker: Worker, vgpus: tuple[str, ...]) -> bool | None:
     It must run if it will be stopped now, or if it was on before an earlier provision was cut short.
     """
     record = _cut_short(worker)
+    # Decision 0002: the record says that it was awake, so that a crash loses no intention.
     cut_short = record is not None and worker.name in record.awake_before
+    # vSphere: the VM must be powered off for a change of devices, so it is started again afterwards.
     stopping = worker.on and not equipped(worker, vgpus)
     return True if stopping or cut_short else None
 
@@ -220,11 +227,13 @@ def _awake_before(fleet: Fleet, wish: Wish) -> frozenset[str]:
     before: set[str] = set()
     for host in {worker.host for worker in fleet.workers.values()}:
         mine = [worker for worker in fleet.on_host(host) if worker.name in wish.workers]
+        # Decision 0012: a recorded departure says who was awake when the host was last whole.
         left = wish.departures.get(host)
         if left is not None and left.key in fleet.departures:
             before |= set(left.awake)
             continue
         recorded = _recorded(mine, wish) if _unfinished(mine, wish) else set()
+        # Decision 0002: where no departure is recorded, what the nodes bear must do.
         before |= recorded or {worker.name for worker in mine if worker.on}
     return frozenset(before)
 
