@@ -64,6 +64,7 @@ class Dispatcher:
     @cached_property
     def _left(self) -> dict[tuple[str, str], int]:
         """Return what each budget allows, less the evictions that it cannot show yet."""
+        # An eviction without an answer may have been allowed, so it is taken as spent whatever the budget shows.
         left = {_budget_key(budget): budget.allowed for budget in self.fleet.budgets}
         versions = {_budget_key(budget): budget.version for budget in self.fleet.budgets}
         for attempt in self._state.all_attempts():
@@ -87,6 +88,7 @@ class Dispatcher:
     def consider(self, step: Step) -> None:
         """Send what this due step asks for and may ask now; remember what it waits for."""
         worker = self.fleet.find(step.subject)
+        # vSphere: a second task on a VM ends with TaskInProgress, so a running one is waited for.
         if busy := self._busy(worker):
             self.waits[step.id] = busy
             self._let_rest(step, worker)
@@ -147,6 +149,7 @@ class Dispatcher:
             return Wait.of(Reason.UNHEARD, unheard)
         if worker is None:
             return None
+        # Decision 0017: a worker in doubt is refused before a plan, and held in the middle of one.
         if worker.doubts:
             return Wait.of(Reason.DOUBT, worker.doubts[0])
         return Wait.of(Reason.VCENTER_TASK, worker.busy_with.kind) if worker.busy_with else None
@@ -156,6 +159,7 @@ class Dispatcher:
             return Wait(Reason.EARLIER_REQUEST)
         if worker is None:
             return None
+        # On the way back, a suspend without an answer may still be carried out. Its worker stays cordoned.
         if isinstance(step, Uncordon) and self._goes_down(worker):
             return Wait(Reason.ABOUT_TO_STOP)
         if isinstance(step, PowerOn):
@@ -171,6 +175,7 @@ class Dispatcher:
         Its guest shuts down, as vCenter says, or it was asked to stop and has not slept since. If vCenter shows no sign
         of a stop for some time, the worker will not stop any more.
         """
+        # vSphere: a guest that was asked to shut down cannot be asked to stay up.
         if worker.on and worker.shutting_down:
             return True
         record = worker.node.record if worker.node else None
@@ -195,6 +200,7 @@ class Dispatcher:
 
         The start may be ours or another program's.
         """
+        # vSphere: vCenter chooses the card of each start, and `graphicsInfo` may show it late.
         others = (other for other in self.fleet.on_host(worker.host) if other.name != worker.name and not other.on)
         return frozenset(other.name for other in others if self._start_is_out(other))
 
@@ -212,6 +218,7 @@ class Dispatcher:
             return
         if not self._budget_allows(request):
             return
+        # The laws are checked here, just before the write, against the newest picture (architecture.md).
         if why := broken_by(request, self.fleet):
             self.waits[step.id] = Wait.of(Reason.LAW, why)
             return
@@ -224,6 +231,8 @@ class Dispatcher:
         """True if the request may be repeated: never while it is out, nor before its effect was looked for."""
         if attempt.answered_s is None:
             return False
+        # pyVmomi repeats a call after a socket error, so a *_Task may run twice: its effect is looked for first.
+        # Kubernetes: a server that refuses with 429 says in Retry-After how long to wait (10 s for a stale budget).
         again = failed(attempt, self.fleet.find(step.subject))
         pause = max(min(0.25 * 2 ** min(attempt.tries, 5), 5.0), attempt.after_s) if again else step.effect_s
         return self.moment.now_s - attempt.answered_s >= pause
@@ -231,6 +240,7 @@ class Dispatcher:
     def _budget_allows(self, request: Request) -> bool:
         if not isinstance(request, Evict):
             return True
+        # Two evictions of one look must not share an allowance: the API server would refuse the second (429).
         keys = [_budget_key(budget) for budget in budgets_to_pay(self.fleet, request.pod)]
         if any(self._left[key] <= 0 for key in keys):
             return False
@@ -257,6 +267,7 @@ def failed(attempt: Attempt, worker: Worker | None) -> bool:
 def _part(request: Request) -> str:
     """Return what distinguishes this request from the other requests of its step."""
     match request:
+        # kubernetes#138229: a drain evicted the wrong pod after its name was reused, so pods are known by UID.
         case Evict(pod=pod):
             return pod.uid
         case DeletePod(pod=pod):

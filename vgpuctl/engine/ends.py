@@ -58,6 +58,7 @@ def has_begun(worker: Worker, wish: Wish, asked: Container[str]) -> bool:
     if worker.name in asked or (departure is not None and departure.since):
         return True
     record = worker.node.record if worker.node else None
+    # A worker that sleeps bears our record all the time, from the shift that put it to sleep (decision 0003).
     return record is not None and (record.state != ASLEEP or record.wish.removeprefix(BACK_FROM) == wish.name)
 
 

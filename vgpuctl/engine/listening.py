@@ -30,6 +30,7 @@ class MutedOnFailure:
         except BrokenPipeError:
             # The reader has closed its end of the pipe: it has seen enough.
             self._listener = None
+        # Lost output must not stop a switch half way.
         except Exception as error:
             self._listener = None
             with suppress(Exception):

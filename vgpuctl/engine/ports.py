@@ -13,6 +13,7 @@ from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
 
 #: For how long in all an operation continues while a server is not heard.
+#: Decision 0019: the sum counts, because a server that is away every other minute is no ground for a night.
 BLIND_S = 1800.0
 
 
@@ -48,6 +49,7 @@ class Sender(Protocol):
 class Lease(Protocol):
     """The acting Lease: only the instance that holds it writes."""
 
+    # Decision 0004: a holder is judged by whether it renews, on our monotonic clock. Clocks are never compared.
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
         """Take the Lease. A live holder raises BusyError; a holder without a sign of life is waited out."""
 
@@ -65,6 +67,7 @@ class Departures(Protocol):
 
     def read(self) -> Mapping[Key, Departure]: ...
 
+    # Decision 0012: one merge patch for all hosts, so the number of calls does not grow with them.
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """Write these departures; None removes one."""
 
@@ -75,6 +78,7 @@ class Journal(Protocol):
     def keep(self, entry: Entry) -> None:
         """Write the entry some time soon; this returns at once."""
 
+    # Decision 0011: the last word waits three seconds at most. No decision reads the journal.
     def close(self, entry: Entry) -> str:
         """Write the entry for the last time, and wait a moment for that. Returns "", or why it cannot be read later."""
 

@@ -24,6 +24,7 @@ from vgpuctl.planning.wishes import with_devices_back
 from vgpuctl.reporting.causes import Cause, OtherHost, StepLate, StepRefused
 
 #: How long a task may be refused for passing reasons (a card whose books lag, another task) before it counts as failed.
+#: vSphere: `graphicsInfo` may lag. A resume that is refused for want of graphics is tried again for a while.
 LAG_S = 60.0
 
 
@@ -74,9 +75,11 @@ class Failure:
 def decide(goal: Goal, fleet: Fleet, state: RunState, moment: Moment, caches: Caches | None = None) -> Decision:
     """Take one look: what is still missing, what may be sent now, and what each due step waits for."""
     caches = caches or Caches()
+    # Decision 0019: blind time counts against no deadline, and is bounded as a whole.
     state = bounded(counted(state, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
     if state.going_back and goal.former is not None:
         goal = replace(goal, former=with_devices_back(fleet, goal.former))
+    # vSphere: a suspended state may not resume after a host upgrade or on another host.
     if state.booting:
         former = goal.former.cold(state.booting) if goal.former else None
         goal = replace(goal, wish=goal.wish.cold(state.booting), former=former)
@@ -86,6 +89,7 @@ def decide(goal: Goal, fleet: Fleet, state: RunState, moment: Moment, caches: Ca
     waiting = queued(fleet, goal.wish.conduct, due, state.attempts)
     due = [step for step in due if step.id not in waiting]
     state = state.due((step.id for step in due), moment.now_s)
+    # Decision 0015: of 128 workers under way, a look asks only those for which something changed.
     waiting |= _resting(caches.rests, fleet, due, state, moment.now_s)
     due = [step for step in due if step.id not in waiting]
     failures = [
@@ -124,6 +128,7 @@ def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], state: RunState)
     gave up.
     """
     if state.stopping:
+        # vSphere: not every task can be cancelled, so a stopped run waits until vCenter is done with our VMs.
         return bool(fleet.stale) or not _working(fleet, wishes)
     seen_done = not todo and not fleet.stale
     return seen_done or (not any(name in fleet.workers for name in wishes) and bool(state.gave_up))
@@ -145,9 +150,11 @@ def _plan(goal: Goal, fleet: Fleet, state: RunState, wishes: Mapping[str, Wish],
     Workloads follow the new wish as long as one host does, and the former wish once all hosts go back.
     """
     there = {name: wish for name, wish in wishes.items() if name in fleet.workers}
+    # Decision 0001: going back has no code path of its own. It is a plan for the former wish.
     forward = goal.wish.only(name for name, wish in there.items() if wish is goal.wish)
     back = goal.former.only(name for name, wish in there.items() if wish is goal.former) if goal.former else None
     if EVERYWHERE in state.gave_up:
+        # Decision 0013: a size that cannot be given back gives up alone; the hosts stay in their shift.
         forward = replace(forward, workloads={})
     if back is not None and (forward.workers or EVERYWHERE in state.gave_up):
         back = replace(back, workloads={})
@@ -167,8 +174,10 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, state: RunStat
     A failed host goes back. It gives up if nothing can be given back, or if going back failed too.
     """
     failures = list(failures)
+    # Decision 0014: a mark that cannot be taken off turns no switch back.
     state = state.leave(failure.step.id for failure in failures if failure.step.optional)
     failures = [failure for failure in failures if not failure.step.optional]
+    # vSphere: after a drain, a suspended state holds nothing worth keeping unless a pod asked to be frozen.
     if goal.wish.conduct.on_resume_failed is OnResumeFailed.BOOT:
         state = state.boot(failure.step.subject for failure in failures if failure.boots)
         failures = [failure for failure in failures if not failure.boots]
@@ -182,6 +191,7 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, state: RunStat
             state = state.hold_back([host], why)
         else:
             state = state.give_up(host, why)
+        # Decision 0009: a host that fails holds back the hosts that were not begun. The fleet does not show that.
         if goal.wish.max_unavailable:
             state = state.hold_back(_not_begun(todo, goal.wish, fleet, state), OtherHost(host, why))
     return state
@@ -192,6 +202,7 @@ def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
 
     If a workload cannot be scaled down, no host goes on. If its size cannot be given back, all hosts are back already.
     """
+    # Decision 0013: a workload that cannot be scaled down turns all hosts back before any pod has left.
     if failure.host or not isinstance(failure.step, ScaleDown):
         return [failure]
     hosts = dict.fromkeys(worker.host for step in todo if (worker := fleet.workers.get(step.subject)))
@@ -224,6 +235,7 @@ def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> 
         if why := _refused(attempt, worker, due_for_s):
             boots = isinstance(step, PowerOn) and step.resume and _by_its_own_state(attempt, worker)
             return Failure(step, host, StepRefused(step.subject, step.describe(), why), boots)
+    # vSphere: a task may hang at 95 %, and a VM may wait for an answer. So every step has a deadline.
     if due_for_s >= step.deadline_s:
         waits, to_blame = step.waits_for(fleet), step.to_blame(fleet)
         return Failure(step, host, StepLate(step.subject, step.describe(), step.deadline_s, waits, to_blame))

@@ -17,7 +17,7 @@ from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Wait
 from vgpuctl.reporting.waits import holder
 
-#: How often a changed entry is written anew.
+#: How often a changed entry is written anew (decision 0011). A thread of its own writes, and delays nothing.
 EVERY_S = 10.0
 #: What holds a step up: its name and its kind.
 Hold = tuple[str, str]
@@ -85,6 +85,7 @@ class Recorder:
         """Make a fault of ours end the entry, and nothing else."""
         try:
             yield
+        # Decision 0011: a journal that fails delays nothing. One line at the end says so.
         except Exception as error:
             self._entry = None
             self._listener.say(f"The history will not show this switch: {with_place(error)}")
@@ -137,6 +138,7 @@ class Recorder:
     def _last_of(self, steps: Iterable[StepId]) -> StepId | None:
         """Return the step that ended last; of several at once, the one that took longest."""
         ended = [(step.ended_s, step.took_s, step.id) for each in steps if (step := self._ended(each))]
+        # Decision 0011: one name is enough for the longest way; 160 drains would keep sixteen thousand otherwise.
         return max(ended)[2] if ended else None
 
     def _ended(self, id: StepId) -> PastStep | None:

@@ -158,6 +158,7 @@ class RunState:
 
 
 def _not_to_forget(step: StepId, attempts: Attempts) -> Attempts:
+    # vSphere: not every task can be cancelled, and a guest that shuts down cannot be stopped.
     goes_down = kind_named(step.kind).takes_down
     return {
         part: attempt

@@ -19,7 +19,10 @@ from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
 
 LOOK_S = 0.5
+#: Decision 0015: with 16, a switch of 8 hosts × 4 cards took 11.1 to 11.9 s; with 32, 11.3 to 12.1 s.
+#: Each thread opens its own connections, and a TLS handshake costs about five requests.
 REQUESTS_AT_ONCE = 16
+#: Decision 0015: no step waits for marks on sleepers, and there may be 128 of them when a card becomes free.
 PATIENT_AT_ONCE = 2
 #: The longest rest after a look: a look that took long may itself have been held up by requests.
 REST_S = 0.05
@@ -84,7 +87,7 @@ class Runner:
             decision = decide(self._goal, fleet, self._state, moment, self._caches)
             self._state = decision.state
             # Queued requests are not sent once the run stops, because of a person or of a server that is silent for too
-            # long.
+            # long. Measured before this rule: of 64 cordons, 48 were sent after Ctrl-C.
             self._stopping = self._stopping or self._state.stopping
             self._follow(decision, fleet, moment.now_s)
             if decision.finished:
@@ -95,6 +98,7 @@ class Runner:
 
     def _fleet(self) -> Fleet:
         """Return the fleet. While the Lease may be another's, it counts as stale: nothing is written."""
+        # Decision 0004: a Lease that cannot be renewed holds writes back; one that another instance took ends the run.
         if self._world.lease.lost():
             raise BusyError("Another instance has taken the Lease over.", hint="Look with: vgpuctl status")
         fleet = self._world.observer.fleet()
@@ -111,6 +115,7 @@ class Runner:
         missing = decision.plan.ids
         for id in [id for id in self._begun if id not in missing]:
             step, since = self._begun[id]
+            # That a step is done is seen in the fleet, never remembered (architecture.md, One look).
             if fleet.knows(step.subject) and step.done_in(fleet):
                 self._done.setdefault(id, now_s - since)
                 del self._begun[id]
@@ -132,6 +137,7 @@ class Runner:
                 now_s = self._world.clock.monotonic()
                 if event is not None:
                     self._state = event(self._state, now_s)
+                # Decision 0015: what a burst takes is the cost of each call. Python runs one thread at a time.
                 rest_s = min(2 * looked_s, REST_S) if self._line.empty() else LINE_S
                 event = self._events.get(timeout=max(0.0, begins_s + rest_s - now_s))
         except queue.Empty:
@@ -142,6 +148,7 @@ class Runner:
 
         Patient requests go beside it, so they delay no other.
         """
+        # Decision 0015: marks on sleepers go beside, for they cost the starts 0.1 s in one queue with them.
         if send.patient:
             self._aside.submit(self._send, send)
         else:
@@ -154,6 +161,7 @@ class Runner:
             self._events.put(lambda state, now_s: state.withdrawn(send.key, now_s))
             return
         try:
+            # Decision 0004: two thirds of the Lease's duration without a renewal is the most that is trusted.
             if not self._world.lease.held():
                 raise PassingError("The acting Lease could not be renewed in time.")
             answer = self._world.sender.send(send.request)

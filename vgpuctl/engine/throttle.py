@@ -21,6 +21,7 @@ def queued(
 
     A suspend that has begun keeps its turn; the others go by the plan.
     """
+    # vSphere: several suspends at once share the throughput of the datastore.
     most = {"host": conduct.suspends_a_host, "datastore": conduct.suspends_a_datastore}
     if not any(most.values()):
         return {}
@@ -46,6 +47,7 @@ def _writes(worker: Worker, attempts: Mapping[StepId, Attempts]) -> bool:
     """
     if not worker.on:
         return False
+    # vSphere: another program's suspend writes to the same datastore.
     by_task = worker.busy_with is not None and worker.busy_with.kind in Suspend.tasks
     return by_task or Suspend.of(worker.name) in attempts
 
