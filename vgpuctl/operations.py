@@ -60,6 +60,7 @@ def look_ahead(fleet: Fleet, wish: Wish) -> Preview:
     kept = wish.only(name for name in wish.workers if name in fleet.workers and fleet.workers[name].host not in against)
     todo = plan(fleet, kept)
     refused = tuple(refusal for refusal in found if _work_on(fleet, wish, refusal.host))
+    # Hosts are independent groups: one refusal holds back its own host, unless the timetable wants all or none.
     if refused and wish.conduct.all_or_nothing:
         kept, todo = wish.only(()), Plan()
     return Preview(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
@@ -103,14 +104,17 @@ class Operation:
 
     def _under_the_lease(self, recorder: Recorder, make: MakeWish, former: MakeFormer | None) -> Report:
         """Take the Lease, look again (another instance may have acted during the wait), and run."""
+        # Decision 0004: the Lease is taken only for a plan that is not empty, so looking costs no write.
         self.world.lease.acquire(recorder.say, lambda: self._stopped)
         try:
             fleet = self._fresh()
+            # Decision 0019: another instance may have acted meanwhile, so the plan is made again from a fresh look.
             preview = look_ahead(fleet, make(fleet))
             if preview.refusals and not preview.plan:
                 raise refused(preview)
             if self._stopped:
                 raise StoppedError("Stopped before the first step. Nothing was changed.")
+            # Decision 0012: what cannot be written down is not begun.
             self._depart(preview)
             self.world.sender.announce(notices(preview.fleet, preview.wish, preview.plan))
             if preview.memorable:
@@ -130,6 +134,7 @@ class Operation:
     def _fresh(self) -> Fleet:
         """Return the fleet as both servers report it now: the picture that was planned on may be older than the
         Lease."""
+        # Decision 0019: one update call to vCenter, and one list of nodes, pods and workloads each.
         self.world.observer.refresh()
         fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())
         if unheard := fleet.unheard():
@@ -147,6 +152,7 @@ class Operation:
         there = {host.host for host in report.hosts if host.end in WHOLE}
         arrived = [left.key for host, left in preview.wish.departures.items() if host in there]
         if arrived and preview.plan:
+            # Decision 0012: an entry of a host that is whole says nothing any more.
             with suppress(VgpuctlError):
                 self.world.departures.write(dict.fromkeys(arrived))
 
