@@ -14,6 +14,7 @@ def changed(picture: Picture, **changes: Any) -> Picture:
 
     It is for dataclasses without slots that check nothing when they are made. Cached properties are not copied.
     """
+    # Decision 0015: a plan copies pictures so often that the checks of `dataclasses.replace` were a burden.
     kind: Any = type(picture)
     copy: Picture = object.__new__(kind)
     inside = copy.__dict__

@@ -12,6 +12,7 @@ class Coded:
     `title`: what the code means, in general. `way_out`: what a person can do.
     """
 
+    # Decision 0022: programs that read `-o json` go by the code, for sentences may change.
     code: ClassVar[str] = ""
     title: ClassVar[str] = ""
     way_out: ClassVar[str] = ""

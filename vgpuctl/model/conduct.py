@@ -9,6 +9,7 @@ from enum import StrEnum
 class OnStuck(StrEnum):
     """What happens to a host whose drain has not ended in time."""
 
+    # kubectl drain waits on a budget for ever and does not read the cause. Here a timetable decides.
     BACK = "back"
     WAIT = "wait"
     FORCE = "force"
@@ -17,6 +18,7 @@ class OnStuck(StrEnum):
 class OnResumeFailed(StrEnum):
     """What happens to a worker whose suspended state cannot be resumed. `boot`: discard the state and boot."""
 
+    # vSphere: a suspended state may not resume, for example after a host upgrade. Drained, it holds nothing to keep.
     BACK = "back"
     BOOT = "boot"
 
@@ -24,6 +26,7 @@ class OnResumeFailed(StrEnum):
 class Asleep(StrEnum):
     """How a worker sleeps."""
 
+    # vSphere: a suspend writes all memory (256 GB, say) and reads it back. A shutdown and boot may be faster.
     SUSPEND = "suspend"
     OFF = "off"
 

@@ -19,6 +19,7 @@ class Departure:
 
     timetable: str
     host: str
+    # Decision 0012: until the host is whole again, whichever shift is run, only `to` changes.
     origin: str
     to: str
     since: str = ""

@@ -13,4 +13,6 @@ class Drs:
     held: frozenset[str] = frozenset()
 
     def may_place(self, vm: str, cluster: str) -> bool:
+        # vSphere: under DRS a power-on, a resume included, may place the VM on another host (PowerOnVM_Task).
+        # An override or a must-rule holds the VM; that `manual` holds it too is inferred.
         return cluster in self.clusters and vm not in self.held

@@ -91,6 +91,7 @@ class ChangedMeanwhileError(TryAgainError):
 class SeveralBudgetsError(TryAgainError):
     """Several disruption budgets cover the pod: it is never evicted until a person changes one."""
 
+    # Kubernetes: the eviction API answers 500 for such a pod. A few tries rule out a passing 500.
     patience = 3
 
 

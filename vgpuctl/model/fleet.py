@@ -23,6 +23,7 @@ from vgpuctl.model.workloads import Workload
 class Power(StrEnum):
     """Power states, in vSphere's own words."""
 
+    # vSphere: suspended is not off: devices may be changed only in `poweredOff`.
     ON = "poweredOn"
     OFF = "poweredOff"
     SUSPENDED = "suspended"
@@ -82,6 +83,7 @@ class Node:
 class Mmio:
     """A VM's settings for the address space of large BARs."""
 
+    # NVIDIA AI Enterprise: EFI, `pciPassthru.use64bitMMIO` and `pciPassthru.64bitMMIOSizeGB`.
     efi: bool = False
     use_64bit: bool = False
     size_gib: int = 0
@@ -100,6 +102,7 @@ class Worker:
 
     name: str
     vm: str
+    # vSphere: under DRS a power-on may place the VM on another host, so its host is read anew at each look.
     host: str
     power: Power
     shutting_down: bool = False
@@ -111,7 +114,9 @@ class Worker:
     datastore: str = ""
     mmio: Mmio | None = None
     fixed_devices: tuple[str, ...] = ()
+    # vSphere: `config.managedBy` names a program that owns the VM, such as VM Operator or a vApp.
     managed_by: str = ""
+    # vSphere: while `runtime.question` waits for an answer, a power-on hangs for ever.
     question: str = ""
     tasks: tuple[Task, ...] = ()
     node: Node | None = None
@@ -171,6 +176,7 @@ class Fleet:
     departures: Mapping[Key, Departure] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
+    # An old picture that counts as true is the worst that a stream can give (decision 0018).
     stale: tuple[str, ...] = ()
     silence: Mapping[str, str] = field(default_factory=dict)
 

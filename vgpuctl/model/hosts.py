@@ -12,7 +12,9 @@ from vgpuctl.model.admission import Admission
 class CardMode(StrEnum):
     """How a card is divided, in vSphere's own words."""
 
+    # vSphere: the default. The first VM fixes the card's size until all its VMs are off or suspended.
     SAME_SIZE = "sameSize"
+    # vSphere 8.0 U3, boards of Ampere and newer.
     MIXED_SIZE = "mixedSize"
     MIG = "multiInstanceGpu"
 
@@ -20,6 +22,7 @@ class CardMode(StrEnum):
 class Policy(StrEnum):
     """Which card vCenter takes if several have room, in vSphere's own words."""
 
+    # vSphere: `performance`, the default, takes the card with the fewest VMs; `consolidation` fills one card first.
     PERFORMANCE = "performance"
     CONSOLIDATION = "consolidation"
 
@@ -45,7 +48,9 @@ class Card:
     pci_id: str
     model: str
     frame_mib: int
+    # vSphere: `graphicsInfo.vm` says who sits on which card, and may lag. Power states are what counts.
     holds: tuple[str, ...] = ()
+    # vSphere: only a card of graphics type `sharedDirect` holds vGPUs.
     shared: bool = True
     mode: CardMode = CardMode.SAME_SIZE
     told: tuple[TypeFacts, ...] = ()
@@ -64,6 +69,7 @@ class Host:
     cards: tuple[Card, ...] = ()
     unshared: tuple[Card, ...] = ()
     offers: tuple[str, ...] = ()
+    # vSphere: `SharedGpuCapabilities.suspendSupported`, per host and type.
     not_suspendable: frozenset[str] = frozenset()
     policy: Policy = Policy.PERFORMANCE
     cluster: str = ""

@@ -16,6 +16,7 @@ class NodeIdentity:
     """The ids that a node states. `provider_uuid`: "" if its provider's id is not vSphere's."""
 
     name: str
+    # Decision 0017: k3s, RKE and kubemark write provider's ids of their own, which say nothing about the VM.
     provider_uuid: str
     system_uuid: str
 
@@ -48,6 +49,7 @@ def swapped(uuid: str) -> str:
     parts = uuid.split("-")
     if len(parts) != 5:
         return uuid
+    # Kubernetes: `status.nodeInfo.systemUUID` may have its first three fields byte-swapped.
     turned = ["".join(reversed([part[i : i + 2] for i in range(0, len(part), 2)])) for part in parts[:3]]
     return "-".join([*turned, *parts[3:]])
 
@@ -91,6 +93,7 @@ class NodeIndex:
     def contradiction(self, vm: VmIdentity, name: str) -> str:
         """Return why this node, which may be inside the VM, may be another machine; "" if nothing says so."""
         node = self._nodes[name]
+        # Decision 0017: a node states its ids itself, so nodes are compared and none is believed alone.
         if node.contradicts_itself:
             return f"spec.providerID and systemUUID of node {name} name two different machines"
         if vm.uuid and node.uuids and vm.uuid.lower() not in node.uuids:
@@ -128,6 +131,7 @@ def _candidates(vm: VmIdentity, nodes: NodeIndex, claimed: set[str]) -> set[str]
 
 def _inside(vm: VmIdentity, candidates: set[str], nodes: NodeIndex, owners: dict[str, list[str]]) -> Inside:
     claimants = tuple(sorted(candidates))
+    # Decision 0017: a kubelet writes its uuid itself, so a node that claims a foreign VM must never win.
     if len(claimants) > 1:
         both = "both" if len(claimants) == 2 else "all"
         return Inside(doubt=f"the nodes {' and '.join(claimants)} {both} claim to be VM {vm.name}", claimants=claimants)

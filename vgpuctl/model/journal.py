@@ -90,6 +90,7 @@ class Entry:
 
         A step that followed a step left out now follows the step before that one.
         """
+        # Decision 0011: an entry has 512 KiB at most, and the shortest steps tell least.
         longest = sorted(self.steps, key=lambda step: (step.ended_s is None, step.took_s), reverse=True)
         ids = {step.id for step in longest[:most]}
         before = {step.id: step.after for step in self.steps if step.id not in ids}

@@ -46,6 +46,7 @@ def is_ours(annotations: Mapping[str, str]) -> bool:
     If marks cannot be read, none is ours: what may be another program's is not taken off.
     """
     try:
+        # Decision 0014: read from the Machine, because a deleted node registers anew without our annotations.
         return SHIELD in bounded.names(annotations.get(MARKS_ANNOTATION, ""), MARKS_ANNOTATION)
     except UnreadableError:
         return False

@@ -30,6 +30,7 @@ class Freeze(StrEnum):
     """Whether a pod asks to sleep with its VM. `UNPREPARED`: it asks, but the taints of a silent node would end it."""
 
     NO = ""
+    # Kubernetes: the taint manager deletes a silent node's pods after 300 s, unless they tolerate both taints for ever.
     UNPREPARED = "unprepared"
     READY = "ready"
 
@@ -46,6 +47,7 @@ class Pod:
 
     namespace: str
     name: str
+    # kubernetes#138229: a name may be used again, a UID is not.
     uid: str
     node: str | None = None
     phase: str = "Running"
@@ -57,6 +59,7 @@ class Pod:
     ends_by: str = ""
     overdue_s: int = 0
     grace_s: int = GRACE_S
+    # kubectl drain: an error unless forced.
     orphaned: bool = False
     counted: bool = False
     mirror: bool = False
@@ -85,6 +88,7 @@ class Pod:
 class Disk:
     """A volume that is attached to a node, and the claim that it is bound to: `namespace/name`."""
 
+    # Kubernetes: a VolumeAttachment. While it is there, the volume can be attached to no other node.
     volume: str
     claim: str = ""
 
@@ -105,6 +109,7 @@ class Budget:
     expected: int = 0
     healthy: int = 0
     always: bool = False
+    # Kubernetes: until its controller has counted anew, the eviction API answers 429 with Retry-After 10 s.
     seen: bool = True
     version: str = ""
 
@@ -113,6 +118,7 @@ class Budget:
 
         That is so for a pod that is not ready, with `always`, or if as many pods are healthy as must be.
         """
+        # Kubernetes: with AlwaysAllow, unready pods need not ask; without it, only while enough pods are healthy.
         return not pod.ready and (self.always or self.healthy >= self.desired > 0)
 
     def __str__(self) -> str:

@@ -57,6 +57,7 @@ class WorkerRule:
 
     def takes(self, vm: Candidate) -> bool:
         return (
+            # Decision 0017: a new Node that bore the label and claimed a foreign VM's uuid had that VM suspended.
             not self.by_labels_alone
             and (self.names is None or vm.name in self.names)
             and (not self.folder or _inside(vm.folder, self.folder))
@@ -139,6 +140,7 @@ class Catalogue:
 
         A name that is written out decides.
         """
+        # Decision 0010: a VM whose name is written out obeys that entry; other entries choose among the rest.
         if vm.name in self._plainly:
             return (self._plainly[vm.name],)
         return tuple({choice.profile: choice for choice in self._searched if choice.takes(vm)}.values())

@@ -23,6 +23,8 @@ FACTS = (CARD, FRAME, HOST, VGPU)
 
 #: Our names for marks that other programs read on a node: do not count its silence, do not remove it.
 EXCLUDED, KEPT = "exclude-disruption", "scale-down-disabled"
+#: Kubernetes: three or more NotReady nodes, at least 55 % of a zone, stop evictions in the whole zone.
+#: The cluster autoscaler counts silent nodes as broken.
 MARK_LABELS = {EXCLUDED: "node.kubernetes.io/exclude-disruption"}
 MARK_ANNOTATIONS = {KEPT: "cluster-autoscaler.kubernetes.io/scale-down-disabled"}
 MARKS = (EXCLUDED, KEPT)
@@ -58,12 +60,15 @@ class Record:
     that look at the sleeping node. `marks`: the MARKS that are ours to take off.
     """
 
+    # Decision 0002: written in the same patch as the cordon, so no node is cordoned without a known reason.
     wish: str
     state: str
     since: str
     cordoned: bool = False
+    # Decision 0002: written on each leaving node, so that one of them is enough after a crash.
     awake_before: tuple[str, ...] = ()
     vgpus_before: tuple[str, ...] | None = None
+    # Decision 0003: only signs of life other than these say that the node is back.
     lease: str | None = None
     heartbeat: str | None = None
     until: str = ""

@@ -19,6 +19,7 @@ class PatchNode:
     labels: Mapping[str, str | None] = field(default_factory=dict)
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     unschedulable: bool | None = None
+    # Decision 0002: with the resourceVersion, the server refuses if somebody cordoned the node since our look.
     version: str | None = None
 
     @classmethod
@@ -42,6 +43,7 @@ class PatchNode:
 class ScaleWorkload:
     """Set a workload's size (None leaves it alone) and our mark in one patch; refuse if it changed since we looked."""
 
+    # Decision 0013: the `scale` subresource would need fewer rights, but it cannot carry the mark.
     workload: Workload
     replicas: int | None
     scaled: Scaled | None
@@ -60,6 +62,7 @@ class PatchMachine:
 class Evict:
     """Evict a pod. `budgets`: the names of the budgets that cover it."""
 
+    # kubernetes#138229: a drain evicted the wrong pod after a name was reused. So each eviction names the pod's UID.
     pod: Pod
     grace_period_s: int | None = None
     budgets: tuple[str, ...] = ()
@@ -77,6 +80,7 @@ class DeletePod:
 class Confirm:
     """Check before a worker stops: list its node's pods again, and refuse if `expected` leaves one of them out."""
 
+    # Decision 0015: the list asks for metadata alone, because it compares UIDs.
     node: str
     expected: frozenset[str]
 
@@ -92,6 +96,7 @@ class SuspendVm:
 class ShutDownGuest:
     """Ask the guest to shut down. `or_power_off`: power the VM off if no tools answer in the guest."""
 
+    # vSphere: ShutdownGuest needs running VMware Tools (else ToolsUnavailable).
     worker: str
     vm: str
     first: Confirm | None = None
@@ -118,6 +123,7 @@ class AttachVgpus:
     `mmio_gib`: the address space that their cards need; 0 leaves the VM's settings alone.
     """
 
+    # vSphere: a vGPU needs all memory of its VM reserved. To replace one is remove and add in one ReconfigVM_Task.
     worker: str
     vm: str
     vgpus: tuple[str, ...]

@@ -12,6 +12,7 @@ class StepId(str):
     It is a text, and not a pair, because plans of a large fleet look up a hundred thousand of them.
     """
 
+    # Decision 0021: a text keeps its hash, and plans of 10,000 workers look up a hundred thousand identities.
     __slots__ = ("kind", "subject")
     kind: str
     subject: str

@@ -30,12 +30,14 @@ class DrainOptions:
     their controllers end their pods.
     """
 
+    # kubectl drain waits on a budget for ever; a switch must end in one shift or the other.
     timeout_s: float = 600.0
     grace_period_s: int | None = None
     force: bool = False
     delete_emptydir_data: bool = False
     pod_selector: Selector | None = None
     skip_wait_for_delete_timeout_s: float = 0.0
+    # JupyterHub's notebooks are bare pods and would refuse every night, so options are set for each namespace.
     namespaces: Mapping[str, DrainOptions] = field(default_factory=dict)
     freeze: bool = False
     scaled: tuple[Workload, ...] = ()
@@ -103,6 +105,7 @@ class Timetable:
     drain: DrainOptions = field(default_factory=DrainOptions)
     conduct: Conduct = field(default_factory=Conduct)
     mode: Mode = Mode.SWAP
+    # Decision 0009: waves are needs of the plan, not a semaphore of the engine.
     max_unavailable: Share | None = None
 
     def keeps(self, worker: str, profile: str) -> bool:
@@ -124,6 +127,7 @@ class Timetable:
 
     def shift_at(self, now: datetime) -> tuple[Shift, datetime] | None:
         """Return the shift whose latest start is nearest before `now`, and that start."""
+        # The latest start before now decides, so a missed start is made up for and windows may cross midnight.
         return max(self._starts(now, past=True), key=_moment, default=None)
 
     def next_start(self, now: datetime) -> tuple[Shift, datetime] | None:
@@ -139,6 +143,8 @@ class Timetable:
         found = []
         for shift in self.shifts.values():
             for line in shift.starts:
+                # Standard cron, by cronsim: APScheduler reads `0 8 * * 1-5` as Tuesday to Saturday (0 is Monday there).
+                # cronsim treats both changes of the clock as Debian's cron does.
                 moment = _latest(line, local) if past else next(CronSim(line, local), None)
                 if moment is not None:
                     found.append((shift, moment))

@@ -36,6 +36,7 @@ class Reason(Enum):
 class Wait:
     """What a step waits for. `details`: the names and numbers that a sentence about it needs, in order."""
 
+    # Decision 0021: places used to recognise a wait by words in its sentence, so no sentence could change safely.
     reason: Reason
     details: tuple[str, ...] = ()
 

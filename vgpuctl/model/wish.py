@@ -65,6 +65,7 @@ class Wish:
     timetable: str = ""
     workloads: Mapping[str, WorkloadWish] = field(default_factory=dict)
     awake_before: frozenset[str] = frozenset()
+    # Decision 0012: recorded before the first cordon of all.
     departures: Mapping[str, Departure] = field(default_factory=dict)
     drain: DrainOptions = field(default_factory=DrainOptions)
     max_unavailable: int | None = None

@@ -47,7 +47,9 @@ class Workload:
     replicas: int = 1
     labels: Mapping[str, str] = field(default_factory=dict)
     covers: Selector = field(default_factory=Selector)
+    # Decision 0013: the mark is on the workload itself, written in one patch with the size.
     scaled: Scaled | None = None
+    # Kubernetes: replicas that an autoscaler or Git sets come back while we scale them down.
     decided_by: str = ""
     way_out: str = ""
 
@@ -65,6 +67,7 @@ class Workload:
         if pod.namespace != self.namespace or pod.owner is None:
             return False
         kind, _, name = pod.owner.partition("/")
+        # Decision 0013: Kubernetes itself goes by the owner's kind and the selector.
         if kind != OWNS_PODS[self.kind]:
             return False
         return name == self.name if kind == "StatefulSet" else self.covers.matches(pod.labels)
@@ -104,6 +107,7 @@ def read_scaled(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Sc
     if labels.get(STATE_LABEL) != ASLEEP and SIZE_ANNOTATION not in annotations:
         return None
     said = {key: bounded.cut(annotations.get(key, "")) for key in (_FOR, _TIMETABLE, _SINCE)}
+    # Measured: an annotation of 5,000 digits on any Deployment ended status, switch and daemon.
     replicas, why = None, ""
     try:
         replicas = bounded.whole(annotations.get(SIZE_ANNOTATION), SIZE_ANNOTATION, most=MOST_REPLICAS)
