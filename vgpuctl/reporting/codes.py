@@ -14,6 +14,7 @@ SOURCES = (refusals, causes)
 
 def table() -> dict[str, type[Coded]]:
     """Return the kinds by code, in the order of the codes."""
+    # Decision 0022: the classes are the only list. `vgpuctl explain` and the documentation are made from it.
     return {kind.code: kind for kind in sorted(coded_kinds(), key=lambda kind: kind.code)}
 
 

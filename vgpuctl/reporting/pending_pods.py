@@ -36,6 +36,7 @@ class Waiting:
 
 
 def waiting(fleet: Fleet, catalogue: Catalogue, states: tuple[TimetableState, ...]) -> Iterator[Waiting]:
+    # Kubernetes: pods for tonight's profile are Pending all day, and people ask why.
     outlooks = outlooks_of(fleet, catalogue, states)
     for pod in fleet.waiting:
         if profiles := wanted_profiles(pod, catalogue):

@@ -52,6 +52,7 @@ def _left_out(fleet: Fleet) -> Iterator[Remark]:
 
 
 def _unshielded(leaving: list[Worker]) -> Iterator[Remark]:
+    # Cluster API: a MachineHealthCheck replaces a Machine whose node is silent for some minutes (decision 0014).
     names = [worker.name for worker in leaving if worker.node and worker.node.machine and worker.machine is None]
     if names:
         told = f"The Machine{'s' * (len(names) > 1)} of {' '.join(fold(names))} cannot be marked from here"
@@ -72,11 +73,14 @@ _WITHOUT = {
 def _of(worker: Worker, wish: Wish) -> Iterator[str]:
     yield from said_of(worker, wish.drain)
     pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
+    # cluster-autoscaler (`safe-to-evict: "false"`) and Karpenter (`do-not-disrupt`): so people say "not now" already.
     for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
         yield f"{_some([pod for pod in pods if pod.not_now == annotation])} asked not to be disturbed ({annotation})"
+    # Kubernetes: an eviction counts against a Job's backoffLimit, unless its podFailurePolicy ignores DisruptionTarget.
     if counted := [pod for pod in pods if pod.counted]:
         yield f"{_some(counted)}: an eviction counts against the Job's backoffLimit (no podFailurePolicy ignores it)"
     within = within_s(worker, wish.drain)
+    # Kubernetes: a grace period may be an hour, so it is said before the switch begins.
     for grace in sorted({grace for pod in pods if (grace := grace_s(pod, wish.drain)) > GRACE_S}):
         names = _some([pod for pod in pods if grace_s(pod, wish.drain) == grace])
         late = f", and the drain is given {_lasting(within)}" if grace >= within else ""
@@ -88,6 +92,7 @@ def suspend_slower_than_boot(plan: Plan, fleet: Fleet, earlier: Earlier) -> tupl
 
     The workers go at once, so the slowest decides. A frozen pod would not outlive a boot, so then there is no remark.
     """
+    # vSphere: a suspend writes the VM's whole memory to the datastore, and a resume reads it back.
     steps = [step for step in plan if isinstance(step, Suspend)]
     if any(frozen_on(fleet.worker(step.worker).node, step.drain) for step in steps):
         return ()

@@ -77,6 +77,7 @@ class Situation:
 
         If a vGPU's frame is not known, assume it fills the card.
         """
+        # vSphere: `graphicsInfo.vm` may lag, so only the VMs that run are counted.
         vgpus = (vgpu for name in card.holds if self._runs(name) for vgpu in self.fleet.vgpus_of(name))
         frames = [frame_gib((card,), vgpu) for vgpu in vgpus]
         return 1024 * sum(frame for frame in frames if frame) if all(frames) else card.frame_mib
@@ -87,6 +88,7 @@ class Situation:
 
     def held_by_waiting(self, quota: Quota) -> int:
         """Return how much of the quota is held by pods that wait for our profiles."""
+        # Kubernetes: a Pending pod already counts against `requests.nvidia.com/gpu` of its namespace.
         waiting = (each.pod.demand for each in self.waiting if each.pod.namespace == quota.namespace)
         return sum(demand.gpus for demand in waiting if demand)
 

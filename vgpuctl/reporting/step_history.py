@@ -43,6 +43,7 @@ def longest_way(entry: Entry) -> list[PastStep]:
 
     It starts from the step that ended last and goes back over the step that each had waited for.
     """
+    # Decision 0011: each step keeps one name, of the step that ended last before it was due.
     by_id = {step.id: step for step in entry.steps}
     step = max(entry.steps, key=lambda step: _end_s(entry, step), default=None)
     way: list[PastStep] = []

@@ -29,6 +29,7 @@ def _away(host: Host) -> Iterator[Finding]:
 
 
 def _unshared(host: Host) -> Iterator[Finding]:
+    # vSphere: only a card of graphics type `sharedDirect` holds vGPUs.
     for card in host.unshared:
         yield Finding(
             severity=Severity.WARNING,

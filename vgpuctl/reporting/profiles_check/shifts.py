@@ -81,6 +81,7 @@ def _mixed_would_do(fleet: Fleet, host: Host, carrying: list[Vgpus]) -> bool:
 
     It looks at cards that are set to same size although their boards know mixed size.
     """
+    # vSphere 8.0 U3: a card takes several sizes only in mixed-size mode (`GraphicsConfig.DeviceType.vgpuMode`).
     cards = (replace(c, mode=CardMode.MIXED_SIZE) if c.mode is CardMode.SAME_SIZE else c for c in host.cards)
     mixed = replace(host, cards=tuple(cards))
     later = possible_seatings(mixed, occupants(fleet, mixed, gone=True), carrying)
@@ -102,6 +103,7 @@ def _needs_mixed(shift: Shift, host: Host, awake: list[Worker]) -> Finding:
 def _sizes(host: Host, awake: list[Worker]) -> tuple[str, ...]:
     """Return a detail if different sizes are wanted on cards that cannot be set to mixed size at all."""
     boards = [BY_NAME.get(kind_of(card).board) for card in host.cards]
+    # NVIDIA: V100 and T4 do not support mixed size; boards of Ampere and newer do.
     several = len({vgpu for worker in awake for vgpu in worker.vgpus}) > 1
     if not several or not boards or any(board is None or board.mixed for board in boards):
         return ()
@@ -121,6 +123,7 @@ def _no_room(kind: str, shift: Shift, refusal: Refusal, more: tuple[str, ...]) -
 
 
 def _trap(compared: Compared, host: Host, workers: list[Worker], where: str) -> Iterator[Finding]:
+    # vSphere: `performance` is the default policy. That it springs this trap is inferred.
     if trap := policy_trap(host, [compared.wanted(worker) for worker in workers]):
         yield Finding(
             severity=Severity.WARNING,

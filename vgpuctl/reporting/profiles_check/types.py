@@ -75,6 +75,7 @@ def _contradictions(compared: Compared) -> Iterator[Finding]:
         mine = profile.told
         if mine is None or (host := by_host.get(mine.vgpu)) is None:
             continue
+        # What the file says counts before what a host or the name says (architecture.md, Placement).
         said = ((f"{mine.gib} GB", f"{host.gib} GB"), (f"class {mine.series.upper()}", f"class {host.series.upper()}"))
         asked = ((mine.gib, host.gib), (mine.series, host.series))
         for (ours, its), (wanted, told) in zip(said, asked, strict=True):
@@ -91,6 +92,7 @@ def _contradictions(compared: Compared) -> Iterator[Finding]:
 
 def _on_its_host(compared: Compared, worker: Worker, host: Host, vgpu: str) -> Iterator[Finding]:
     if holds(host, vgpu):
+        # NVIDIA's counts follow no formula, so a count that is in no table is only assumed.
         for assumed in dict.fromkeys(filter(None, (assumption(card, vgpu) for card in host.cards))):
             yield Finding(
                 severity=Severity.WARNING,

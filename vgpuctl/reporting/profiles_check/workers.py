@@ -47,10 +47,12 @@ def _settings(compared: Compared, worker: Worker) -> Iterator[Finding]:
     """Yield wrong VM settings. A VM that has yet to get its vGPUs gets these settings with them."""
     wanted = compared.wanted(worker)
     carries = sorted(worker.vgpus) == sorted(wanted)
+    # vSphere: a VM with a vGPU has all its memory reserved (`memoryReservationLockedToMax`).
     if carries and not worker.memory_locked:
         what, hint = MemoryNotReserved.what, MemoryNotReserved.way_out
         yield _found(Severity.ERROR, worker, kind="memory-not-reserved", what=what, hint=hint)
     needed = mmio_needed(wanted)
+    # NVIDIA AI Enterprise: the figures are meant for VMs of 32 GB and more.
     if carries and not addressable(worker.mmio, wanted):
         yield _found(
             Severity.WARNING,
@@ -65,6 +67,7 @@ def _drs(compared: Compared, worker: Worker) -> Iterator[Finding]:
     host = compared.fleet.hosts.get(worker.host)
     if host is None or not compared.drs.may_place(worker.vm, host.cluster):
         return
+    # vSphere: under DRS a power-on, a resume included, may place the VM on another host.
     if sum(other.cluster == host.cluster for other in compared.fleet.hosts.values()) > 1:
         yield _found(
             Severity.WARNING,
