@@ -24,7 +24,7 @@ from tests.support.fleets import (
     worker,
 )
 from vgpuctl.model.conduct import Asleep, Conduct
-from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
+from vgpuctl.model.fleet import Fleet, Mmio, Power, Stranger, Task
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.timetable import DrainOptions
@@ -32,6 +32,7 @@ from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.wishes import Provisioning, provision_wish, switch_wish
+from vgpuctl.reporting.deviations import of_worker
 
 
 def test_the_missions_night_is_not_refused() -> None:
@@ -137,3 +138,13 @@ def test_a_worker_that_vcenter_is_at_work_on_for_others_is_left_alone() -> None:
     assert at_work("suspend") == (), "an earlier run of ours may have asked for that"
     ours = node("a-1", record=Record(wish="night", state=LEAVING, since="then"))
     assert at_work("createSnapshot", node=ours) == (), "what was begun is waited for"
+
+
+def test_too_little_address_space_refuses_no_start_and_is_out_of_step() -> None:
+    some, wish = day_and_night()
+    narrow = with_worker(some, "worker-5", mmio=Mmio(efi=True, use_64bit=True, size_gib=32))
+    assert refusals(narrow, wish) == ()
+    deviations = of_worker(narrow, narrow.worker("worker-5"), CATALOGUE, ())
+    assert ("has no 64 GB", "vgpuctl provision") in {
+        (each.what.partition(" of ")[0], each.remedy) for each in deviations
+    }

@@ -13,7 +13,8 @@ from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import SIZE_ANNOTATION, Workload
-from vgpuctl.planning.checks.devices import MemoryNotReserved
+from vgpuctl.planning.cards.mmio import mmio_needed
+from vgpuctl.planning.checks.devices import ADDRESS_SPACE, MemoryNotReserved
 from vgpuctl.planning.checks.workers import KINDS, Case
 from vgpuctl.planning.labels import Labels, labels_of
 from vgpuctl.planning.steps import equipped, missing_signs
@@ -101,7 +102,7 @@ def _of_devices(worker: Worker, catalogue: Catalogue, states: tuple[TimetableSta
 
 def _carried(worker: Worker, catalogue: Catalogue, given: Profile) -> str:
     if sorted(worker.vgpus) == sorted(given.vgpus):
-        return MemoryNotReserved.what
+        return ADDRESS_SPACE.format(mmio_needed(given.vgpus)) if worker.memory_locked else MemoryNotReserved.what
     carried = catalogue.carried(worker.vgpus) or " ".join(worker.vgpus) or "no vGPU"
     return f"carries {carried}, should carry {given.name}"
 

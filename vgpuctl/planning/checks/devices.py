@@ -16,6 +16,9 @@ MOST_VGPUS = 16
 
 PROVISION = "Run: vgpuctl provision"
 
+#: What is said of a worker whose VM carries its vGPUs, but has too little address space for them.
+ADDRESS_SPACE = "has no {} GB of 64-bit address space for the BAR of its card (pciPassthru.64bitMMIOSizeGB)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SuspendedWithDevices(Refusal):
@@ -108,9 +111,11 @@ def against_devices(wish: Wish, worker: Worker) -> Iterator[Refusal]:
     if not mine.change and mine.awake:
         if sorted(worker.vgpus) != sorted(mine.vgpus):
             yield OtherDevices(host=worker.host, worker=worker.name, carries=worker.vgpus, wanted=mine.vgpus)
-        else:
+        elif not worker.memory_locked:
             # vSphere: a VM with a vGPU has all its memory reserved (`memoryReservationLockedToMax`).
             yield MemoryNotReserved(host=worker.host, worker=worker.name)
+        # Too little address space refuses no start: NVIDIA asks for it from 32 GB of memory on, and `profiles check`
+        # warns of it.
 
 
 def against_types(wish: Wish, host: Host, workers: list[Worker]) -> Iterator[Refusal]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vgpuctl.model.fleet import Worker
 from vgpuctl.model.plan import Step
 from vgpuctl.planning.cards.mmio import mmio_needed
-from vgpuctl.planning.checks.devices import PROVISION, MemoryNotReserved
+from vgpuctl.planning.checks.devices import ADDRESS_SPACE, PROVISION, MemoryNotReserved
 from vgpuctl.planning.checks.workers import Case, obstacles
 from vgpuctl.planning.steps import Attach, PowerOn, Suspend, equipped
 from vgpuctl.planning.steps.devices import addressable
@@ -58,7 +58,7 @@ def _settings(compared: Compared, worker: Worker) -> Iterator[Finding]:
             Severity.WARNING,
             worker,
             kind="address-space",
-            what=f"has no {needed} GB of 64-bit address space for the BAR of its card (pciPassthru.64bitMMIOSizeGB)",
+            what=ADDRESS_SPACE.format(needed),
             hint=PROVISION,
         )
 
