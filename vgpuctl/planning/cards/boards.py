@@ -85,7 +85,7 @@ L40     | L40        | l40                | {_OF_48}                            
 L40S    | L40S       | l40s               | {_OF_48}                                  | mixed   |           |
 H100-80 | H100       | h100 h100xm        | {_A100_80} 5:16                           | mixed C |           | {_MIG_80}
 H100-94 | H100       | h100l h100xl       | 94:1 47:2 23:4 15:6→4 11:8 6:15→8 4:23→16 | mixed C |           | 7-94:1 4-47:1 3-47:2 2-24:3 1-24:4 1-12:7
-H200    | H200       | h200               | {_H200}                                   | mixed C |           | 4-71:1 3-71:2 2-35:3 1-35:4 1-18:7
+H200    | H200       | h200               | {_H200}                                   | mixed C |           | 7-141:1 4-71:1 3-71:2 2-35:3 1-35:4 1-18:7
 """  # noqa: E501
 
 # For each card size in GB: each vGPU size, and where such a vGPU may begin in mixed size. For 141 GB NVIDIA documents
