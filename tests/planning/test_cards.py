@@ -1,30 +1,29 @@
-"""Which types a card takes, and how many: the product's tables, the reckoning's and the simulator's are one truth."""
+"""Which types a card takes, and how many: the product's tables are those that `tests/data` transcribes."""
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 
 import pytest
 
 from tests.support.fleets import QUARTER, WHOLE
+from tests.support.paths import ROOT
 from tests.support.reckoning import types_of
+from tests.support.transcript import ADDRESS_SPACE, CARDS, PLACES, STEMS, as_of
+from tests.support.transcript import SHAPES as INSTANCES
 from vgpuctl.model.hosts import Card, CardMode, TypeFacts
-from vgpuctl.planning.cards.boards import type_of
+from vgpuctl.planning.cards.boards import ADDRESS_SPACE_GIB, BOARDS, BY_NAME, MIXED_PLACES, SHAPES, type_of
 from vgpuctl.planning.cards.card_rules import Load, assumption, frame_gib, kind_of, slice_of
-from vgpuctl.sim.card_models import MODELS
-from vgpuctl.sim.card_models import CardMode as SimulatedMode
 
-MODES = {
-    SimulatedMode.SAME_SIZE: (CardMode.SAME_SIZE, "sameSize"),
-    SimulatedMode.MIXED_SIZE: (CardMode.MIXED_SIZE, "mixedSize"),
-    SimulatedMode.MIG: (CardMode.MIG, "mig"),
-}
-EVERY_TYPE = sorted({name for model in MODELS.values() for offers in model.offers.values() for name in offers})
+MODES = {CardMode.SAME_SIZE: "sameSize", CardMode.MIXED_SIZE: "mixedSize", CardMode.MIG: "mig"}
+KINDS = [(model, mode) for model in CARDS for mode, name in MODES.items() if types_of(model, name)]
+EVERY_TYPE = sorted({vgpu for model, mode in KINDS for vgpu in types_of(model, MODES[mode])})
 
 
 def card(model: str, mode: CardMode = CardMode.SAME_SIZE, frame_gib: float = 0) -> Card:
     """As vCenter's views name it: the first word of the device's name, and the frame."""
-    size = round(frame_gib or MODELS[model].frame_mib / 1024)
+    size = round(frame_gib or CARDS[model].gb)
     return Card(pci_id="0000:3b:00.0", model=f"{model.partition('-')[0]}-{size}", frame_mib=size * 1024, mode=mode)
 
 
@@ -32,21 +31,42 @@ def most(some: Card, vgpu: str) -> int:
     return Load(kind_of(some)).room(vgpu)
 
 
-@pytest.mark.parametrize(
-    ("model", "simulated"), [(name, mode) for name, model in MODELS.items() for mode in model.offers]
-)
-def test_all_three_tables_say_the_same(model: str, simulated: SimulatedMode) -> None:
-    offers = MODELS[model].offers[simulated]
-    mode, reckoned = MODES[simulated]
-    ours = card(model, mode)
+@pytest.mark.parametrize("name", ["vgpu-guides", "mig-guide"])
+def test_each_table_names_its_sources_and_is_of_the_transcripts_date(name: str) -> None:
+    table = tomllib.loads((ROOT / f"vgpuctl/planning/cards/nvidia/{name}.toml").read_text(encoding="utf-8"))
+    assert all(source.startswith("NVIDIA") for source in table["sources"])
+    assert table["as-of"] == as_of(f"{name}.md")
+
+
+def test_the_tables_know_the_transcribed_cards_and_no_others() -> None:
+    assert sorted(board.name for board in BOARDS) == sorted(CARDS)
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_a_row_of_the_types_is_as_transcribed(name: str) -> None:
+    ours, row = BY_NAME[name], CARDS[name]
+    assert (ours.stems, ours.gib, ours.compute_only) == (row.stems, row.gb, row.series == "C")
+    assert (ours.same, ours.q_only, ours.mixed) == (row.same, row.q_only, row.mixed)
+    assert {name: (len(shape.starts), *shape) for name, shape in ours.instances.items()} == row.mig
+
+
+def test_the_places_are_as_transcribed() -> None:
+    assert MIXED_PLACES == PLACES
+    assert {key: (len(shape.starts), *shape) for key, shape in SHAPES.items()} == INSTANCES
+
+
+def test_the_address_space_is_as_transcribed() -> None:
+    assert ADDRESS_SPACE.keys() <= STEMS.keys()
+    assert {stem: ADDRESS_SPACE.get(card, 0) for card, stems in STEMS.items() for stem in stems} == ADDRESS_SPACE_GIB
+
+
+@pytest.mark.parametrize(("model", "mode"), KINDS)
+def test_a_card_takes_the_transcribed_types_and_no_others(model: str, mode: CardMode) -> None:
+    ours, transcribed = card(model, mode), types_of(model, MODES[mode])
     for vgpu in EVERY_TYPE:
         piece = slice_of(kind_of(ours), vgpu)
-        theirs = offers.get(vgpu)
-        assert (piece is None) == (theirs is None), vgpu
-        if piece and theirs:
-            assert (piece.width, piece.most, piece.starts) == (theirs.width, theirs.most, theirs.places), vgpu
-            assert piece == types_of(model, reckoned)[vgpu][1:], vgpu
-            assert assumption(ours, vgpu) == ""
+        assert piece == (transcribed[vgpu][1:] if vgpu in transcribed else None), vgpu
+        assert assumption(ours, vgpu) == ""
 
 
 def test_what_is_told_of_a_type_counts_before_its_name() -> None:

@@ -1,10 +1,15 @@
-"""The card models: what NVIDIA's tables say, and that the tables agree with each other."""
+"""The card models are those that `tests/data` transcribes, and their tables agree with each other."""
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
-from vgpuctl.sim.card_models import MODELS, CardMode, CardModel, Offer
+from tests.support.paths import ROOT
+from tests.support.reckoning import types_of
+from tests.support.transcript import ADDRESS_SPACE, CARDS, SHAPES, as_of
+from vgpuctl.sim.card_models import MIG_SHAPES, MMIO_GB, MODELS, CardMode, CardModel, Offer
 from vgpuctl.sim.inventory import CardSpec, pci_id
 
 EVERY_OFFER = [
@@ -13,6 +18,37 @@ EVERY_OFFER = [
     for mode, offers in model.offers.items()
     for vgpu, offer in offers.items()
 ]
+
+
+@pytest.mark.parametrize(("table", "document"), [("vgpu-types", "vgpu-guides.md"), ("mig-shapes", "mig-guide.md")])
+def test_each_table_names_its_sources_and_is_of_the_transcripts_date(table: str, document: str) -> None:
+    read = tomllib.loads((ROOT / f"vgpuctl/sim/card_tables/{table}.toml").read_text(encoding="utf-8"))
+    assert any(source.startswith("NVIDIA") for source in read["sources"])
+    assert read["as-of"] == as_of(document)
+
+
+def test_the_simulator_knows_the_transcribed_cards_and_no_others() -> None:
+    assert sorted(MODELS) == sorted(CARDS)
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_a_card_model_is_as_transcribed(name: str) -> None:
+    model, row = MODELS[name], CARDS[name]
+    assert model.frame_mib == row.gb * 1024
+    for mode in CardMode:
+        offers = model.offers.get(mode, {})
+        found = {vgpu: (vgpu, offer.width, offer.most, offer.places) for vgpu, offer in offers.items()}
+        assert found == types_of(name, mode.value), mode
+
+
+def test_the_address_space_is_as_transcribed() -> None:
+    found = {f"{row.prefix}{row.stems[0]}": ADDRESS_SPACE.get(name, 0) for name, row in CARDS.items()}
+    assert found == MMIO_GB
+
+
+def test_the_shapes_of_gpu_instances_are_as_transcribed() -> None:
+    found = sorted((len(shape["places"]), shape["width"], tuple(shape["places"])) for shape in MIG_SHAPES.values())
+    assert found == sorted(SHAPES.values())
 
 
 @pytest.mark.parametrize(("model", "mode", "vgpu", "offer"), EVERY_OFFER)

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.physics import GIB, change, kind, off, on, suspend, without_nodes
 from tests.support.reckoning import (
-    TIME_SLICED,
     Box,
     Chip,
     Done,
@@ -23,6 +22,7 @@ from tests.support.reckoning import (
     Sitting,
     types_of,
 )
+from tests.support.transcript import CARDS
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, Inventory, VmSpec, pci_id
 from vgpuctl.sim.vcenter.physics.records import Changes, Host, Operation, Power, Task, Vm
@@ -32,7 +32,7 @@ from vgpuctl.sim.world import World
 STEPS = 150
 MODES = ["sameSize", "mixedSize", "mig"]
 POLICIES = ["performance", "consolidation"]
-KINDS = [(model, mode) for model in TIME_SLICED for mode in MODES if types_of(model, mode)]
+KINDS = [(model, mode) for model in CARDS for mode in MODES if types_of(model, mode)]
 EVERY_TYPE = [(model, mode, name) for model, mode in KINDS for name in types_of(model, mode)]
 
 

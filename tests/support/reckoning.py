@@ -6,64 +6,13 @@ place on it, are the host's choice.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
-# Stem, GB, series; then GB:count, →n the lower count in mixed size; then what series Q has besides.
-TIME_SLICED = {
-    "P100-16": "grid_p100 16 QC | 16:1 8:2 4:4 | 2:8 1:16",
-    "V100-16": "grid_v100 16 QC | 16:1 8:2 4:4 | 2:8 1:16",
-    "T4": "grid_t4 16 QC | 16:1 8:2 4:4 | 2:8 1:16",
-    "V100-32": "grid_v100d 32 QC | 32:1 16:2 8:4 4:8 | 2:16 1:32",
-    "A100-40": "nvidia_a100 40 C | 40:1 20:2 10:4 8:5→4 5:8 4:10→8 |",
-    "A100-80": "nvidia_a100d 80 C | 80:1 40:2 20:4 16:5→4 10:8 8:10→8 4:20→16 |",
-    "A30": "nvidia_a30 24 C | 24:1 12:2 8:3→2 6:4 4:6→4 |",
-    "L4": "nvidia_l4 24 QC | 24:1 12:2 8:3→2 6:4 4:6→4 |",
-    "A40": "nvidia_a40 48 QC | 48:1 24:2 16:3→2 12:4 8:6→4 6:8 4:12→8 |",
-    "L40": "nvidia_l40 48 QC | 48:1 24:2 16:3→2 12:4 8:6→4 6:8 4:12→8 |",
-    "L40S": "nvidia_l40s 48 QC | 48:1 24:2 16:3→2 12:4 8:6→4 6:8 4:12→8 |",
-    "H100-80": "nvidia_h100 80 C | 80:1 40:2 20:4 16:5→4 10:8 8:10→8 4:20→16 5:16 |",
-    "H100-94": "nvidia_h100l 94 C | 94:1 47:2 23:4 15:6→4 11:8 6:15→8 4:23→16 |",
-    "H200": "nvidia_h200 141 C | 141:1 70:2 35:4 28:5 17:8 14:10 8:16 7:20 4:32 |",
-}
-NO_MIXED_SIZE = {"P100-16", "V100-16", "T4", "V100-32"}
+from tests.support.transcript import CARDS, PLACES, Card
 
-# Compute slices - GB : count, and how `nvidia-smi mig -lgipp` writes the places: {starts}:width in memory slices.
-_A100_40 = "7-40:1{0}:8 4-20:1{0}:4 3-20:2{0,4}:4 2-10:3{0,2,4}:2 1-10:4{0,2,4,6}:2 1-5:7{0,1,2,3,4,5,6}:1"
-_OF_80 = "7-80:1{0}:8 4-40:1{0}:4 3-40:2{0,4}:4 2-20:3{0,2,4}:2 1-20:4{0,2,4,6}:2 1-10:7{0,1,2,3,4,5,6}:1"
-MIG = {
-    "A100-40": _A100_40,
-    "A100-80": _OF_80,
-    "A30": "4-24:1{0}:4 2-12:2{0,2}:2 1-6:4{0,1,2,3}:1",
-    "H100-80": _OF_80,
-    "H100-94": "7-94:1{0}:8 4-47:1{0}:4 3-47:2{0,4}:4 2-24:3{0,2,4}:2 1-24:4{0,2,4,6}:2 1-12:7{0,1,2,3,4,5,6}:1",
-    "H200": "7-141:1{0}:8 4-71:1{0}:4 3-71:2{0,4}:4 2-35:3{0,2,4}:2 1-35:4{0,2,4,6}:2 1-18:7{0,1,2,3,4,5,6}:1",
-}
-
-# NVIDIA's "vGPU placements for GPUs in mixed-size mode": by the card's GB, each size and where it may begin.
-_OF_24_GB = {24: "0", 12: "0 12", 8: "0 16", 6: "0 6 12 18", 4: "0 8 12 20"}
-_OF_40_GB = {
-    40: "0",
-    20: "0 20",
-    10: "0 10 20 30",
-    8: "0 12 20 32",
-    5: "0 5 10 15 20 25 30 35",
-    4: "0 6 10 16 20 26 30 36",
-}
-PLACEMENTS = {
-    24: _OF_24_GB,
-    40: _OF_40_GB,
-    48: {48: "0", 24: "0 24", 16: "0 32", 12: "0 12 24 36", 8: "0 16 24 40", 6: "0 6 12 18 24 30 36 42"}
-    | {4: "0 8 12 20 24 32 36 44"},
-    80: {80: "0", 40: "0 40", 20: "0 20 40 60", 16: "0 24 40 64", 10: "0 10 20 30 40 50 60 70"}
-    | {8: "0 12 20 32 40 52 60 72", 5: "0 5 10 15 20 25 30 35 40 45 50 55 60 65 70 75"}
-    | {4: "0 6 10 16 20 26 30 36 40 46 50 56 60 66 70 76"},
-    94: {94: "0", 47: "0 47", 23: "0 24 47 71", 15: "0 32 47 79", 11: "0 12 23 36 47 59 70 83"}
-    | {6: "0 17 23 41 47 64 70 88", 4: "0 7 11 19 23 31 35 43 47 54 58 66 70 78 82 90"},
-}
 UNPLACED = -1
 
 
@@ -79,31 +28,20 @@ class Type(NamedTuple):
 @cache
 def types_of(model: str, mode: str) -> dict[str, Type]:
     """By name: empty where the card does not know the mode."""
-    stem, size, series = TIME_SLICED[model].split("|")[0].split()
+    card = CARDS[model]
+    stem = f"{card.prefix}{card.stems[0]}"
     if mode == "mig":
-        return {each.name: each for each in _instances(stem, MIG.get(model, ""))}
-    if mode == "mixedSize" and model in NO_MIXED_SIZE:
-        return {}
-    return {each.name: each for each in _slices(stem, int(size), series, model, mode == "mixedSize")}
+        return {f"{stem}-{name}c": Type(f"{stem}-{name}c", i.width, i.most, i.starts) for name, i in card.mig.items()}
+    return {each.name: each for each in _slices(stem, card, mode == "mixedSize")}
 
 
-def _slices(stem: str, size: int, series: str, model: str, mixed: bool) -> list[Type]:
-    _, both, q_alone = TIME_SLICED[model].split("|")
+def _slices(stem: str, card: Card, mixed: bool) -> list[Type]:
     found = []
-    for letter in series.lower():
-        for row in (both + q_alone if letter == "q" else both).split():
-            gb, _, counts = row.partition(":")
-            same, _, lower = counts.partition("→")
-            starts = PLACEMENTS.get(size, {}).get(int(gb), "") if mixed else ""
-            most = int(lower or same) if mixed else int(same)
-            found.append(Type(f"{stem}-{gb}{letter}", int(gb), most, tuple(map(int, starts.split()))))
-    return found
-
-
-def _instances(stem: str, rows: str) -> list[Type]:
-    found = []
-    for name, most, starts, width in re.findall(r"(\d+-\d+):(\d+){([\d,]+)}:(\d+)", rows):
-        found.append(Type(f"{stem}-{name}c", int(width), int(most), tuple(map(int, starts.split(",")))))
+    for letter in card.series.lower().split():
+        counts = card.mixed if mixed else card.same | (card.q_only if letter == "q" else {})
+        for gb, most in counts.items():
+            starts = PLACES.get(card.gb, {}).get(gb, ()) if mixed else ()
+            found.append(Type(f"{stem}-{gb}{letter}", gb, most, starts))
     return found
 
 
@@ -128,8 +66,7 @@ class Chip:
             alike = all(each.width == wanted.width for each in there)
             return [UNPLACED] if alike and len(there) < wanted.most else []
         if not wanted.starts:
-            size = int(TIME_SLICED[self.model].split()[1])
-            fits = sum(each.width for each in there) + wanted.width <= size
+            fits = sum(each.width for each in there) + wanted.width <= CARDS[self.model].gb
             return [UNPLACED] if fits and sum(each.width == wanted.width for each in there) < wanted.most else []
         used = {slot for each in self.sitting for slot in range(each.start, each.start + types[each.type].width)}
         return [start for start in wanted.starts if used.isdisjoint(range(start, start + wanted.width))]

@@ -1,12 +1,16 @@
-"""Card models: what one physical GPU of a kind offers in each mode. Built from tables, never from formulas."""
+"""Card models: what one physical GPU of a kind offers in each mode. Read from tables, never built by formulas.
+
+The tables are data, `card_tables/*.toml`, which name their own sources. The product has tables of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from vgpuctl.sim.card_tables import BOARDS, MIG_GEOMETRY, MIG_WIDE_SINGLE, MIXED_PLACES, Board, Geometry
+from pathlib import Path
+from typing import Any
 
 GIB_IN_MIB = 1024
 
@@ -44,54 +48,48 @@ class CardModel:
     offers: dict[CardMode, dict[str, Offer]] = field(hash=False)
 
 
-def _model(board: Board) -> CardModel:
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "card_tables" / name).read_text(encoding="utf-8"))
+
+
+def _model(name: str, card: Mapping[str, Any]) -> CardModel:
     offers = {
-        CardMode.SAME_SIZE: dict(_same_size(board)),
-        CardMode.MIXED_SIZE: dict(_mixed_size(board)),
-        CardMode.MIG: dict(_mig(board)),
+        CardMode.SAME_SIZE: {vgpu: Offer(gb, size["same"], gb) for vgpu, gb, size in _sizes(card)},
+        CardMode.MIXED_SIZE: {vgpu: _mixed(gb, size["mixed"]) for vgpu, gb, size in _sizes(card) if "mixed" in size},
+        CardMode.MIG: dict(_mig(card)),
     }
     return CardModel(
-        name=board.name,
-        device_name=board.device_name,
-        device_id=board.device_id,
-        frame_mib=board.frame_gb * GIB_IN_MIB,
+        name=name,
+        device_name=card["device"],
+        device_id=card["device-id"],
+        frame_mib=card["frame-gb"] * GIB_IN_MIB,
         offers={mode: types for mode, types in offers.items() if types},
     )
 
 
-def _same_size(board: Board) -> Iterator[tuple[str, Offer]]:
-    for series in board.series:
-        rows = f"{board.same_size} {board.q_alone}" if series == "q" else board.same_size
-        for size, most in sorted(_counts(rows), key=lambda row: int(row[0])):
-            yield f"{board.stem}-{size}{series}", Offer(int(size), most, int(size))
+def _sizes(card: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield each time-sliced type with its size and its line of the table, the smallest first."""
+    for letter in card["series"]:
+        for gb, size in sorted((int(gb), size) for gb, size in card["gb"].items()):
+            if letter in size.get("series", card["series"]):
+                yield f"{card['stem']}-{gb}{letter}", gb, size
 
 
-def _mixed_size(board: Board) -> Iterator[tuple[str, Offer]]:
-    places = MIXED_PLACES.get(board.frame_gb, {})
-    for series in board.series:
-        for size, most in sorted(_counts(board.mixed_size), key=lambda row: int(row[0])):
-            offer = Offer(int(size), most, int(size), places.get(int(size), ()))
-            yield f"{board.stem}-{size}{series}", offer
+def _mixed(gb: int, places: list[int] | int) -> Offer:
+    if isinstance(places, int):
+        return Offer(gb, places, gb)
+    return Offer(gb, len(places), gb, tuple(places))
 
 
-def _mig(board: Board) -> Iterator[tuple[str, Offer]]:
+def _mig(card: Mapping[str, Any]) -> Iterator[tuple[str, Offer]]:
     """MIG types are of series C."""
-    for name, most in _counts(board.mig):
-        slices, _, size = name.partition("-")
-        instance = _instance(board, int(slices), most)
-        yield f"{board.stem}-{name}c", Offer(int(size), most, instance.width, instance.places)
+    for instance, shape in card.get("mig", {}).items():
+        width, places = MIG_SHAPES[shape]["width"], tuple(MIG_SHAPES[shape]["places"])
+        yield f"{card['stem']}-{instance}c", Offer(int(instance.partition("-")[2]), len(places), width, places)
 
 
-def _instance(board: Board, slices: int, most: int) -> Geometry:
-    """Two kinds of instance have one compute slice; the wide one is there four times, the narrow one seven times."""
-    plain = MIG_GEOMETRY[board.memory_slices][slices]
-    return plain if most == len(plain.places) else MIG_WIDE_SINGLE
-
-
-def _counts(rows: str) -> Iterable[tuple[str, int]]:
-    for row in rows.split():
-        size, _, most = row.partition(":")
-        yield size, int(most)
-
-
-MODELS: dict[str, CardModel] = {board.name: _model(board) for board in BOARDS}
+MIG_SHAPES: dict[str, Any] = _table("mig-shapes.toml")["shapes"]
+_CARDS: dict[str, Any] = _table("vgpu-types.toml")["cards"]
+MODELS: dict[str, CardModel] = {name: _model(name, card) for name, card in _CARDS.items()}
+#: Address space in GB that a VM's settings must have for each vGPU of these boards, by their stems.
+MMIO_GB: dict[str, int] = {card["stem"]: card.get("mmio-gb", 0) for card in _CARDS.values()}

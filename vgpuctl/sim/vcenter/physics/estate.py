@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from vgpuctl.sim.card_tables import MMIO_GB
+from vgpuctl.sim.card_models import MMIO_GB
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.guests import Guests
