@@ -105,6 +105,14 @@ def test_a_vm_that_runs_from_the_beginning_has_its_seat_and_memory() -> None:
     assert kind(on(world, "whole")) == "InsufficientGraphicsResourcesFault"
 
 
+def test_a_vm_that_is_made_with_vgpus_has_the_address_space_of_their_cards() -> None:
+    host = HostSpec("esx-1", (CardSpec(pci_id(0), MODELS["H200"]), CardSpec(pci_id(1), MODELS["T4"])))
+    two, small = worker("two", vgpus=("nvidia_h200-70c",) * 2), worker("small", vgpus=("grid_t4-4q",))
+    vms = world_with(two, small, host=(host,)).estate.vms
+    assert vms["two"].extra_config["pciPassthru.64bitMMIOSizeGB"] == "1024"
+    assert vms["small"].extra_config == {}
+
+
 @pytest.mark.parametrize(
     ("spec", "why"),
     [

@@ -83,7 +83,9 @@ PLACES: dict[int, dict[int, Starts]] = {}
 for _card, _vgpu, _places in rows("vgpu-guides.md", "Places in mixed size"):
     PLACES.setdefault(int(_card), {})[int(_vgpu)] = starts(_places)
 
-STEMS = {name: card.stems for name, card in CARDS.items()}
+STEMS = {name: card.stems for name, card in CARDS.items()} | {
+    name: tuple(stems.split()) for name, _, stems in rows("vgpu-guides.md", "Cards whose types are not transcribed")
+}
 
 #: By card: GB for each of its vGPUs. Those that are missing need less than 64.
 ADDRESS_SPACE = {
