@@ -167,6 +167,17 @@ def test_a_deployment_replaces_a_leaving_pod_at_once_and_follows_its_scale(day: 
     assert day.pods("gateway") == []
 
 
+def test_a_rollout_goes_on_where_a_person_spoiled_a_revision(day: Cluster) -> None:
+    apps = "/apis/apps/v1/namespaces/default"
+    (old,) = [item for item in day.kubernetes.store.all("replicasets") if name_of(item).startswith("gateway-")]
+    spoiled = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "latest"}}}
+    day.ask("PATCH", f"{apps}/replicasets/{name_of(old)}", spoiled, content_type=MERGE)
+    template = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
+    day.ask("PATCH", f"{apps}/deployments/gateway", template, content_type=MERGE)
+    day.wait(30)
+    assert {pod["metadata"]["labels"].get("version") for pod in day.pods("gateway")} == {"2"}
+
+
 def test_the_end_of_a_pod_waits_for_the_kubelet_and_never_longer_than_its_grace(day: Cluster) -> None:
     quick, slow, _ = day.pods("gateway")
     day.ask("DELETE", f"/api/v1/namespaces/default/pods/{name_of(quick)}", {"gracePeriodSeconds": 1})

@@ -11,8 +11,8 @@ from tests.support.paths import ROOT
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.files import profiles_text
 from vgpuctl.sim.inventory import Durations, Inventory
+from vgpuctl.sim.kube.api.patches import MERGE
 from vgpuctl.sim.kube.api.request import Request
-from vgpuctl.sim.people import MERGE
 from vgpuctl.sim.scenarios import EXAMPLES, found, summary
 from vgpuctl.sim.scenarios.scenario import read_scenario
 from vgpuctl.sim.vcenter.physics.records import Changes, Task, Vm

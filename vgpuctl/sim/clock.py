@@ -30,7 +30,7 @@ class Clock:
         self.now_s = 0.0
         self._order = 0
         self._timers: list[Timer] = []
-        self.on_new_timer: Action = _nothing
+        self.on_new_timer: Action = do_nothing
 
     def utc(self) -> datetime:
         return self.began + timedelta(seconds=self.now_s)
@@ -42,17 +42,6 @@ class Clock:
         heapq.heappush(self._timers, timer)
         self.on_new_timer()
         return timer
-
-    def every(self, period_s: float, action: Action) -> Callable[[], None]:
-        """Run `action` again and again; the answer is a function that ends it."""
-        current: list[Timer] = []
-
-        def again() -> None:
-            current[:] = [self.after(period_s, again)]
-            action()
-
-        current[:] = [self.after(period_s, again)]
-        return lambda: current[0].cancel()  # noqa: PLW0108  # `current` is another timer by then
 
     def next_due_s(self) -> float | None:
         while self._timers and self._timers[0].action is None:
@@ -69,5 +58,5 @@ class Clock:
         self.now_s = max(self.now_s, when_s)
 
 
-def _nothing() -> None:
-    return None
+def do_nothing() -> None:
+    """The action where none is wanted."""

@@ -142,12 +142,13 @@ class VmSpec:
 
     @property
     def uuid(self) -> str:
-        """The BIOS uuid: the same in every world, so that pictures and tests can be compared."""
-        return _uuid_of(self.name)
+        """The BIOS uuid."""
+        return uuid_of(self.name)
 
 
 @cache
-def _uuid_of(name: str) -> str:
+def uuid_of(name: str) -> str:
+    """Return a VM's or host's uuid: the same in every world, so that pictures and tests can be compared."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.sim.vgpuctl"))
 
 

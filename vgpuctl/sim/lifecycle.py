@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,15 +47,15 @@ def start_detached(folder: Path, arguments: list[str]) -> int:
             stderr=out,
             start_new_session=True,
         )
-    deadline = time.monotonic() + START_WITHIN_S
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise SimError(f"The servers did not start:\n{log.read_text().strip()}")
-        if (folder / "pid").exists() and running_pid(folder):
-            return process.pid
-        time.sleep(0.05)
-    process.terminate()
-    raise SimError(f"The servers did not start within {START_WITHIN_S:.0f} s; see {log}.")
+    started = _comes_true(
+        lambda: process.poll() is not None or ((folder / "pid").exists() and running_pid(folder)), START_WITHIN_S
+    )
+    if process.poll() is not None:
+        raise SimError(f"The servers did not start:\n{log.read_text().strip()}")
+    if not started:
+        process.terminate()
+        raise SimError(f"The servers did not start within {START_WITHIN_S:.0f} s; see {log}.")
+    return process.pid
 
 
 def stop(folder: Path) -> bool:
@@ -62,11 +63,11 @@ def stop(folder: Path) -> bool:
     pid = serving(folder)
     if pid is not None:
         _signal(pid, signal.SIGTERM)
-        if not _ends_within(pid, END_WITHIN_S):
+        if not _comes_true(lambda: ended(pid), END_WITHIN_S):
             # Proven anew: by now the number may be another's.
             if serving(folder) == pid:
                 _signal(pid, signal.SIGKILL)
-            if not _ends_within(pid, END_WITHIN_S):
+            if not _comes_true(lambda: ended(pid), END_WITHIN_S):
                 raise SimError(f"Process {pid} does not end.", hint=f"Look what it is: ps -p {pid}")
     (folder / "pid").unlink(missing_ok=True)
     return pid is not None
@@ -77,9 +78,9 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _ends_within(pid: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not ended(pid):
+def _comes_true(condition: Callable[[], object], within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(LOOK_EVERY_S)

@@ -8,13 +8,12 @@ from typing import Any
 
 from vgpuctl.sim.kube.api.api import Api
 from vgpuctl.sim.kube.api.errors import ApiError
+from vgpuctl.sim.kube.api.patches import MERGE
 from vgpuctl.sim.kube.api.request import Request
 from vgpuctl.sim.vcenter.physics.estate import Estate
 from vgpuctl.sim.vcenter.physics.records import Vm
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.words import nearest
-
-MERGE = "application/merge-patch+json"
 
 
 class NotDone(Exception):  # noqa: N818

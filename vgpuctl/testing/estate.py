@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vgpuctl.sim.clock import do_nothing
 from vgpuctl.sim.control.controls import Controls
 from vgpuctl.sim.folder import made
 from vgpuctl.sim.inventory import Durations, Inventory, story
@@ -47,7 +48,7 @@ class Estate(Controls):
         self._simulation = Simulation(self.folder, _inventory(scenario, paces), paces, self.logins, frozen)
         self._failure: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._end: Callable[[], None] = _nothing
+        self._end: Callable[[], None] = do_nothing
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="estate", daemon=True)
         self._thread.start()
@@ -127,10 +128,6 @@ def _inventory(scenario: str | Inventory | None, durations: Durations) -> Invent
     if isinstance(scenario, Inventory):
         return scenario
     return read_scenario(found(scenario), durations) if scenario else story(1, 1)
-
-
-def _nothing() -> None:
-    """Do nothing, until the servers run."""
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[..., Any]) -> None:

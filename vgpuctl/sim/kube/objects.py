@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 Object = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
 _SUFFIXES = {"m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SUFFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_QUANTITY = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})")
 
 
 def copied(value: Any) -> Any:
@@ -37,12 +40,15 @@ def from_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
 
 
-def quantity(text: str | float) -> float:
-    """What `500m`, `16Gi` or `3` amounts to."""
-    if not isinstance(text, str):
+@lru_cache(maxsize=1024)
+def quantity(text: str | int) -> float:
+    """Return what `500m`, `16Gi` or `3` amounts to. Raise ValueError for what the API server would not decode."""
+    if isinstance(text, int):
         return float(text)
-    number = text.rstrip("mkMGTi")
-    return float(number) * _SUFFIXES[text[len(number) :]]
+    parts = _QUANTITY.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"{text!r} is no quantity")
+    return float(parts[1]) * _SUFFIXES[parts[2]]
 
 
 def name_of(item: Object) -> str:
@@ -59,6 +65,10 @@ def uid_of(item: Object) -> str:
 
 def labels_of(item: Object) -> dict[str, str]:
     return (item.get("metadata") or {}).get("labels") or {}
+
+
+def annotations_of(item: Object) -> dict[str, str]:
+    return (item.get("metadata") or {}).get("annotations") or {}
 
 
 def at(item: Object, path: str) -> Any:
@@ -119,11 +129,7 @@ def is_active(pod: Object) -> bool:
 
 
 def is_mirror(pod: Object) -> bool:
-    return "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
-
-
-def is_daemon(pod: Object) -> bool:
-    return (controller_of(pod) or {}).get("kind") == "DaemonSet"
+    return "kubernetes.io/config.mirror" in annotations_of(pod)
 
 
 def requests_of(pod: Object) -> dict[str, float]:

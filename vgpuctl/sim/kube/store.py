@@ -16,6 +16,8 @@ from vgpuctl.sim.kube.objects import Object, at, copied, timestamp
 
 Key = tuple[str, str]
 OWNER = "owner"
+#: Kubernetes' characters for the ends of generated names: no vowels, so that no words arise.
+SAFE_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,11 @@ class Shelf:
 
 def key_of(item: Object) -> Key:
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def path_of(plural: str, item: Object) -> tuple[str, str, str]:
+    """Return what names an object in the store: its kind, namespace and name."""
+    return plural, *key_of(item)
 
 
 class Store:
@@ -202,7 +209,7 @@ class Store:
 
         Among ten thousand pods two of five letters would be equal: a real server has its controllers try again.
         """
-        while (made := "".join(self._chance.choices("bcdfghjklmnpqrstvwxz2456789", k=length))) in self._suffixes:
+        while (made := "".join(self._chance.choices(SAFE_CHARACTERS, k=length))) in self._suffixes:
             pass
         self._suffixes.add(made)
         return made

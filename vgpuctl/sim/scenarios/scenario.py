@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -189,23 +189,27 @@ class _Scenario:
 
     def _hosts_for(self, item: Found, key: str) -> list[str]:
         """One host, or a range of them over which VMs are spread evenly, in order."""
-        known = [each.name for each in self._hosts]
-        hosts = self._r.names(item, key, "host") if "host" in item else known[:1]
+        hosts = self._r.names(item, key, "host") if "host" in item else [each.name for each in self._hosts[:1]]
         for host in hosts:
-            if host not in known:
-                self._r.wrong(f"{key}.host", f"there is no host {host!r}{nearest(host, known)}")
+            self._require_host(host, f"{key}.host")
         return hosts or [""]
 
     def _bound(self, item: Found, key: str) -> str:
-        host, known = self._r.text(item, "must-run-on", key), [each.name for each in self._hosts]
-        if host and host not in known:
-            self._r.wrong(f"{key}.must-run-on", f"there is no host {host!r}{nearest(host, known)}")
+        host = self._r.text(item, "must-run-on", key)
+        if host:
+            self._require_host(host, f"{key}.must-run-on")
         return host
+
+    def _require_host(self, host: str, key: str) -> None:
+        self._require(host, key, "host", [each.name for each in self._hosts])
+
+    def _require(self, name: str, key: str, kind: str, known: Iterable[str]) -> None:
+        if name not in (names := list(known)):
+            self._r.wrong(key, f"there is no {kind} {name!r}{nearest(name, names)}")
 
     def _profile(self, item: Found, key: str) -> str:
         name = self._r.text(item, "profile", key)
-        if name not in self._profiles:
-            self._r.wrong(f"{key}.profile", f"there is no profile {name!r}{nearest(name, self._profiles)}")
+        self._require(name, f"{key}.profile", "profile", self._profiles)
         return name
 
     def _shifts(self) -> tuple[Shift, ...]:
@@ -219,8 +223,7 @@ class _Scenario:
             self._r.mapping(item, key, ("starts", "profiles"))
             profiles = self._r.texts(item.get("profiles"), f"{key}.profiles")
             for profile in profiles:
-                if profile not in self._profiles:
-                    self._r.wrong(f"{key}.profiles", f"no profile {profile!r}{nearest(profile, self._profiles)}")
+                self._require(profile, f"{key}.profiles", "profile", self._profiles)
             shifts.append(
                 Shift(name, self._r.text(item, "starts", key, USUAL_STARTS.get(name, "0 12 * * *")), profiles)
             )
@@ -266,13 +269,11 @@ class _Scenario:
         if sum(bool(found.get(policy)) for policy in ("memory-percent", "level", "hosts")) != 1:
             self._r.wrong("ha", "must say one of memory-percent, level, hosts")
         hosts = self._r.texts(found["hosts"], "ha.hosts") if found.get("hosts") else ()
-        known = [each.name for each in self._hosts]
         for host in hosts:
-            if host not in known:
-                self._r.wrong("ha.hosts", f"there is no host {host!r}{nearest(host, known)}")
+            self._require_host(host, "ha.hosts")
         return Ha(
             memory_percent=self._r.number(found, "memory-percent", "ha", 0, most=100),
-            level=self._r.number(found, "level", "ha", 0, most=len(known)),
+            level=self._r.number(found, "level", "ha", 0, most=len(self._hosts)),
             slot_mib=self._r.mib(found, "slot", "ha") or 0,
             hosts=hosts,
         )

@@ -43,11 +43,6 @@ class Api:
                 raise errors.method_not_allowed()
         return reply
 
-    def cut_watches(self) -> None:
-        """All streams end, as when the server goes away; clients come back with the version they saw last."""
-        for watch in tuple(self.watches):
-            watch.close()
-
     def _read(self, request: Request, target: Target) -> Reply | Watch:
         if request.watch and not target.subresource:
             watch = Watch(self._context, request, target)

@@ -16,8 +16,10 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from vgpuctl.sim.calls import Calls
+from vgpuctl.sim.clock import do_nothing
 from vgpuctl.sim.disturbance import HungUp, disturbed
 from vgpuctl.sim.faults import Effect, How
+from vgpuctl.sim.http_body import read_at_most
 from vgpuctl.sim.kube.api import errors
 from vgpuctl.sim.kube.api.api import Api
 from vgpuctl.sim.kube.api.errors import ApiError
@@ -101,7 +103,7 @@ class KubernetesApp:
                 await something.wait()
         finally:
             self.api.watches.discard(watch)
-            watch.on_event = _nothing
+            watch.on_event = do_nothing
             watch.close()
 
 
@@ -167,14 +169,10 @@ class TableDrawer:
 
 
 async def _body(http: HttpRequest) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for part in http.stream():
-        size += len(part)
-        if size > BODY_LIMIT:
-            raise errors.too_large(BODY_LIMIT)
-        parts.append(part)
-    return b"".join(parts)
+    body = await read_at_most(http, BODY_LIMIT)
+    if body is None:
+        raise errors.too_large(BODY_LIMIT)
+    return body
 
 
 def _request(http: HttpRequest, body: bytes) -> Request:
@@ -202,7 +200,3 @@ def _refusal(error: ApiError) -> Response:
 
 def _encoded(body: Object) -> bytes:
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _nothing() -> None:
-    return None

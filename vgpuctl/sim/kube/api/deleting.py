@@ -20,11 +20,10 @@ from vgpuctl.sim.kube.objects import (
     is_leaving,
     is_true,
     name_of,
-    namespace_of,
     timestamp,
     uid_of,
 )
-from vgpuctl.sim.kube.store import OWNER
+from vgpuctl.sim.kube.store import OWNER, path_of
 
 SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 _MAX_DISRUPTED = 2000
@@ -68,7 +67,7 @@ def _orphan(context: ControllerContext, owner: Object) -> None:
 
     for plural in ("replicasets", "pods"):
         for item in context.store.where(plural, OWNER, uid_of(owner)):
-            context.store.edit(plural, namespace_of(item), name_of(item), let_go)
+            context.store.edit(*path_of(plural, item), let_go)
 
 
 def _options(request: Request) -> Object:
@@ -149,7 +148,7 @@ def _ask_budget(context: ControllerContext, pod: Object, dry_run: bool) -> None:
     budget = budgets[0]
     _check_budget(budget)
     if not dry_run:
-        context.store.edit("poddisruptionbudgets", namespace_of(budget), name_of(budget), _paying(context, pod))
+        context.store.edit(*path_of("poddisruptionbudgets", budget), _paying(context, pod))
 
 
 def _unready_may_go(pod: Object, budget: Object) -> bool:

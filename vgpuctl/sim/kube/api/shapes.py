@@ -10,11 +10,10 @@ from vgpuctl.sim.kube.api.errors import ApiError, invalid
 from vgpuctl.sim.kube.api.kinds import Kind
 from vgpuctl.sim.kube.api.selectors import selector_test
 from vgpuctl.sim.kube.controllers import int_or_percent
-from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of
+from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of, quantity
 
 TEXTS, QUANTITIES, INT_OR_PERCENT = "map[string]string", "resource.Quantity", "intstr.IntOrString"
 TIME, TIMES = "v1.Time", "map[string]v1.Time"
-_QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
@@ -187,7 +186,12 @@ def _is_time(value: Any) -> bool:
 
 
 def _is_quantity(value: Any) -> bool:
-    return _is_int(value) or (isinstance(value, str) and bool(_QUANTITY.fullmatch(value)))
+    if not isinstance(value, str):
+        return _is_int(value)
+    try:
+        return quantity(value) >= 0
+    except ValueError:
+        return False
 
 
 def _expect(fits: bool, value: Any, path: str) -> None:

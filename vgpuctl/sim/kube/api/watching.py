@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vgpuctl.sim.clock import Timer
+from vgpuctl.sim.clock import Timer, do_nothing
 from vgpuctl.sim.kube.api import events, reading
 from vgpuctl.sim.kube.api.errors import ApiError
 from vgpuctl.sim.kube.api.request import Request, Target
@@ -35,13 +35,13 @@ class Watch:
         self.request = request
         self.target = target
         self.ended = False
-        self.on_event: Callable[[], None] = _nothing
+        self.on_event: Callable[[], None] = do_nothing
         self._context = context
         self._pending: deque[WatchEvent] = deque()
         self._test = reading.test_of(request, target)
         self._timers: list[Timer] = []
         self._bookmarks = request.flag("allowWatchBookmarks")
-        self._unsubscribe: Callable[[], None] = _nothing
+        self._unsubscribe: Callable[[], None] = do_nothing
         self._begin()
 
     def take(self) -> list[WatchEvent]:
@@ -117,7 +117,3 @@ class Watch:
         if self._bookmarks:
             self._bookmark()
         self.close()
-
-
-def _nothing() -> None:
-    return None

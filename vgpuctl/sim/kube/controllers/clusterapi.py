@@ -5,7 +5,7 @@ from __future__ import annotations
 from vgpuctl.sim.inventory import Durations, VmSpec
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
 from vgpuctl.sim.kube.controllers.queue import Queue
-from vgpuctl.sim.kube.objects import Object, at, condition, from_timestamp, is_true, name_of
+from vgpuctl.sim.kube.objects import Object, annotations_of, at, condition, from_timestamp, is_true, name_of
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
 NAMESPACE = "default"
@@ -59,7 +59,7 @@ class ClusterApi:
         if node is not None:
             self._name_on(node, named_on_node(key[1]))
         left_s = self._durations.unhealthy_s - self._silent_s(node)
-        if SKIP in (machine["metadata"].get("annotations") or {}) or (node is not None and is_true(node, "Ready")):
+        if SKIP in annotations_of(machine) or (node is not None and is_true(node, "Ready")):
             return
         if left_s > 0:
             self._context.clock.after(left_s, lambda: self._queue.add(key))
@@ -67,7 +67,7 @@ class ClusterApi:
             self._replace(machine, node)
 
     def _name_on(self, node: Object, annotations: dict[str, str]) -> None:
-        if annotations.items() <= (node["metadata"].get("annotations") or {}).items():
+        if annotations.items() <= annotations_of(node).items():
             return
 
         def name(item: Object) -> None:

@@ -18,7 +18,7 @@ from vgpuctl.sim.kube.objects import (
     timestamp,
     uid_of,
 )
-from vgpuctl.sim.kube.store import Store
+from vgpuctl.sim.kube.store import Store, path_of
 
 EVENT_LIFE_S = 3600.0
 DEFAULT_GRACE_S = 30
@@ -53,8 +53,8 @@ class ControllerContext:
         """Delete as the server does: at once, or by a mark while a kubelet or a finalizer still has work to do."""
         grace = self._grace_s(plural, item, grace_s)
         if grace == 0 and not item["metadata"].get("finalizers"):
-            return self.store.remove(plural, namespace_of(item), name_of(item)) or item
-        marked = self.store.edit(plural, namespace_of(item), name_of(item), lambda it: self._mark(it, grace))
+            return self.store.remove(*path_of(plural, item)) or item
+        marked = self.store.edit(*path_of(plural, item), lambda it: self._mark(it, grace))
         return marked or item
 
     def release(self, pod: Object, finalizer: str) -> None:
@@ -66,15 +66,15 @@ class ControllerContext:
             if left:
                 found["metadata"]["finalizers"] = left
 
-        after = self.store.edit("pods", namespace_of(pod), name_of(pod), change)
+        after = self.store.edit(*path_of("pods", pod), change)
         if after is not None and is_leaving(after) and not _is_held(after):
-            self.store.remove("pods", namespace_of(pod), name_of(pod))
+            self.store.remove(*path_of("pods", pod))
 
     def disrupt(self, pod: Object, reason: str, message: str) -> None:
         """Say on the pod why it is about to be deleted."""
         said = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
         now = self.clock.utc()
-        self.store.edit("pods", namespace_of(pod), name_of(pod), lambda item: set_condition(item, now, said))
+        self.store.edit(*path_of("pods", pod), lambda item: set_condition(item, now, said))
 
     def tell(self, about: Object, teller: Teller, reason: str, message: str, *, warning: bool = False) -> None:
         """An Event; the same thing told again of the same object raises its count."""

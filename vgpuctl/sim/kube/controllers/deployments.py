@@ -6,6 +6,7 @@ from vgpuctl.sim.kube.controllers.int_or_percent import share
 from vgpuctl.sim.kube.controllers.workloads import Workloads, fingerprint, marked
 from vgpuctl.sim.kube.objects import (
     Object,
+    annotations_of,
     at,
     copied,
     labels_of,
@@ -14,6 +15,7 @@ from vgpuctl.sim.kube.objects import (
     owner_reference,
     set_condition,
 )
+from vgpuctl.sim.kube.store import path_of
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -32,18 +34,16 @@ class Deployments(Workloads):
 
     def _current(self, item: Object) -> Object:
         fresh = new_replica_set(item)
-        found = self._store.get(*_path(fresh))
-        if found is not None and REVISION in (found["metadata"].get("annotations") or {}):
+        found = self._store.get(*path_of("replicasets", fresh))
+        if found is not None and REVISION in annotations_of(found):
             return found
         sets = self.possessions(item)
-        number = 1 + max(
-            (int((found["metadata"].get("annotations") or {}).get(REVISION, 0)) for found in sets), default=0
-        )
+        number = 1 + max(map(_revision, sets), default=0)
         fresh["metadata"]["annotations"] = {REVISION: str(number)}
-        self._store.edit(*_path(item, self.plural), lambda it: _annotate(it, str(number)))
+        self._store.edit(*path_of(self.plural, item), lambda it: _annotate(it, str(number)))
         if found is None:
             return self._context.create("replicasets", fresh)
-        return self._store.edit(*_path(fresh), lambda it: _annotate(it, str(number))) or found
+        return self._store.edit(*path_of("replicasets", fresh), lambda it: _annotate(it, str(number))) or found
 
     def _pace(self, item: Object, current: Object, old: list[Object]) -> None:
         wanted: int = item["spec"]["replicas"]
@@ -75,7 +75,7 @@ class Deployments(Workloads):
         before = replica_set["spec"]["replicas"]
         if before == replicas:
             return
-        self._store.edit(*_path(replica_set), lambda found: found["spec"].update(replicas=replicas))
+        self._store.edit(*path_of("replicasets", replica_set), lambda found: found["spec"].update(replicas=replicas))
         way = "up" if replicas > before else "down"
         said = f"Scaled {way} replica set {name_of(replica_set)} from {before} to {replicas}"
         self._context.tell(item, self._teller, "ScalingReplicaSet", said)
@@ -97,7 +97,7 @@ class Deployments(Workloads):
             set_condition(present, now, _available(ready, wanted))
             set_condition(present, now, _progressing(newest, done))
 
-        self._store.edit(*_path(item, self.plural), judge)
+        self._store.edit(*path_of(self.plural, item), judge)
 
 
 def _lame(old: list[Object]) -> int:
@@ -119,16 +119,13 @@ def _progressing(newest: str, done: bool) -> Object:
 
 
 def _revision(item: Object) -> int:
-    text = (item["metadata"].get("annotations") or {}).get(REVISION, "")
+    """Return a ReplicaSet's revision; 0 where a person wrote something else into the annotation."""
+    text = annotations_of(item).get(REVISION, "")
     return int(text) if text.isascii() and text.isdecimal() else 0
 
 
 def _annotate(item: Object, revision: str) -> None:
-    item["metadata"]["annotations"] = (item["metadata"].get("annotations") or {}) | {REVISION: revision}
-
-
-def _path(item: Object, plural: str = "replicasets") -> tuple[str, str, str]:
-    return plural, namespace_of(item), name_of(item)
+    item["metadata"]["annotations"] = annotations_of(item) | {REVISION: revision}
 
 
 def new_replica_set(deployment: Object) -> Object:

@@ -14,12 +14,10 @@ from vgpuctl.sim.kube.objects import (
     is_finished,
     is_leaving,
     is_true,
-    name_of,
-    namespace_of,
     set_condition,
     timestamp,
 )
-from vgpuctl.sim.kube.store import Change, Key, key_of
+from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 
 # Keeps an ended pod until its end has been counted.
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -125,7 +123,7 @@ class Jobs(Workloads):
             kept = {"conditions": found} if (found := at(job, "status.conditions")) else {}
             job["status"] = status | former | kept | ({} if item["spec"]["suspend"] else {"startTime": since})
 
-        self._store.edit(self.plural, namespace_of(item), name_of(item), write)
+        self._store.edit(*path_of(self.plural, item), write)
 
     def _conclude(self, item: Object, verdict: tuple[str, str, str]) -> None:
         kind, reason, message = verdict
@@ -137,7 +135,7 @@ class Jobs(Workloads):
             if kind == "Complete":
                 job["status"]["completionTime"] = timestamp(now)
 
-        self._store.edit(self.plural, namespace_of(item), name_of(item), write)
+        self._store.edit(*path_of(self.plural, item), write)
         told = ("Completed", "Job completed") if kind == "Complete" else (reason, message)
         self._context.tell(item, self._teller, *told, warning=kind == "Failed")
 

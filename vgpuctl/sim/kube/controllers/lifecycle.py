@@ -15,10 +15,9 @@ from vgpuctl.sim.kube.objects import (
     condition,
     is_true,
     name_of,
-    namespace_of,
     timestamp,
 )
-from vgpuctl.sim.kube.store import Change, Key, key_of
+from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 
 Pair = tuple[str, str]
 _OWN_TAINTS = (nodes.UNREACHABLE, nodes.NOT_READY, nodes.UNSCHEDULABLE)
@@ -72,7 +71,7 @@ class NodeLifecycle:
         self._context.tell(node, _TELLER, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         for pod in self._context.store.where("pods", "spec.nodeName", name):
             if is_true(pod, "Ready"):
-                self._context.store.edit(*_pod(pod), lambda item: podlife.not_ready(item, now))
+                self._context.store.edit(*path_of("pods", pod), lambda item: podlife.not_ready(item, now))
                 self._context.tell(pod, _TELLER, "NodeNotReady", "Node is not ready", warning=True)
 
     def _node_changed(self, change: Change) -> None:
@@ -115,7 +114,7 @@ class NodeLifecycle:
     def _collect_orphans(self, name: str) -> None:
         if self._context.store.get("nodes", "", name) is None:
             for pod in self._context.store.where("pods", "spec.nodeName", name):
-                self._context.store.remove(*_pod(pod))
+                self._context.store.remove(*path_of("pods", pod))
 
 
 def own_taints(node: Object) -> list[Pair]:
@@ -137,7 +136,3 @@ def _pair(taint: Object) -> Pair:
 
 def _taint(pair: Pair, now: str) -> Object:
     return {"key": pair[0], "effect": pair[1], "timeAdded": now}
-
-
-def _pod(pod: Object) -> tuple[str, str, str]:
-    return "pods", namespace_of(pod), name_of(pod)

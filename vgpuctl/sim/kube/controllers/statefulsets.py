@@ -11,6 +11,7 @@ from vgpuctl.sim.kube.objects import (
     is_finished,
     is_leaving,
     is_true,
+    labels_of,
     name_of,
     namespace_of,
     owner_reference,
@@ -62,7 +63,7 @@ class StatefulSets(Workloads):
             return
         first = at(item, "spec.updateStrategy.rollingUpdate.partition") or 0
         revision = _revision(item)
-        stale = [pod for pod in pods[first:] if (pod["metadata"].get("labels") or {}).get(HASH) != revision]
+        stale = [pod for pod in pods[first:] if labels_of(pod).get(HASH) != revision]
         if stale:
             self.drop(item, stale[-1])
 
@@ -79,7 +80,7 @@ class StatefulSets(Workloads):
         revision = _revision(item)
         made = [pod for pod in pods if is_active(pod)]
         ready = sum(is_true(pod, "Ready") for pod in made)
-        updated = sum((pod["metadata"].get("labels") or {}).get(HASH) == revision for pod in made)
+        updated = sum(labels_of(pod).get(HASH) == revision for pod in made)
         all_new = updated == len(made) == item["spec"]["replicas"]
         former = at(item, "status.currentRevision")
         status: Object = {"replicas": len(made), "updateRevision": f"{name_of(item)}-{revision}"}

@@ -17,7 +17,7 @@ from vgpuctl.sim.kube.objects import (
     tolerates,
     uid_of,
 )
-from vgpuctl.sim.kube.store import Change, Key, key_of
+from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 
 
 class TaintEviction:
@@ -63,7 +63,7 @@ class TaintEviction:
         return max(0.0, min(due)) if due else None
 
     def _evict(self, pod: Object) -> None:
-        present = self._context.store.get(*_pod(pod))
+        present = self._context.store.get(*path_of("pods", pod))
         node = self._context.store.get("nodes", "", pod["spec"]["nodeName"])
         if present is None or node is None or uid_of(present) != uid_of(pod):
             return
@@ -73,7 +73,7 @@ class TaintEviction:
             said = "Taint manager: deleting due to NoExecute taint"
             self._context.disrupt(present, "DeletionByTaintManager", said)
             self._context.tell(present, _TAINT_TELLER, "TaintManagerEviction", f"Marking for deletion Pod {_path(pod)}")
-            self._context.delete("pods", self._context.store.get(*_pod(pod)) or present)
+            self._context.delete("pods", self._context.store.get(*path_of("pods", pod)) or present)
 
 
 # Even who may not stay at all goes a moment later: else one who is made anew on the spot would stop the clock.
@@ -87,7 +87,3 @@ def _no_execute(node: Object) -> list[Object]:
 
 def _path(pod: Object) -> str:
     return f"{namespace_of(pod)}/{name_of(pod)}"
-
-
-def _pod(pod: Object) -> tuple[str, str, str]:
-    return "pods", namespace_of(pod), name_of(pod)

@@ -19,9 +19,7 @@ from vgpuctl.sim.kube.objects import (
     owner_reference,
     uid_of,
 )
-from vgpuctl.sim.kube.store import OWNER, Change, Key, key_of
-
-_SAFE = "bcdfghjklmnpqrstvwxz2456789"
+from vgpuctl.sim.kube.store import OWNER, SAFE_CHARACTERS, Change, Key, key_of, path_of
 
 
 class Workloads(ABC):
@@ -54,10 +52,10 @@ class Workloads(ABC):
             kept = {"conditions": found} if (found := (present.get("status") or {}).get("conditions")) else {}
             present["status"] = {"observedGeneration": item["metadata"]["generation"]} | kept | status
 
-        self._store.edit(self.plural, namespace_of(item), name_of(item), write)
+        self._store.edit(*path_of(self.plural, item), write)
 
     def add(self, item: Object, pod: Object) -> None:
-        if self._store.get("pods", namespace_of(pod), name_of(pod)) is None:
+        if self._store.get(*path_of("pods", pod)) is None:
             self._context.create("pods", pod)
             self._context.tell(item, self._teller, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
 
@@ -94,4 +92,4 @@ def marked(template: Object, mark: dict[str, str]) -> None:
 
 def fingerprint(template: Object) -> str:
     digest = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).digest()
-    return "".join(_SAFE[byte % len(_SAFE)] for byte in digest[:9])
+    return "".join(SAFE_CHARACTERS[byte % len(SAFE_CHARACTERS)] for byte in digest[:9])

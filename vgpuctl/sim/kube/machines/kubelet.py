@@ -17,10 +17,9 @@ from vgpuctl.sim.kube.objects import (
     is_leaving,
     is_mirror,
     is_true,
-    name_of,
-    namespace_of,
     uid_of,
 )
+from vgpuctl.sim.kube.store import path_of
 
 _SLOTS = 20
 # How often a kubelet looks whether a disk has come.
@@ -245,12 +244,12 @@ class Kubelet(Machine):
             self._edit(pod, lambda item: podlife.failed(item, now))
             self._edit(pod, lambda item: item["metadata"].update(deletionGracePeriodSeconds=0))
         else:
-            self._context.store.remove("pods", namespace_of(pod), name_of(pod))
+            self._context.store.remove(*path_of("pods", pod))
 
     def _present(self, pod: Object) -> Object | None:
-        present = self._context.store.get("pods", namespace_of(pod), name_of(pod))
+        present = self._context.store.get(*path_of("pods", pod))
         return present if present is not None and uid_of(present) == uid_of(pod) else None
 
     def _edit(self, pod: Object, change: podlife.Edit) -> None:
         if self._present(pod) is not None:
-            self._context.store.edit("pods", namespace_of(pod), name_of(pod), change)
+            self._context.store.edit(*path_of("pods", pod), change)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vgpuctl.sim.clock import Action, Clock
+from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.kube.machines.guesttime import GuestTime
 
@@ -49,9 +49,6 @@ class Machine:
             then()
 
         self._time.after(self._durations.guest_shutdown_s, down)
-
-    def after(self, delay_s: float, action: Action) -> None:
-        self._time.after(delay_s, action)
 
     def start_now(self, gpus: int) -> None:
         """For a VM that has been on since before the world began."""

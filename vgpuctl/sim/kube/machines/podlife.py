@@ -7,7 +7,6 @@ from datetime import datetime
 
 from vgpuctl.sim.kube.objects import Object, controller_of, set_condition, timestamp
 
-Action = Callable[[], None]
 Edit = Callable[[Object], None]
 
 

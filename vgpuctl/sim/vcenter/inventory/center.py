@@ -6,10 +6,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from vgpuctl.sim.vcenter.inventory import (
-    device_xml,  # noqa: F401  (it registers how device lists are written)
-    refs,
-)
+from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.history import History
 from vgpuctl.sim.vcenter.inventory.host_properties import GRAPHICS_MANAGER, HOST
 from vgpuctl.sim.vcenter.inventory.property_cache import Key, PropertyCache

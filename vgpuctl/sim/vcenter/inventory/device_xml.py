@@ -11,7 +11,6 @@ from xml.sax.saxutils import escape
 
 from vgpuctl.sim.inventory import VmSpec
 from vgpuctl.sim.vcenter.inventory.devices import device_list, macs
-from vgpuctl.sim.vcenter.inventory.vm_properties import VM
 from vgpuctl.sim.vcenter.physics.records import Vm
 from vgpuctl.sim.vcenter.wire.metadata import property_type, typed
 from vgpuctl.sim.vcenter.wire.serialiser import Xml, leaf
@@ -23,7 +22,6 @@ _STAND_IN_MACS = macs(_STAND_IN)
 _DEVICES = property_type(vim.vm.VirtualHardware, "device")
 
 
-@VM.written("config.hardware.device")
 def device_xml(vm: Vm, version: Any) -> Xml:
     written: str = _template(_Shape(vm), version).replace(_STAND_IN, escape(vm.name))
     for stand_in, own in zip(_STAND_IN_MACS, macs(vm.name), strict=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from vgpuctl.sim.card_models import CardMode
+from vgpuctl.sim.inventory import uuid_of
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.things import PropertyTable
 from vgpuctl.sim.vcenter.physics.cards import Card
@@ -15,13 +15,14 @@ from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 HOST = PropertyTable()
 GRAPHICS_MANAGER = PropertyTable()
-_CORES, _MHZ = 64, 2400
+CORES, _MHZ = 64, 2400
 _MODE = {
     CardMode.SAME_SIZE: "sameSize",
     CardMode.MIXED_SIZE: "mixedSize",
     CardMode.MIG: "multiInstanceGpu",
 }
-_NVIDIA = 0x10DE
+NVIDIA = 0x10DE
+"""The PCI vendor's number."""
 _DISPLAY_CONTROLLER = 0x0302
 
 
@@ -141,8 +142,8 @@ def _config_manager(_: Any, host: Host) -> Any:
 @HOST("hardware")
 def _hardware(_: Any, host: Host) -> Any:
     return vim.host.HardwareInfo(
-        systemInfo=vim.host.SystemInfo(vendor="Simulated", model="Two sockets", uuid=_uuid(host)),
-        cpuInfo=vim.host.CpuInfo(numCpuPackages=2, numCpuCores=_CORES, numCpuThreads=2 * _CORES, hz=_MHZ * 1_000_000),
+        systemInfo=vim.host.SystemInfo(vendor="Simulated", model="Two sockets", uuid=uuid_of(host.name)),
+        cpuInfo=vim.host.CpuInfo(numCpuPackages=2, numCpuCores=CORES, numCpuThreads=2 * CORES, hz=_MHZ * 1_000_000),
         memorySize=host.spec.memory_mib << 20,
         pciDevice=[_pci_device(card) for card in host.cards],
     )
@@ -155,13 +156,13 @@ def _summary(context: Any, host: Host) -> Any:
         hardware=vim.host.Summary.HardwareSummary(
             vendor="Simulated",
             model="Two sockets",
-            uuid=_uuid(host),
+            uuid=uuid_of(host.name),
             memorySize=host.spec.memory_mib << 20,
             cpuModel="Simulated CPU",
             cpuMhz=_MHZ,
             numCpuPkgs=2,
-            numCpuCores=_CORES,
-            numCpuThreads=2 * _CORES,
+            numCpuCores=CORES,
+            numCpuThreads=2 * CORES,
             numNics=2,
             numHBAs=1,
         ),
@@ -208,8 +209,8 @@ def _pci_device(card: Card) -> Any:
         bus=_signed_byte(int(bus, 16)),
         slot=int(slot, 16),
         function=int(function, 16),
-        vendorId=_NVIDIA,
-        subVendorId=_NVIDIA,
+        vendorId=NVIDIA,
+        subVendorId=NVIDIA,
         vendorName="NVIDIA Corporation",
         deviceId=card.spec.model.device_id,
         subDeviceId=0x1214,
@@ -228,7 +229,3 @@ def _product() -> Any:
     product.fullName = f"VMware ESXi {product.version} (simulated)"
     product.osType, product.instanceUuid = "vmnix-x86", None
     return product
-
-
-def _uuid(host: Host) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{host.name}.sim.vgpuctl"))

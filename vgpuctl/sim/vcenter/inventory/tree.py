@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vgpuctl.sim.vcenter.inventory import ha_properties, refs
+from vgpuctl.sim.vcenter.inventory import drs_properties, ha_properties, refs
 from vgpuctl.sim.vcenter.inventory.things import PropertyTable, Thing
-from vgpuctl.sim.vcenter.physics import drs
 from vgpuctl.sim.vcenter.physics.estate import DATACENTER, Estate
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
@@ -55,7 +54,7 @@ def _compute(estate: Estate) -> Iterator[Thing]:
         network=[refs.NETWORK],
         resourcePool=refs.POOL,
         environmentBrowser=refs.ENVIRONMENT_BROWSER,
-        configurationEx=lambda context, _: drs.configuration(context.estate),
+        configurationEx=lambda context, _: drs_properties.configuration(context.estate),
         summary=lambda context, _: _cluster_summary(context.estate),
     )
     yield Thing(refs.ENVIRONMENT_BROWSER, PropertyTable(), None)

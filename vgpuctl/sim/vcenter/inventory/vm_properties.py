@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.inventory.device_xml import device_xml
 from vgpuctl.sim.vcenter.inventory.devices import device_list
 from vgpuctl.sim.vcenter.inventory.things import PropertyTable
 from vgpuctl.sim.vcenter.physics.records import CHOICES, STORE_NAME, Power, Vm
@@ -123,6 +124,9 @@ def _devices(_: Any, vm: Vm) -> list[Any]:
     return device_list(vm)
 
 
+VM.written("config.hardware.device")(device_xml)
+
+
 @VM("config.managedBy", "summary.config.managedBy")
 def managed_by(_: Any, vm: Vm) -> Any:
     return (
@@ -152,7 +156,6 @@ def _extra_config(_: Any, vm: Vm) -> list[Any]:
 
 @VM("config")
 def _config(context: Any, vm: Vm) -> Any:
-    reserved = vm.memory_mib if vm.memory_locked else 0
     return vim.vm.ConfigInfo(
         changeVersion=change_version(context, vm),
         modified=vm.changed,
@@ -174,7 +177,7 @@ def _config(context: Any, vm: Vm) -> Any:
             numCPU=vm.cpus, numCoresPerSocket=1, memoryMB=vm.memory_mib, device=device_list(vm)
         ),
         cpuAllocation=_allocation(0),
-        memoryAllocation=_allocation(reserved),
+        memoryAllocation=_allocation(vm.reservation_mib),
         memoryReservationLockedToMax=vm.memory_locked,
         extraConfig=_extra_config(context, vm),
         managedBy=managed_by(context, vm),
@@ -183,9 +186,8 @@ def _config(context: Any, vm: Vm) -> Any:
 
 @VM("resourceConfig")
 def _resource_config(_: Any, vm: Vm) -> Any:
-    reserved = vm.memory_mib if vm.memory_locked else 0
     return vim.ResourceConfigSpec(
-        entity=refs.of(vm), cpuAllocation=_allocation(0), memoryAllocation=_allocation(reserved)
+        entity=refs.of(vm), cpuAllocation=_allocation(0), memoryAllocation=_allocation(vm.reservation_mib)
     )
 
 
@@ -238,7 +240,7 @@ def _summary(context: Any, vm: Vm) -> Any:
             template=False,
             vmPathName=_path(context, vm),
             memorySizeMB=vm.memory_mib,
-            memoryReservation=vm.memory_mib if vm.memory_locked else 0,
+            memoryReservation=vm.reservation_mib,
             numCpu=vm.cpus,
             numEthernetCards=sum(isinstance(device, vim.vm.device.VirtualEthernetCard) for device in devices),
             numVirtualDisks=sum(isinstance(device, vim.vm.device.VirtualDisk) for device in devices),

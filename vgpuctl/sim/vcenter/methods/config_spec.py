@@ -6,6 +6,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.physics.records import Changes
 from vgpuctl.sim.vcenter.wire import faults
+from vgpuctl.sim.vcenter.wire.metadata import names_set
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 _UNDERSTOOD = {
@@ -22,9 +23,8 @@ _PASSTHROUGH = vim.vm.device.VirtualPCIPassthrough
 
 
 def changes_of(spec: Any) -> Changes:
-    asked = {info.name for info in spec._GetPropertyList() if _is_set(getattr(spec, info.name))}
-    if asked - _UNDERSTOOD:
-        raise faults.not_supported("to reconfigure " + ", ".join(sorted(asked - _UNDERSTOOD)))
+    if beside := names_set(spec) - _UNDERSTOOD:
+        raise faults.not_supported("to reconfigure " + ", ".join(sorted(beside)))
     return Changes(
         added=tuple((index, _vgpu(change)) for index, change in _devices(spec, "add")),
         replaced=tuple((index, change.device.key, _vgpu(change)) for index, change in _devices(spec, "edit")),
@@ -56,7 +56,3 @@ def _revision(version: str | None) -> int | None:
     if not version:
         return None
     return int(version) if version.isdecimal() else -1
-
-
-def _is_set(value: Any) -> bool:
-    return value is not None and value != []

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from vgpuctl.sim.vcenter.inventory.host_properties import vgpu_types
+from vgpuctl.sim.vcenter.inventory.host_properties import CORES, vgpu_types
 from vgpuctl.sim.vcenter.methods.graphics import devices, profiles
 from vgpuctl.sim.vcenter.physics.records import Host
 from vgpuctl.sim.vcenter.wire import faults
 from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
 from vgpuctl.sim.vcenter.wire.vmomi import vim
-
-_CORES = 64
 
 
 @answers("QueryConfigTarget")
@@ -19,10 +17,10 @@ def query_config_target(call: Call, host: Any) -> Any:
     hosts = _hosts(call, host)
     types = dict.fromkeys(vgpu for each in hosts for vgpu in vgpu_types(each))
     return vim.vm.ConfigTarget(
-        numCpus=2 * _CORES,
-        numCpuCores=_CORES,
+        numCpus=2 * CORES,
+        numCpuCores=CORES,
         numNumaNodes=2,
-        maxCpusPerHost=2 * _CORES,
+        maxCpusPerHost=2 * CORES,
         smcPresent=False,
         maxMemMBOptimalPerf=min((each.spec.memory_mib for each in hosts), default=0),
         sharedGpuPassthroughTypes=[vim.vm.PciSharedGpuPassthroughInfo(name=vgpu, vgpu=vgpu) for vgpu in types],

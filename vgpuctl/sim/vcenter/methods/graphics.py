@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from vgpuctl.sim.card_models import CardMode, CardModel
+from vgpuctl.sim.vcenter.inventory.host_properties import NVIDIA
 from vgpuctl.sim.vcenter.physics.records import Host
 from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
-_NVIDIA = 0x10DE
 _CLASSES = {"q": "quadro", "c": "compute"}
 _SHARING = {
     CardMode.SAME_SIZE: "timeSliced",
@@ -70,4 +70,4 @@ def _device(model: CardModel) -> Any:
 
 def _id_of(model: CardModel) -> int:
     """The PCI vendor's id in the lower half, the device's in the upper, as the API documents it."""
-    return model.device_id << 16 | _NVIDIA
+    return model.device_id << 16 | NVIDIA

@@ -25,9 +25,9 @@ def admit(vm: Vm, hosts: Sequence[Host]) -> None:
 
 def reserve(vm: Vm, host: Host) -> None:
     """A VM without a reservation takes nothing that others would miss."""
-    if vm.memory_locked and vm.memory_mib > host.unreserved_mib:
+    if vm.reservation_mib and vm.reservation_mib > host.unreserved_mib:
         raise refusals.no_memory(host, vm)
-    vm.reserved_mib = vm.memory_mib if vm.memory_locked else 0
+    vm.reserved_mib = vm.reservation_mib
 
 
 def give_back(vm: Vm) -> None:

@@ -18,7 +18,7 @@ def allowed(estate: Estate, vm: Vm, hosts: Sequence[Host]) -> Sequence[Host]:
     if kept is None:
         return hosts
     others = [host for host in hosts if host.name not in kept.hosts]
-    asks = vm.memory_mib if vm.memory_locked else 0
+    asks = vm.reservation_mib
     if not others or (kept.memory_percent and free_percent(estate, asks) < kept.memory_percent):
         raise refusals.no_failover()
     if kept.level and not _slots_suffice(estate, asks):

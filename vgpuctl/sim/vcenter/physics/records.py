@@ -139,6 +139,11 @@ class Vm:
         return self.spec.name
 
     @property
+    def reservation_mib(self) -> int:
+        """The memory that it reserves for itself while it runs: all of it or none."""
+        return self.memory_mib if self.memory_locked else 0
+
+    @property
     def cards(self) -> list[Card]:
         """Where its vGPUs sit; empty while it is off or suspended."""
         return [card for card in self.host.cards if card.holds(self.moid)]

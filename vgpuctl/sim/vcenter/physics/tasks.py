@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from vgpuctl.sim.clock import Clock
+from vgpuctl.sim.clock import Clock, do_nothing
 from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.vcenter.physics import refusals
 from vgpuctl.sim.vcenter.physics.records import ALMOST_DONE, Host, Operation, PoweredOnMany, Task, TaskState, Vm
@@ -17,10 +17,6 @@ REMEMBERED_S = 600.0
 HANGS = "hangs"
 Fate = refusals.Refusal | str | None
 """How a task is made to end: with a refusal, never (it hangs at 95 %), or as its work has it."""
-
-
-def _nothing() -> None:
-    return None
 
 
 def _never() -> bool:
@@ -40,7 +36,7 @@ class Work:
     duration_s: float
     begin: Callable[[], None]
     finish: Callable[[], None]
-    undo: Callable[[], None] = _nothing
+    undo: Callable[[], None] = do_nothing
     waits: Callable[[], bool] = _never
     lane: Lane | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from vgpuctl.sim.http_body import read_at_most
 from vgpuctl.sim.vcenter.wire.requests import BadRequest
 
 MOST_BYTES = 4 << 20
@@ -19,17 +20,13 @@ async def read(http: Request) -> bytes:
     announced = http.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > MOST_BYTES:
         raise _too_large()
-    parts: list[bytes] = []
-    size = 0
     try:
-        async for part in http.stream():
-            size += len(part)
-            if size > MOST_BYTES:
-                raise _too_large()
-            parts.append(part)
+        body = await read_at_most(http, MOST_BYTES)
     except ClientDisconnect:
         raise BadRequest("it ends too early") from None
-    return b"".join(parts)
+    if body is None:
+        raise _too_large()
+    return body
 
 
 def with_an_end(answer: Response, bad: BadRequest) -> Response:

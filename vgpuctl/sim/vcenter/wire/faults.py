@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
+from vgpuctl.sim.vcenter.physics import refusals
 from vgpuctl.sim.vcenter.physics.records import Host, Task, Vm
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.vcenter.wire.metadata import wire_type
@@ -122,4 +123,4 @@ def invalid_property(path: str) -> Any:
 
 
 def canceled() -> Any:
-    return vmodl.fault.RequestCanceled(msg="The task was canceled by a user.")
+    return fault_of(refusals.canceled())
