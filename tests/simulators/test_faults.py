@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from vgpuctl.sim.calls import Calls
-from vgpuctl.sim.control.rules import NotUnderstood, rule_of
+from vgpuctl.sim.control.fault_rules import InvalidRequest, rule_of
 from vgpuctl.sim.faults import Effect, Faults, How, Rule
 
 CUT = Effect(how=How.CUT)
 
 
 def met(faults: Faults, calls: int, method: str = "SuspendVM_Task", *names: str) -> list[int]:
-    return [number for number in range(1, calls + 1) if faults.meet("vcenter", method, names)]
+    return [number for number in range(1, calls + 1) if faults.effect_on("vcenter", method, names)]
 
 
 def faulted(**rule: Any) -> Faults:
@@ -27,7 +27,7 @@ def test_without_more_words_each_call_of_the_method_is_met() -> None:
     faults = faulted(method="SuspendVM_Task")
     assert met(faults, 3) == [1, 2, 3]
     assert met(faults, 3, "PowerOnVM_Task") == []
-    assert faults.meet("kubernetes", "SuspendVM_Task", ()) is None
+    assert faults.effect_on("kubernetes", "SuspendVM_Task", ()) is None
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_a_chance_meets_some_and_the_same_ones_again() -> None:
 def test_every_rule_counts_and_the_first_that_meets_acts() -> None:
     faults = faulted(nth=2)
     faults.add(Rule(server="vcenter", effect=Effect(how=How.LOSE_REPLY), nth=2))
-    assert faults.meet("vcenter", "Login", ()) is None
-    effect = faults.meet("vcenter", "Login", ())
+    assert faults.effect_on("vcenter", "Login", ()) is None
+    effect = faults.effect_on("vcenter", "Login", ())
     assert effect is CUT
     assert [each.concerned for each in faults] == [2, 2]
 
@@ -71,7 +71,7 @@ def test_a_server_that_is_down_counts_no_calls() -> None:
 def test_a_person_acts_and_the_call_goes_on() -> None:
     calls = Calls()
     did: list[str] = []
-    calls.person = did.append
+    calls.act_as_person = did.append
     calls.faults.add(Rule(server="kubernetes", effect=Effect(how=How.PERSON, what="cordon worker-1"), nth=2))
     assert [calls.count("kubernetes", "GET nodes") for _ in range(3)] == [None, None, None]
     assert did == ["cordon worker-1"]
@@ -83,16 +83,16 @@ def test_a_person_acts_and_the_call_goes_on() -> None:
         ({"target": "SuspendVMTask", "how": "cut"}, "did you mean SuspendVM_Task?"),
         ({"target": "PATCH node", "how": "cut"}, "did you mean PATCH nodes?"),
         ({"target": "SuspendVM_Task", "how": "fail", "what": "NoDiskspace"}, "did you mean NoDiskSpace?"),
-        ({"target": "PATCH nodes", "how": "fail", "what": "NoDiskSpace"}, "status from 400 to 599"),
-        ({"target": "kubernetes", "how": "end-sessions"}, "is for vCenter's calls"),
+        ({"target": "PATCH nodes", "how": "fail", "what": "NoDiskSpace"}, "must be from 400 to 599"),
+        ({"target": "kubernetes", "how": "end-sessions"}, "works only on vCenter's calls"),
         ({"target": "Login", "how": "task-hangs"}, "Login starts none"),
         ({"target": "vcenter", "how": "down"}, "needs a time"),
-        ({"target": "vcenter", "how": "vanish"}, "cannot be made to"),
+        ({"target": "vcenter", "how": "vanish"}, "no effect is called"),
         ({"target": "vcenter", "how": "cut", "nth": 1, "every": 2}, "only one"),
         ({"target": "vcenter", "how": "cut", "nth": 0}, "at least 1"),
         ({"target": "vcenter", "how": "cut", "chance": 1.5}, "at most 1"),
     ],
 )
 def test_what_makes_no_sense_is_told(asked: dict[str, Any], told: str) -> None:
-    with pytest.raises(NotUnderstood, match=told):
+    with pytest.raises(InvalidRequest, match=told):
         rule_of(asked)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.support.kubernetes_cluster import BEGAN, MERGE, PODS, Cluster
-from vgpuctl.sim.inventory import Group, HostSpec, Inventory, VmSpec, Workload, usual_shifts, v100
+from vgpuctl.sim.inventory import Group, HostSpec, Inventory, VmSpec, Workload, default_shifts, v100
 from vgpuctl.sim.kube.objects import at, is_true, name_of
 from vgpuctl.sim.world import World
 
@@ -29,7 +29,7 @@ def estate() -> Inventory:
     )
     host = HostSpec("esx-1", tuple(map(v100, range(8))))
     vms = (*asleep, *awake, *others, *without)
-    return Inventory("gpu", (host,), vms, (DAY, NIGHT), usual_shifts(DAY, NIGHT), workloads)
+    return Inventory("gpu", (host,), vms, (DAY, NIGHT), default_shifts(DAY, NIGHT), workloads)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from vgpuctl.sim.files import profiles_text
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.api.patches import MERGE
 from vgpuctl.sim.kube.api.request import Request
-from vgpuctl.sim.scenarios import EXAMPLES, found, summary
+from vgpuctl.sim.scenarios import EXAMPLES, find_scenario, summary
 from vgpuctl.sim.scenarios.scenario import read_scenario
 from vgpuctl.sim.vcenter.physics.records import Changes, Task, Vm
 from vgpuctl.sim.world import World
@@ -24,7 +24,7 @@ class Played:
 
     def __init__(self, name: str) -> None:
         self.durations = Durations.instant()
-        self.inventory: Inventory = read_scenario(found(name), self.durations)
+        self.inventory: Inventory = read_scenario(find_scenario(name), self.durations)
         self.world = World(self.inventory, self.durations)
         for group in self.inventory.groups:
             for worker in group.workers:
@@ -142,9 +142,9 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         "shift: is not known; did you mean shifts?",
         "version: must be 1",
         "hosts[0].cards[0].model: no card is named 'V10-16'; did you mean V100-16?",
-        "hosts[0].cards[1].mode: V100-16 has no such mode",
+        "hosts[0].cards[1].mode: V100-16 does not have this mode",
         "hosts[0].policy: must be one of performance, consolidation; did you mean performance?",
-        "workers[0].name: 'worker-[4-1]' is no name",
+        "workers[0].name: 'worker-[4-1]' is not a name",
         "workers[0].profile: there is no profile 'smal'; did you mean small?",
         "workers[1].colour: is not known",
         "workers[1].host: there is no host 'esx-2'; did you mean esx-1?",
@@ -165,7 +165,7 @@ def test_what_is_no_scenario_is_told(tmp_path: Path, text: str) -> None:
 
 def test_an_unknown_example_names_the_nearest() -> None:
     with pytest.raises(SimError, match="did you mean a100-mig"):
-        found("a100-mgi")
+        find_scenario("a100-mgi")
 
 
 def test_the_documented_scenario_is_one(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from vgpuctl.cli.app import app
 from vgpuctl.cli.lazy import built
 from vgpuctl.cli.simulating.access import SIM_PACKAGES
 from vgpuctl.sim import lifecycle
+from vgpuctl.sim.environment import parse_exports
 from vgpuctl.sim.lifecycle import running_pid
-from vgpuctl.sim.surroundings import exported
 
 ENV = {
     "GOVC_URL",
@@ -36,9 +36,9 @@ ENV = {
 def test_sim_env_prints_the_file_env(by_day: Lab) -> None:
     text = by_day.vgpuctl("sim", "env", "--dir", str(by_day.folder)).ok().out
     assert text == (by_day.folder / "env").read_text()
-    assert exported(text).keys() == ENV
+    assert parse_exports(text).keys() == ENV
     assert {line.split()[0] for line in text.splitlines()} == {"unset", "export"}
-    assert exported(text)["GOVC_URL"].startswith("https://127.0.0.1:")
+    assert parse_exports(text)["GOVC_URL"].startswith("https://127.0.0.1:")
 
 
 def test_secrets_are_for_their_owner_only(by_day: Lab) -> None:
@@ -49,7 +49,7 @@ def test_secrets_are_for_their_owner_only(by_day: Lab) -> None:
 def test_a_second_up_says_that_it_runs(by_day: Lab) -> None:
     ran = by_day.vgpuctl("sim", "up", "--dir", str(by_day.folder), "--detach")
     assert ran.code == 1
-    assert "is served already" in ran.err
+    assert "already run in" in ran.err
     assert by_day.vgpuctl("status").code == 0
 
 

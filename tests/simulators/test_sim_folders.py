@@ -16,7 +16,7 @@ from vgpuctl.sim import folder as folders
 from vgpuctl.sim import lifecycle
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.files import Access, write_all, write_pid
-from vgpuctl.sim.folder import made, ours
+from vgpuctl.sim.folder import create_folder, owned_folder
 from vgpuctl.sim.inventory import story
 from vgpuctl.sim.logins import Logins
 
@@ -58,7 +58,7 @@ def write(folder: Path) -> None:
 
 @pytest.mark.usefixtures("umask")
 def test_whatever_the_umask_folder_and_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
-    folder = made(tmp_path / "deep" / "lab")
+    folder = create_folder(tmp_path / "deep" / "lab")
     write(folder)
     assert {mode(each) for each in (folder, folder.parent, folder / "schedules")} == {0o700}
     assert {name: mode(folder / name) for name in SECRET} == dict.fromkeys(SECRET, 0o600)
@@ -67,7 +67,7 @@ def test_whatever_the_umask_folder_and_secrets_are_for_their_owner_alone(tmp_pat
 
 def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     (tmp_path / "lab").mkdir(mode=0o750)
-    assert mode(made(tmp_path / "lab")) == 0o750
+    assert mode(create_folder(tmp_path / "lab")) == 0o750
 
 
 @pytest.mark.parametrize("wrong", [0o770, 0o702, 0o777, 0o1777], ids=oct)
@@ -75,7 +75,7 @@ def test_a_folder_that_others_may_write_into_is_refused(wrong: int, tmp_path: Pa
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab").chmod(wrong)
     with pytest.raises(SimError, match=f"its mode is {wrong:04o}") as caught:
-        made(tmp_path / "lab")
+        create_folder(tmp_path / "lab")
     assert ("--dir" if wrong == 0o1777 else "chmod go-w") in str(caught.value.hint)
 
 
@@ -83,31 +83,31 @@ def test_a_folder_in_one_that_everybody_may_change_needs_the_sticky_bit(tmp_path
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(SimError, match="Every user may exchange"):
-        made(shared / "deep" / "lab")
+    with pytest.raises(SimError, match="Any user can replace"):
+        create_folder(shared / "deep" / "lab")
     assert not list(shared.iterdir())
     shared.chmod(0o1777)
-    assert made(shared / "deep" / "lab").is_dir()
+    assert create_folder(shared / "deep" / "lab").is_dir()
 
 
 @pytest.mark.usefixtures("as_another_user")
 def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SimError, match="belongs to another user"):
-        made(tmp_path)
+        create_folder(tmp_path)
 
 
 def test_a_link_of_ours_is_followed(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "here").symlink_to("there")
     (tmp_path / "there" / "up").symlink_to("../there")
-    assert ours(tmp_path / "here" / "up" / "lab") == tmp_path / "there" / "lab"
+    assert owned_folder(tmp_path / "here" / "up" / "lab") == tmp_path / "there" / "lab"
 
 
 def test_a_link_of_another_user_is_refused(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     (tmp_path / "here").symlink_to(tmp_path / "there")
     request.getfixturevalue("as_another_user")
     with pytest.raises(SimError, match="here is a link that another user made"):
-        made(tmp_path / "here" / "lab")
+        create_folder(tmp_path / "here" / "lab")
     assert not (tmp_path / "there").exists()
 
 
@@ -115,21 +115,21 @@ def test_links_that_lead_in_a_circle_end(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(SimError, match="too many links"):
-        ours(tmp_path / "a")
+        owned_folder(tmp_path / "a")
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lab").touch()
-    with pytest.raises(SimError, match="is no folder"):
-        made(tmp_path / "lab")
+    with pytest.raises(SimError, match="is not a folder"):
+        create_folder(tmp_path / "lab")
     with pytest.raises(SimError, match="cannot be used: Not a directory"):
-        made(tmp_path / "lab" / "below")
+        create_folder(tmp_path / "lab" / "below")
 
 
 def test_a_file_of_the_laboratory_replaces_a_link_and_leaves_what_it_led_to(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    folder = made(tmp_path / "lab")
+    folder = create_folder(tmp_path / "lab")
     for name in SECRET | OPEN:
         (folder / name).symlink_to(victim)
         (folder / f"{name}.new").symlink_to(victim)
@@ -141,7 +141,7 @@ def test_a_file_of_the_laboratory_replaces_a_link_and_leaves_what_it_led_to(tmp_
 def test_a_link_in_the_place_of_the_timetables_is_refused(tmp_path: Path) -> None:
     own = tmp_path / "my-schedules"
     own.mkdir()
-    folder = made(tmp_path / "lab")
+    folder = create_folder(tmp_path / "lab")
     (folder / "schedules").symlink_to(own)
     with pytest.raises(SimError, match="schedules is a link"):
         write(folder)
@@ -149,7 +149,7 @@ def test_a_link_in_the_place_of_the_timetables_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_log_replaces_a_link_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    victim, folder = tmp_path / "victim", made(tmp_path / "lab")
+    victim, folder = tmp_path / "victim", create_folder(tmp_path / "lab")
     victim.write_text("precious")
     (folder / "log").symlink_to(victim)
     monkeypatch.setattr(sys, "executable", "/bin/false")

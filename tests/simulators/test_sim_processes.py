@@ -16,8 +16,8 @@ from tests.support.lab import Lab
 from tests.support.trap import LEADING, SECRET
 from vgpuctl.sim import lifecycle, process
 from vgpuctl.sim.errors import SimError
-from vgpuctl.sim.folder import made
-from vgpuctl.sim.process import NotProven, ended, serving, start_of
+from vgpuctl.sim.folder import create_folder
+from vgpuctl.sim.process import NotProven, has_ended, serving_pid, start_of
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_without_proc_the_control_proves_which_process_serves(
     by_day: Lab, stranger: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     server = int((by_day.folder / "pid").read_text())
-    assert serving(by_day.folder) == server
+    assert serving_pid(by_day.folder) == server
     folder = claims(tmp_path / "lab", by_day, stranger.pid, pid=stranger.pid, start=None)
     with pytest.raises(NotProven) as caught:
         lifecycle.stop(folder)
@@ -80,7 +80,7 @@ def test_without_proc_the_control_proves_which_process_serves(
 def test_without_proc_a_child_that_has_ended_is_known() -> None:
     child = subprocess.Popen(["true"])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert ended(child.pid)
+    assert has_ended(child.pid)
     child.wait()
 
 
@@ -96,8 +96,8 @@ def test_before_it_kills_the_process_is_proven_anew(
     proven: bool, sent: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers, signals = iter([7, 7 if proven else None]), []
-    monkeypatch.setattr(lifecycle, "serving", lambda _: next(answers))
-    monkeypatch.setattr(lifecycle, "ended", lambda _: False)
+    monkeypatch.setattr(lifecycle, "serving_pid", lambda _: next(answers))
+    monkeypatch.setattr(lifecycle, "has_ended", lambda _: False)
     monkeypatch.setattr(lifecycle, "END_WITHIN_S", 0.0)
     monkeypatch.setattr(os, "kill", lambda _, number: signals.append(signal.Signals(number).name))
     with pytest.raises(SimError, match="Process 7 does not end"):
@@ -108,10 +108,10 @@ def test_before_it_kills_the_process_is_proven_anew(
 def test_detached_servers_inherit_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in LEADING | {"NEXT_TOOL_PASSWORD"}:
         monkeypatch.setenv(name, SECRET)
-    folder = made(tmp_path / "lab")
+    folder = create_folder(tmp_path / "lab")
     pid = lifecycle.start_detached(folder, ["--instant"])
     try:
         assert SECRET.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
     finally:
         assert lifecycle.stop(folder)
-    assert ended(pid)
+    assert has_ended(pid)

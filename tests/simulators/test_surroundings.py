@@ -13,8 +13,15 @@ import pytest
 from tests.support.lab import BIN, Lab
 from tests.support.trap import LEADING, PROXIES, SECRET, Trap, trap
 from vgpuctl.cli.simulating import demo
-from vgpuctl.sim.remote import ask
-from vgpuctl.sim.surroundings import ELSEWHERE, NEEDED, NEEDED_FAMILIES, exported, needed, shell_lines
+from vgpuctl.sim.control.client import call_control
+from vgpuctl.sim.environment import (
+    FOREIGN_VARIABLES,
+    NEEDED_PREFIXES,
+    NEEDED_VARIABLES,
+    needed_variables,
+    parse_exports,
+    shell_lines,
+)
 
 #: What a tool that nobody here knows may call its variables.
 UNKNOWN = {"NEXT_TOOL_SERVER": "10.0.0.1", "NEXT_TOOL_PASSWORD": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET}
@@ -28,13 +35,13 @@ def production(tmp_path: Path) -> Iterator[Trap]:
 
 def test_the_laboratory_knows_every_variable_that_may_lead_elsewhere() -> None:
     """The simulators import nothing of the product and keep a list of their own. A new setting belongs there too."""
-    assert {name for line in ELSEWHERE for name in line.split()} >= LEADING
+    assert {name for line in FOREIGN_VARIABLES for name in line.split()} >= LEADING
 
 
 def test_a_process_needs_none_of_the_variables_that_lead_elsewhere() -> None:
-    assert needed(dict.fromkeys(LEADING, "x") | UNKNOWN) == {}
+    assert needed_variables(dict.fromkeys(LEADING, "x") | UNKNOWN) == {}
     kept = {"PATH": "/bin", "LC_ALL": "C", "PYTHONPATH": "x", "TERM": "xterm"}
-    assert needed(kept) == kept
+    assert needed_variables(kept) == kept
 
 
 def test_the_demos_commands_get_the_laboratory_and_what_a_process_needs(
@@ -43,9 +50,11 @@ def test_the_demos_commands_get_the_laboratory_and_what_a_process_needs(
     for name, value in {**production.environment(tmp_path), **UNKNOWN}.items():
         monkeypatch.setenv(name, value)
     given = demo._environment(by_day.folder)
-    of_the_lab = exported((by_day.folder / "env").read_text())
+    of_the_lab = parse_exports((by_day.folder / "env").read_text())
     assert given.items() >= of_the_lab.items()
-    assert all(name in NEEDED or name.startswith(NEEDED_FAMILIES) for name in given.keys() - of_the_lab.keys())
+    assert all(
+        name in NEEDED_VARIABLES or name.startswith(NEEDED_PREFIXES) for name in given.keys() - of_the_lab.keys()
+    )
     assert SECRET not in " ".join(given.values())
 
 
@@ -64,7 +73,7 @@ def test_the_demo_connects_to_its_own_servers_alone(
 def test_the_demo_takes_no_module_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "vgpuctl.py").write_text("raise SystemExit('this is not the program')")
     monkeypatch.chdir(tmp_path)
-    assert demo._run("--version", needed(os.environ), record=True).startswith("vgpuctl ")
+    assert demo._run("--version", needed_variables(os.environ), record=True).startswith("vgpuctl ")
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "dash"])
@@ -76,7 +85,7 @@ def test_a_shell_that_enters_the_laboratory_keeps_nothing_that_leads_elsewhere(s
         env = {"PATH": os.environ["PATH"], **before}
         done = subprocess.run([shell, "-c", script], env=env, capture_output=True, text=True, timeout=10, check=True)
         after = dict(line.split("=", 1) for line in done.stdout.splitlines())
-        of_the_lab = exported((by_day.folder / "env").read_text())
+        of_the_lab = parse_exports((by_day.folder / "env").read_text())
         assert {name: value for name, value in after.items() if name in LEADING | of_the_lab.keys()} == of_the_lab
 
 
@@ -95,10 +104,10 @@ def test_sim_asks_its_own_servers_directly_whatever_proxy_is_set(
 ) -> None:
     for name in PROXIES:
         monkeypatch.setenv(name, f"http://127.0.0.1:{production.port}")
-    assert not ask(by_day.folder, "GET", "clock")["frozen"]
+    assert not call_control(by_day.folder, "GET", "clock")["frozen"]
     assert production.connections == 0
 
 
 def test_values_survive_the_shell() -> None:
     odd = {"GOVC_PASSWORD": "a b'c$d\"e=f", "VGPUCTL_SIM_DIR": "/tmp/it's here"}
-    assert exported(shell_lines(odd)) == odd
+    assert parse_exports(shell_lines(odd)) == odd

@@ -17,7 +17,7 @@ from vgpuctl.model.record import ON_SWITCH
 from vgpuctl.model.share import Share
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.workloads import WorkloadSelector
-from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, Workload, usual_shifts, v100
+from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, Workload, default_shifts, v100
 
 MOST_WORKERS = 12
 APPS, CORE = "/apis/apps/v1/namespaces/default", "/api/v1/namespaces/default"
@@ -98,7 +98,7 @@ def _inventory(seats: tuple[Seat, ...], chance: random.Random) -> Inventory:
         tuple(HostSpec(host, tuple(map(v100, range(cards[host])))) for host in hosts),
         (VmSpec("infra-1", seats[0].host, powered_on=True), *vms),
         (day, night),
-        usual_shifts(day, night),
+        default_shifts(day, night),
         tuple(_workloads(chance, day, len(seats))),
     )
 

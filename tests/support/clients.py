@@ -159,7 +159,7 @@ class _Stub(adapter.SoapStubAdapter):  # type: ignore[misc]
     def InvokeMethod(self, mo: Any, info: Any, args: Sequence[Any], _: Any = None) -> Any:
         call = parse(self.SerializeRequest(mo, info, args))
         try:
-            effect = self._api.meet(call)
+            effect = self._api.effect_on(call)
             reply = _with_effect(effect, partial(self._answer, call, effect))
         except vmodl.MethodFault as fault:
             reply = fault_response(fault, NEWEST)

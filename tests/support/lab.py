@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.support.forked import Command, Forked, run
 from vgpuctl.sim.control.controls import Controls
-from vgpuctl.sim.surroundings import exported
+from vgpuctl.sim.environment import parse_exports
 
 COMMAND_WITHIN_S = 120
 BIN = Path(sys.executable).parent
@@ -99,7 +99,7 @@ class Lab(Controls):
     @property
     def env(self) -> dict[str, str]:
         path = self.folder / "env"
-        leads_here = exported(path.read_text()) if path.exists() else {}
+        leads_here = parse_exports(path.read_text()) if path.exists() else {}
         # Lines, no colour, and a Lease that a killed holder leaves behind only for a moment.
         given = {"NO_COLOR": "1", "COLUMNS": "120", "VGPUCTL_LEASE_SECONDS": "1", "HOME": str(self.folder)}
         own = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}

@@ -1,4 +1,7 @@
-"""What the clients asked for: counted by server and method, never the world's own doings; and what is to go wrong."""
+"""Counts the clients' calls by server and method, and returns what must go wrong with each call.
+
+The world's own actions are not calls.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,19 @@ class Calls:
     def __init__(self) -> None:
         self._counts: dict[str, Counter[str]] = {}
         self.faults = Faults()
-        self.person: Callable[[str], None] = _nobody
+        self.act_as_person: Callable[[str], None] = _no_person
 
     def count(self, server: str, method: str, *names: str) -> Effect | None:
-        """One call on an object of these names; the answer says what is to go wrong with it.
+        """Count one call on an object of these names; return what must go wrong with it, if anything.
 
-        What a server never saw, for it was down, is no call: the words of a connection left over reach nobody.
+        A call to a server that is down is not counted: over a connection that was open before, it reaches no server.
         """
-        effect = self.faults.meet(server, method, names)
+        effect = self.faults.effect_on(server, method, names)
         if effect and effect.how is How.DOWN:
             return effect
         self._counts.setdefault(server, Counter())[method] += 1
         if effect and effect.how is How.PERSON:
-            self.person(effect.what)
+            self.act_as_person(effect.what)
             return None
         return effect
 
@@ -35,5 +38,5 @@ class Calls:
         self._counts.clear()
 
 
-def _nobody(act: str) -> None:
-    raise RuntimeError(f"there is nobody who could {act}")
+def _no_person(act: str) -> None:
+    raise RuntimeError(f"no person is there to {act}")

@@ -1,4 +1,4 @@
-"""Time in the simulated world: events in order, moved on by whoever drives the clock."""
+"""Virtual time of the simulated world: timers in order, and a clock that moves only when it is advanced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Action = Callable[[], None]
 
 @dataclass(order=True, slots=True)
 class Timer:
-    """One event to come."""
+    """One action that is due at a later moment."""
 
     due_s: float
     order: int
@@ -36,7 +36,10 @@ class Clock:
         return self.began + timedelta(seconds=self.now_s)
 
     def after(self, delay_s: float, action: Action) -> Timer:
-        """Run `action` once, `delay_s` from now; never at once, so that a caller finishes its own change first."""
+        """Run `action` once, `delay_s` from now.
+
+        Even without a delay it does not run at once: the caller finishes its own change first.
+        """
         self._order += 1
         timer = Timer(self.now_s + max(0.0, delay_s), self._order, action)
         heapq.heappush(self._timers, timer)
@@ -49,7 +52,7 @@ class Clock:
         return self._timers[0].due_s if self._timers else None
 
     def advance_to(self, when_s: float) -> None:
-        """Let time come to `when_s`, running what falls due on the way, in order."""
+        """Let time pass until `when_s`, and run what is due by then, in order."""
         while (due := self.next_due_s()) is not None and due <= when_s:
             timer = heapq.heappop(self._timers)
             self.now_s = max(self.now_s, timer.due_s)
@@ -59,4 +62,4 @@ class Clock:
 
 
 def do_nothing() -> None:
-    """The action where none is wanted."""
+    """The action for a place that needs one and has nothing to do."""

@@ -1,7 +1,7 @@
-"""What one turn of the loop writes to a connection goes out together.
+"""Sends together what one turn of the event loop writes to a connection.
 
-uvicorn writes an answer's head and its body one by one: two TLS records, two system calls, and two readings for the
-client. Servers send them as one.
+uvicorn writes the head and the body of a reply separately: two TLS records, two system calls, and two reads for the
+client. Real servers send both as one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 class CoalescingProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(_Gathering(transport))
+        super().connection_made(_BufferedTransport(transport))
 
 
-class _Gathering(asyncio.Transport):
-    """The same connection, but for when it writes."""
+class _BufferedTransport(asyncio.Transport):
+    """A transport that collects writes and passes them on once per turn of the loop."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__()

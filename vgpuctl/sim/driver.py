@@ -1,4 +1,4 @@
-"""Lets the world's time follow real time, stand still, or leap."""
+"""Makes the world's time follow real time, stand still, or advance in one step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vgpuctl.sim.clock import Clock
 
 
 class Driver:
-    """One alarm at a time, for the event that is due next."""
+    """Keeps one alarm in the event loop, for the timer that is due next."""
 
     def __init__(self, clock: Clock, *, frozen: bool = False) -> None:
         self._clock = clock
@@ -20,22 +20,22 @@ class Driver:
         self._advancing = False
         self.frozen = frozen
 
-    def before(self, app: ASGIApp) -> ASGIApp:
-        """The same server, but no request finds the world in the past."""
+    def with_current_time(self, app: ASGIApp) -> ASGIApp:
+        """Wrap an application so that the world catches up with real time before each request."""
 
-        async def punctual(scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_time(scope: Scope, receive: Receive, send: Send) -> None:
             self._catch_up()
             await app(scope, receive, send)
 
-        return punctual
+        return with_time
 
-    def drive(self) -> None:
-        """From now on."""
+    def start(self) -> None:
+        """Drive the clock from now on."""
         self._clock.on_new_timer = self._set_alarm
         self._set_alarm()
 
-    def end(self) -> None:
-        """The world moves no more."""
+    def stop(self) -> None:
+        """Stop the world's time for good."""
         self.frozen = True
         self._set_alarm()
 
@@ -45,14 +45,14 @@ class Driver:
         self._set_alarm()
 
     def run(self) -> None:
-        """From where it stands, as if no time had passed."""
+        """Go on from where the clock stands, as if no real time had passed."""
         if self.frozen:
             self._began = self._loop.time() - self._clock.now_s
             self.frozen = False
             self._set_alarm()
 
     def advance(self, seconds: float) -> None:
-        """Everything that falls due on the way happens, in order."""
+        """Let `seconds` pass at once. Everything due on the way happens, in order."""
         self._catch_up()
         self._began -= seconds
         self._advance_to(self._clock.now_s + seconds)
@@ -62,7 +62,7 @@ class Driver:
             self._advance_to(self._loop.time() - self._began)
 
     def _advance_to(self, when_s: float) -> None:
-        """The alarm is set once for all timers that are new by then."""
+        """Advance the clock, then set the alarm once for all timers that are new by then."""
         self._advancing = True
         try:
             self._clock.advance_to(when_s)
@@ -79,8 +79,8 @@ class Driver:
             if self._alarm.when() == when_s:
                 return
             self._alarm.cancel()
-        self._alarm = None if when_s is None else self._loop.call_at(when_s, self._ring)
+        self._alarm = None if when_s is None else self._loop.call_at(when_s, self._on_alarm)
 
-    def _ring(self) -> None:
+    def _on_alarm(self) -> None:
         self._alarm = None
         self._catch_up()

@@ -1,10 +1,10 @@
-"""The one error of the simulators that reaches whoever runs them."""
+"""The error that the simulators report to the person who runs them."""
 
 from __future__ import annotations
 
 
 class SimError(Exception):
-    """Something a person should read; `hint` is what they can do."""
+    """An error for a person to read. `hint` says what to do next."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,7 @@
-"""Faults on demand: which calls go wrong, when and how. It knows calls by name; the servers carry the effects out."""
+"""Faults on demand: which calls go wrong, when and how.
+
+This module knows calls by name only. The servers carry the effects out.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ ANY = "*"
 
 
 class How(StrEnum):
-    """What happens to a call that is met."""
+    """What happens to a call that a fault meets."""
 
     FAIL = "fail"
     TASK_FAILS = "task-fails"
@@ -29,7 +32,9 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """`what`: the fault's or status' name, or what the person does. `seconds`: how long it hangs, or asks to wait."""
+    """`what`: the fault or status that is returned, or what the person does. `seconds`: how long the call hangs, or how
+    long the client is asked to wait.
+    """
 
     how: How
     what: str = ""
@@ -38,7 +43,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Calls of `method` on `on` are met: each of them, or the n-th, every n-th, or each with a chance."""
+    """Selects calls of `method` on objects named `on`: each one, the n-th, every n-th, or each with a probability."""
 
     server: str
     effect: Effect
@@ -50,73 +55,75 @@ class Rule:
     seed: int = 1
     times: int | None = None
 
-    def concerns(self, server: str, method: str, names: tuple[str, ...]) -> bool:
+    def matches(self, server: str, method: str, names: tuple[str, ...]) -> bool:
         if server != self.server or self.method not in (ANY, method):
             return False
         return self.on == ANY or any(fnmatchcase(name, self.on) for name in names)
 
 
 @dataclass(slots=True)
-class StandingFault:
-    """A rule in force: how many calls it concerned, and how many of them it met."""
+class ActiveFault:
+    """A rule in force. `concerned`: how many calls it matched. `met`: how many of them it made go wrong."""
 
     id: str
     rule: Rule
     concerned: int = 0
     met: int = 0
-    _chance: random.Random = field(init=False)
+    _random: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
-        self._chance = random.Random(self.rule.seed)  # noqa: S311  # the same seed meets the same calls
+        self._random = random.Random(self.rule.seed)  # noqa: S311  # the same seed meets the same calls
 
     @property
     def spent(self) -> bool:
         once = self.rule.nth is not None and self.concerned >= self.rule.nth
         return once or (self.rule.times is not None and self.met >= self.rule.times)
 
-    def meets(self) -> bool:
-        """One more call that it concerns: is it met?"""
+    def takes_effect(self) -> bool:
+        """Count one more matching call; return True if the fault meets it."""
         if self.spent:
             return False
         self.concerned += 1
-        met = self._its_turn()
+        met = self._is_due()
         self.met += met
         return met
 
-    def _its_turn(self) -> bool:
+    def _is_due(self) -> bool:
         rule = self.rule
         if rule.nth is not None:
             return self.concerned == rule.nth
         if rule.every is not None:
             return self.concerned % rule.every == 0
-        return rule.chance is None or self._chance.random() < rule.chance
+        return rule.chance is None or self._random.random() < rule.chance
 
 
 class Faults:
-    """All rules in force, oldest first. Each counts the calls that it concerns; the first that meets one acts."""
+    """All active faults, oldest first. Each counts the calls that it matches; the first that meets a call decides its
+    effect.
+    """
 
     def __init__(self) -> None:
-        self._numbers = count(1)
-        self._standing: dict[str, StandingFault] = {}
+        self._ids = count(1)
+        self._active: dict[str, ActiveFault] = {}
 
-    def __iter__(self) -> Iterator[StandingFault]:
-        return iter(tuple(self._standing.values()))
+    def __iter__(self) -> Iterator[ActiveFault]:
+        return iter(tuple(self._active.values()))
 
-    def add(self, rule: Rule) -> StandingFault:
-        standing = StandingFault(str(next(self._numbers)), rule)
-        self._standing[standing.id] = standing
-        return standing
+    def add(self, rule: Rule) -> ActiveFault:
+        fault = ActiveFault(str(next(self._ids)), rule)
+        self._active[fault.id] = fault
+        return fault
 
     def clear(self, id: str) -> bool:
-        return self._standing.pop(id, None) is not None
+        return self._active.pop(id, None) is not None
 
-    def meet(self, server: str, method: str, names: tuple[str, ...]) -> Effect | None:
+    def effect_on(self, server: str, method: str, names: tuple[str, ...]) -> Effect | None:
         effects = [
-            standing.rule.effect
-            for standing in self._standing.values()
-            if standing.rule.concerns(server, method, names) and standing.meets()
+            fault.rule.effect
+            for fault in self._active.values()
+            if fault.rule.matches(server, method, names) and fault.takes_effect()
         ]
         return effects[0] if effects else None
 
     def down(self, server: str) -> bool:
-        return any(each.rule.server == server and each.rule.effect.how is How.DOWN for each in self._standing.values())
+        return any(each.rule.server == server and each.rule.effect.how is How.DOWN for each in self._active.values())

@@ -1,4 +1,6 @@
-"""The files that `sim up` leaves in its folder: how to reach the servers, and wishes that fit the inventory."""
+"""Writes the files in the folder of `sim up`: how to reach the servers, and profiles and shifts that fit
+the inventory.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from vgpuctl.sim.folder import made_within, new_file
+from vgpuctl.sim.environment import shell_lines
+from vgpuctl.sim.folder import create_subfolder, new_file
 from vgpuctl.sim.inventory import Inventory, Shift
 from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.process import identity
-from vgpuctl.sim.surroundings import shell_lines
 
 PROFILES = """\
 # Which vGPU profiles there are, and which worker VM carries which.
@@ -47,15 +49,15 @@ drain:
 
 
 CONFIG = """\
-# The settings file of this laboratory. It says nothing: the variables in the file env say all. They name it, so that
-# vgpuctl does not read ~/.config/vgpuctl/config.yaml, which may lead to other servers.
+# The settings file of this laboratory. It sets nothing: the variables in the file env set all. They name this file, so
+# that vgpuctl does not read ~/.config/vgpuctl/config.yaml, which may lead to other servers.
 version: 1
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How to reach the two servers."""
+    """Everything needed to reach the two servers and their control."""
 
     vcenter_port: int
     kubernetes_port: int
@@ -66,12 +68,12 @@ class Access:
 
 
 def write_all(folder: Path, inventory: Inventory, access: Access) -> None:
-    """Everything but the pid, which comes last: who sees it finds the rest."""
-    schedules = made_within(folder, "schedules")
+    """Write every file except the pid. The pid comes last, so a process that sees it finds the others."""
+    schedules = create_subfolder(folder, "schedules")
     _write(folder / "ca.pem", access.ca_pem.decode())
     _write(folder / "kubeconfig", _kubeconfig(access), secret=True)
     _write(folder / "env", _env(folder, access), secret=True)
-    _write(folder / "control.json", json.dumps(_control(access)), secret=True)
+    _write(folder / "control.json", json.dumps(_control_document(access)), secret=True)
     _write(folder / "config.yaml", CONFIG)
     _write(folder / "profiles.yaml", profiles_text(inventory))
     _write(schedules / "day-night.yaml", timetable_text(inventory))
@@ -82,7 +84,7 @@ def write_pid(folder: Path) -> None:
 
 
 def _write(path: Path, text: str, *, secret: bool = False) -> None:
-    """Whole or not at all; what holds a password is ours alone from its first byte."""
+    """Write a file whole or not at all. A file with a password is readable by its owner alone from the first byte."""
     new = path.with_suffix(path.suffix + ".new")
     with os.fdopen(new_file(new, 0o600 if secret else 0o644), "w", encoding="utf-8") as file:
         file.write(text)
@@ -101,7 +103,7 @@ def timetable_text(inventory: Inventory) -> str:
 
 
 def _shift_text(shift: Shift) -> str:
-    """What the fields of the line mean is said once, where it is first met."""
+    """Only the first shift, `day`, explains the fields of a cron line."""
     starts = f'    starts: "{shift.starts}"'
     if shift.name == "day":
         starts = f"{starts:<29}# standard cron: minute, hour, day, month, weekday"
@@ -113,7 +115,7 @@ def _one_or_list(names: tuple[str, ...]) -> str:
 
 
 def _ranges(names: tuple[str, ...]) -> list[str]:
-    """worker-1 … worker-4 → `worker-[1-4]`; a name without a plain number at its end stands for itself."""
+    """Shorten worker-1 … worker-4 to `worker-[1-4]`. A name that does not end in a plain number is kept as it is."""
     runs: list[tuple[str, list[int]]] = []
     alone: list[str] = []
     for name in names:
@@ -167,7 +169,7 @@ def _kubeconfig(access: Access) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _control(access: Access) -> dict[str, object]:
+def _control_document(access: Access) -> dict[str, object]:
     return {
         "url": f"https://127.0.0.1:{access.control_port}",
         "token": access.control_token,

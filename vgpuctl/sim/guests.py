@@ -1,4 +1,4 @@
-"""The seam between the two halves of the world: what a VM's power does to the machine inside it."""
+"""The interface between the two halves of the world: what a VM's power does to the machine inside it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from typing import Protocol
 
 
 class Guests(Protocol):
-    """Told by the simulated vCenter after each change of power; answered by the simulated Kubernetes."""
+    """The simulated vCenter calls it after each change of power. The simulated Kubernetes implements it."""
 
     def boot(self, vm: str, gpus: int) -> None:
-        """Powered on from off: the guest boots, then its kubelet starts. `gpus`: vGPUs that the VM has."""
+        """The VM was powered on from off: its guest boots, then its kubelet starts. `gpus`: how many vGPUs
+        the VM has.
+        """
 
     def freeze(self, vm: str) -> None:
-        """Suspended: nothing inside moves any more."""
+        """The VM was suspended: nothing inside moves."""
 
     def thaw(self, vm: str) -> None:
-        """Resumed: everything inside goes on where it was."""
+        """The VM was resumed: everything inside goes on from where it was."""
 
     def halt(self, vm: str) -> None:
-        """Powered off: what ran inside is gone."""
+        """The VM was powered off: what ran inside is lost."""
 
     def shut_down(self, vm: str, then: Callable[[], None]) -> None:
-        """Asked to shut down in an orderly way; calls `then` when the guest is down."""
+        """Shut the guest down in an orderly way; call `then` when it is down."""
 
     def running(self, vm: str) -> bool:
-        """Is the guest's operating system up (VMware Tools answer)?"""
+        """Return True if the guest's operating system is up, so that VMware Tools answer."""

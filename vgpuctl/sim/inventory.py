@@ -1,4 +1,4 @@
-"""What stands in the simulated world when it begins: plain data that both servers are built from."""
+"""What the simulated world begins with: plain data that both servers are built from."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from functools import cache
 
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Offer
 
-#: vSphere's words for what DRS does by itself. One that only recommends places no VM.
+#: vSphere's words for what DRS does by itself. In manual mode it only recommends, and places no VM.
 MANUAL, FULLY_AUTOMATED = "manual", "fullyAutomated"
 DRS_DISABLED = "disabled"
 
 
 @dataclass(slots=True)
 class Durations:
-    """How long things take, in seconds; they may be changed while the world runs.
+    """How long things take, in seconds. They may be changed while the world runs.
 
-    `store_mib_per_s`: with it a suspend takes its VM's memory over this throughput of the datastore instead, and
-    several at once share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
-    `report_s`: for how long a kubelet does not post a status in which nothing has changed; a usual one for five
-    minutes, kubemark never. `node_grace_s`: for how long a silent node counts as healthy. `unhealthy_s`: after how long
-    a health check replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains.
+    `store_mib_per_s`: the datastore's throughput. If set, a suspend takes its VM's memory divided by it, and concurrent
+    suspends share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
+    `report_s`: how long a kubelet may leave out a status in which nothing changed; five minutes in a usual cluster,
+    never in kubemark. `node_grace_s`: how long a silent node counts as healthy. `unhealthy_s`: when a health check
+    replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains.
     """
 
     suspend_s: float = 2.0
@@ -41,14 +41,14 @@ class Durations:
 
     @classmethod
     def instant(cls) -> Durations:
-        """Heartbeats are told in whole seconds, so two of them must be a second apart to be told apart."""
+        """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable."""
         return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class CardSpec:
-    """One physical GPU. `aliases`: further names of vGPU types, each with the type that it is. `shared`: set to ESXi's
-    own graphics instead of sharedDirect, so that it holds no vGPU.
+    """One physical GPU. `aliases`: further names of vGPU types, each with the type that it stands for. `shared`: set to
+    ESXi's own graphics instead of sharedDirect, so it holds no vGPU.
     """
 
     pci_id: str
@@ -71,18 +71,18 @@ class CardSpec:
 
     @property
     def vgpus(self) -> dict[str, int]:
-        """Each vGPU type that it offers in its mode, with the most of that type it holds."""
+        """Each vGPU type that the card offers in its mode, with how many of that type it holds at most."""
         return {vgpu: offer.most for vgpu, offer in self.offers.items()}
 
     @property
     def offers(self) -> dict[str, Offer]:
         if self.shared:
             return {}
-        known = self.model.offers[self.mode]
-        return known | {name: known[vgpu] for name, vgpu in self.aliases} if self.aliases else known
+        offered = self.model.offers[self.mode]
+        return offered | {name: offered[vgpu] for name, vgpu in self.aliases} if self.aliases else offered
 
-    def plainly(self, vgpu: str) -> str:
-        """The type's own name."""
+    def canonical_type(self, vgpu: str) -> str:
+        """Return the type that an alias stands for; any other type unchanged."""
         return dict(self.aliases).get(vgpu, vgpu)
 
 
@@ -90,7 +90,7 @@ class CardSpec:
 class HostSpec:
     """`policy`: how vCenter chooses among the host's cards, `performance` or `consolidation`.
 
-    `unsuspendable`: vGPU types that its GPU plugin cannot suspend (`SharedGpuCapabilities.suspendSupported`).
+    `unsuspendable`: vGPU types that the host cannot suspend (`SharedGpuCapabilities.suspendSupported`).
     """
 
     name: str
@@ -103,8 +103,8 @@ class HostSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ha:
-    """HA with admission control, by one of its policies: a share of the memory that stays unreserved; slots for the
-    failure of `level` hosts, of a fixed size or of the largest reservation's; or whole hosts on which nothing starts.
+    """HA with admission control. One of its policies is set: a share of the memory that stays unreserved; slots for the
+    failure of `level` hosts, of a fixed size or as large as the largest reservation; or whole hosts that stay empty.
     """
 
     memory_percent: int = 0
@@ -117,11 +117,11 @@ class Ha:
 class VmSpec:
     """A VM. Most have a Kubernetes node of the same name.
 
-    `bios`: it does not boot by EFI. `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest runs
-    VMware Tools. `question`: what it asks at each power-on, waiting for an answer. `managed_by`: the extension that
+    `bios`: it does not boot with EFI. `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest
+    runs VMware Tools. `question`: what it asks at each power-on before it goes on. `managed_by`: the extension that
     owns it, as `config.managedBy`.
 
-    `drs`: an override for it alone, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
+    `drs`: an override for this VM, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
     """
 
     name: str
@@ -148,13 +148,13 @@ class VmSpec:
 
 @cache
 def uuid_of(name: str) -> str:
-    """Return a VM's or host's uuid: the same in every world, so that pictures and tests can be compared."""
+    """Return the uuid of a VM or host: the same in every world, so that tests can compare worlds."""
     return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.sim.vgpuctl"))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The workers of one profile, and the vGPUs that each of them shall have."""
+    """The workers of one profile, and the vGPUs that each of them should have."""
 
     profile: str
     vgpus: tuple[str, ...]
@@ -163,7 +163,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """`starts`: a standard cron line. `profiles`: whose workers are awake in it."""
+    """`starts`: a standard cron line. `profiles`: the profiles whose workers are awake in this shift."""
 
     name: str
     starts: str
@@ -172,10 +172,10 @@ class Shift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Pods that stand in the cluster. With a profile they choose its nodes and want a GPU.
+    """Pods that run in the cluster. With a profile they select its nodes and request a GPU.
 
-    `budget`: a PodDisruptionBudget over them, such as {"minAvailable": 4}.
-    `after_day`: created once all workers of the first shift are ready, as if by somebody who waited for them.
+    `budget`: a PodDisruptionBudget for them, such as {"minAvailable": 4}. `after_day`: created only when all workers of
+    the first shift are ready.
     """
 
     name: str
@@ -188,12 +188,12 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """`groups` and `shifts`: the wishes that fit it, of which the servers know nothing.
+    """`groups` and `shifts`: profiles and timetable that fit the inventory; the servers do not use them.
 
     `datastore_free_mib`: room for suspend files.
 
-    `drs`: a power-on or resume that its host has no room for lands on the first host of the cluster that has; not where
-    `drs_behaviour` is manual. `cluster_api`: each VM that has a node has a Machine too, under a health check.
+    `drs`: a power-on or resume without room on its own host goes to the first host of the cluster that has room, unless
+    `drs_behaviour` is manual. `cluster_api`: each VM with a node also has a Machine, under a health check.
     """
 
     cluster: str
@@ -226,15 +226,15 @@ def pci_id(index: int) -> str:
     return f"0000:{0x3B + index:02x}:00.0"
 
 
-def usual_shifts(day: Group, *night: Group) -> tuple[Shift, ...]:
+def default_shifts(day: Group, *night: Group) -> tuple[Shift, ...]:
     return (
         Shift("day", "0 8 * * *", (day.profile,)),
         Shift("night", "0 20 * * *", tuple(group.profile for group in night)),
     )
 
 
-def usual_workloads(day: Group, night: Group) -> tuple[Workload, ...]:
-    """A pod for each worker, and a gateway of three that keeps two."""
+def default_workloads(day: Group, night: Group) -> tuple[Workload, ...]:
+    """Return one pod for each worker, and a gateway of three pods with a budget that keeps two."""
     return (
         Workload(name="notebooks", replicas=len(day.workers), profile=day.profile),
         Workload(name="training", replicas=len(night.workers), kind="Job", profile=night.profile),
@@ -255,5 +255,5 @@ def story(hosts: int = 1, cards: int = 1) -> Inventory:
         night_workers += names[4:]
     day = Group("v100-4q-4GB", ("grid_v100-4q",), tuple(day_workers))
     night = Group("v100-16q-16GB", ("grid_v100-16q",), tuple(night_workers))
-    workloads = usual_workloads(day, night)
-    return Inventory("gpu", host_specs, tuple(vms), (day, night), usual_shifts(day, night), workloads)
+    workloads = default_workloads(day, night)
+    return Inventory("gpu", host_specs, tuple(vms), (day, night), default_shifts(day, night), workloads)

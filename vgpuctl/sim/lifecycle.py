@@ -1,4 +1,4 @@
-"""Starts the servers as a process of their own, finds them again, ends them."""
+"""Starts the servers as a process of their own, finds that process again, and ends it."""
 
 from __future__ import annotations
 
@@ -11,43 +11,48 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from vgpuctl.sim.environment import needed_variables
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.folder import new_file
-from vgpuctl.sim.process import NotProven, ended, serving
-from vgpuctl.sim.surroundings import needed
+from vgpuctl.sim.process import NotProven, has_ended, serving_pid
 
 START_WITHIN_S = 30.0
 END_WITHIN_S = 10.0
-LOOK_EVERY_S = 0.02
+POLL_S = 0.02
 
 
 def running_pid(folder: Path) -> int | None:
-    """The process that serves this folder, if that is proven."""
+    """Return the process that serves this folder, if that is proven."""
     with suppress(NotProven):
-        return serving(folder)
+        return serving_pid(folder)
     return None
 
 
 def refuse_second(folder: Path) -> None:
     if pid := running_pid(folder):
-        raise SimError(f"{folder} is served already (process {pid}). End it with: vgpuctl sim down --dir {folder}")
+        raise SimError(
+            f"Simulators already run in {folder} (process {pid}). End them with: vgpuctl sim down --dir {folder}"
+        )
 
 
 def start_detached(folder: Path, arguments: list[str]) -> int:
-    """Returns when both servers answer. They get nothing of our environment that could be a secret."""
+    """Start the servers and return when they answer.
+
+    The process gets no variable of our environment that could hold a secret.
+    """
     (folder / "pid").unlink(missing_ok=True)
     log = folder / "log"
     with os.fdopen(new_file(log, 0o600), "w") as out:
         process = subprocess.Popen(  # noqa: S603  # our own program, our own arguments
-            # -P: no module is taken from the working folder.
+            # -P: Python takes no module from the working folder.
             [sys.executable, "-P", "-m", "vgpuctl", "sim", "up", "--dir", str(folder), *arguments],
-            env=needed(os.environ),
+            env=needed_variables(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             start_new_session=True,
         )
-    started = _comes_true(
+    started = _wait_until(
         lambda: process.poll() is not None or ((folder / "pid").exists() and running_pid(folder)), START_WITHIN_S
     )
     if process.poll() is not None:
@@ -59,16 +64,16 @@ def start_detached(folder: Path, arguments: list[str]) -> int:
 
 
 def stop(folder: Path) -> bool:
-    """End the servers; False where none ran. A process that is not proven to be theirs is left alone."""
-    pid = serving(folder)
+    """End the servers; return False if none ran. A process that is not proven to be theirs is left alone."""
+    pid = serving_pid(folder)
     if pid is not None:
         _signal(pid, signal.SIGTERM)
-        if not _comes_true(lambda: ended(pid), END_WITHIN_S):
-            # Proven anew: by now the number may be another's.
-            if serving(folder) == pid:
+        if not _wait_until(lambda: has_ended(pid), END_WITHIN_S):
+            # Look again: by now the number may belong to another process.
+            if serving_pid(folder) == pid:
                 _signal(pid, signal.SIGKILL)
-            if not _comes_true(lambda: ended(pid), END_WITHIN_S):
-                raise SimError(f"Process {pid} does not end.", hint=f"Look what it is: ps -p {pid}")
+            if not _wait_until(lambda: has_ended(pid), END_WITHIN_S):
+                raise SimError(f"Process {pid} does not end.", hint=f"See what it is: ps -p {pid}")
     (folder / "pid").unlink(missing_ok=True)
     return pid is not None
 
@@ -78,10 +83,10 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _comes_true(condition: Callable[[], object], within_s: float) -> bool:
+def _wait_until(condition: Callable[[], object], within_s: float) -> bool:
     deadline = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_S)
     return True

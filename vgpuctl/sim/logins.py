@@ -1,4 +1,4 @@
-"""What the two servers accept. New secrets for each simulation, unless a test names its own."""
+"""The logins that the two servers accept: new secrets for each simulation, unless a test sets its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _secret() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """`user` may do everything in vCenter, `reader` only look. Kubernetes asks for `token`."""
+    """`user` may do everything in vCenter, `reader` may only read. Kubernetes asks for `token`."""
 
     user: str = "administrator@vsphere.local"
     password: str = field(default_factory=_secret, repr=False)

@@ -1,4 +1,4 @@
-"""People who do things while a tool is at work: they power VMs, cordon, label and delete, all by the usual doors."""
+"""People who act while a tool is at work: they power VMs, cordon, label and delete, through the servers' usual APIs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vgpuctl.sim.words import nearest
 
 
 class NotDone(Exception):  # noqa: N818
-    """Something a person should read: they asked for what cannot be done."""
+    """A person was asked for something that cannot be done. Its text is shown to a person."""
 
 
 class People:
@@ -30,7 +30,7 @@ class People:
             "cordon": lambda node: self._patch_node(node, {"spec": {"unschedulable": True}}),
             "uncordon": lambda node: self._patch_node(node, {"spec": {"unschedulable": None}}),
             "label": self._label,
-            "delete-node": lambda node: self._call("DELETE", f"/api/v1/nodes/{node}"),
+            "delete-node": lambda node: self._call_api("DELETE", f"/api/v1/nodes/{node}"),
             "delete-pod": self._delete_pod,
             "power-on": lambda vm: self._power(self._estate.power_on, vm),
             "power-off": lambda vm: self._power(self._estate.power_off, vm),
@@ -48,13 +48,13 @@ class People:
             raise NotDone(error.message) from None
 
     def check(self, sentence: str) -> None:
-        """Is it one that can be understood? Names are looked up when it is done: they may not be there yet."""
+        """Refuse a sentence that cannot be understood. Its names are looked up only when it is carried out."""
         verb, *words = sentence.split() or [""]
         if verb not in self._acts:
-            acts = f"; people can: {', '.join(sorted(self._acts))}"
-            raise NotDone(f"nobody can {verb or 'do nothing'}{nearest(verb, self._acts) or acts}")
+            acts = f"; there are: {', '.join(sorted(self._acts))}"
+            raise NotDone(f"no act is called {verb!r}{nearest(verb, self._acts) or acts}")
         if len(words) != (2 if verb == "label" else 1):
-            raise NotDone(f"{verb} wants {'a node and key=value' if verb == 'label' else 'one name'}")
+            raise NotDone(f"{verb} needs {'a node and key=value' if verb == 'label' else 'one name'}")
 
     def _vm(self, name: str) -> Vm:
         if name not in self._estate.vms:
@@ -65,17 +65,17 @@ class People:
         change(self._vm(name))
 
     def _label(self, node: str, change: str) -> None:
-        """`key=value` sets, `key-` takes away."""
+        """`key=value` sets a label, `key-` removes it."""
         key, sign, value = change.partition("=")
         self._patch_node(node, {"metadata": {"labels": {key: value} if sign else {key.removesuffix("-"): None}}})
 
     def _delete_pod(self, name: str) -> None:
         namespace, _, pod = name.rpartition("/")
-        self._call("DELETE", f"/api/v1/namespaces/{namespace or 'default'}/pods/{pod}")
+        self._call_api("DELETE", f"/api/v1/namespaces/{namespace or 'default'}/pods/{pod}")
 
     def _patch_node(self, node: str, patch: dict[str, Any]) -> None:
-        self._call("PATCH", f"/api/v1/nodes/{node}", patch)
+        self._call_api("PATCH", f"/api/v1/nodes/{node}", patch)
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+    def _call_api(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
         encoded = json.dumps(body or {}).encode()
         self._api.answer(Request(method=method, path=path, body=encoded, content_type=MERGE, agent="kubectl-edit"))

@@ -1,4 +1,7 @@
-"""Which process serves a folder. A number alone proves nothing: a process that ended may have left it to another."""
+"""Finds the process that serves a folder.
+
+A process number alone proves nothing: after a process ended, another may get its number.
+"""
 
 from __future__ import annotations
 
@@ -8,51 +11,51 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from vgpuctl.sim.control.client import call_control
 from vgpuctl.sim.errors import SimError
-from vgpuctl.sim.remote import ask
 
 PROC = Path("/proc")
 _STATE, _STARTED = 0, 19
 
 
 class NotProven(SimError):  # noqa: N818
-    """A process has the number, and nothing says whether it serves the folder."""
+    """A process has the number, and nothing proves or disproves that it serves the folder."""
 
 
 def identity() -> dict[str, Any]:
-    """What is written down of the process that serves, where only its owner can read it."""
+    """Return what is recorded about the serving process, in a file that only its owner can read."""
     return {"pid": os.getpid(), "start": start_of(os.getpid())}
 
 
-def serving(folder: Path) -> int | None:
-    """The process that serves this folder, None if there is none. Raises NotProven if a process may be it or not.
+def serving_pid(folder: Path) -> int | None:
+    """Return the process that serves this folder, None if there is none. Raise NotProven if that cannot be decided.
 
-    Its start proves it, even while it is too busy to answer. Where the system does not say when a process started, the
-    control is asked: only the process that we know has the key of the folder's certificate.
+    The time of its start proves it, even while it is too busy to answer. Where the system does not report that time,
+    the control is asked: only the serving process has the key of the folder's certificate.
     """
-    pid = _written(folder)
-    if pid is None or ended(pid):
+    pid = _pid_in_file(folder)
+    if pid is None or has_ended(pid):
         return None
-    noted, start = _noted(folder), start_of(pid)
-    if start is not None and noted.get("pid") == pid and noted.get("start") is not None:
-        return pid if noted["start"] == start else None
+    recorded, start = _recorded_identity(folder), start_of(pid)
+    if start is not None and recorded.get("pid") == pid and recorded.get("start") is not None:
+        return pid if recorded["start"] == start else None
     with suppress(SimError):
-        if ask(folder, "GET", "process") == {"pid": pid}:
+        if call_control(folder, "GET", "process") == {"pid": pid}:
             return pid
     raise NotProven(
         f"Nothing proves that process {pid}, which {folder / 'pid'} names, serves this folder.",
-        hint=f"See what it is: ps -p {pid}. Simulators end with kill {pid}; if it is something else, remove that file.",
+        hint=f"See what it is: ps -p {pid}. If it is the simulators, kill {pid} ends them; if not, remove that file.",
     )
 
 
-def ended(pid: int) -> bool:
-    """Also true of one that only waits for its parent to ask how it ended, and of another user's: it is not ours."""
+def has_ended(pid: int) -> bool:
+    """Return True also for a process that only waits for its parent (a zombie), and for another user's process."""
     try:
         os.kill(pid, 0)
     except OSError:
         return True
     if PROC.exists():
-        fields = _fields(pid)
+        fields = _stat_fields(pid)
         return fields is None or fields[_STATE] == "Z"
     with suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -60,8 +63,10 @@ def ended(pid: int) -> bool:
 
 
 def start_of(pid: int) -> str | None:
-    """When it started: ticks of the clock since this boot. No later process with its number has the same."""
-    fields = _fields(pid)
+    """Return when the process started, in clock ticks since this boot. No later process with its number has the same
+    value.
+    """
+    fields = _stat_fields(pid)
     if fields is None:
         return None
     try:
@@ -71,15 +76,15 @@ def start_of(pid: int) -> str | None:
     return f"{fields[_STARTED]} after boot {boot}"
 
 
-def _fields(pid: int) -> list[str] | None:
-    """Of the system's line about it, what follows its name, which may hold spaces and brackets."""
+def _stat_fields(pid: int) -> list[str] | None:
+    """Return the fields of /proc/PID/stat after the name, which may contain spaces and brackets."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
 
 
-def _written(folder: Path) -> int | None:
+def _pid_in_file(folder: Path) -> int | None:
     try:
         pid = int((folder / "pid").read_text())
     except (OSError, ValueError):
@@ -87,7 +92,7 @@ def _written(folder: Path) -> int | None:
     return pid if pid > 0 else None
 
 
-def _noted(folder: Path) -> dict[str, Any]:
+def _recorded_identity(folder: Path) -> dict[str, Any]:
     try:
         found = json.loads((folder / "control.json").read_text())["process"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -12,27 +12,27 @@ from pathlib import Path
 
 import trustme
 
-from vgpuctl.sim.door import Door
 from vgpuctl.sim.faults import KUBERNETES, VCENTER
 from vgpuctl.sim.files import Access, write_all, write_pid
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.logins import Logins
-from vgpuctl.sim.stage import CONTROL, Stage, on
+from vgpuctl.sim.served_world import CONTROL, ServedWorld, current_app
+from vgpuctl.sim.tls_server import TlsServer
 from vgpuctl.sim.world import World
 
-#: Is given, in the running loop, what ends the servers.
+#: Receives, in the running loop, the function that ends the servers.
 Until = Callable[[Callable[[], None]], None]
 
 
-def a_signal(end: Callable[[], None]) -> None:
-    """Ctrl-C, or `sim down`."""
+def until_signal(end: Callable[[], None]) -> None:
+    """End the servers on Ctrl-C or `sim down`."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end)
 
 
 @dataclass(slots=True)
 class Simulation:
-    """The two servers over one world, and a third that controls it. `frozen`: its time stands still at first."""
+    """The two servers over one world, and a third that controls it. `frozen`: time stands still at first."""
 
     folder: Path
     inventory: Inventory
@@ -40,21 +40,26 @@ class Simulation:
     logins: Logins = field(default_factory=Logins)
     frozen: bool = False
     control_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    stage: Stage = field(init=False)
-    _doors: dict[str, Door] = field(init=False)
-    _opening: set[asyncio.Task[None]] = field(default_factory=set)
+    served_world: ServedWorld = field(init=False)
+    _tls_servers: dict[str, TlsServer] = field(init=False)
+    _starting: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, until: Until, ready: Callable[[], None] = lambda: None) -> None:
-        """`until` is given what ends it; `ready` is called once all servers answer. The pid is written then, and taken
-        away at the end."""
+        """Serve until `until` calls the function that it is given. `ready` is called once all servers answer.
+
+        The pid is written then, and removed at the end.
+        """
         authority = trustme.CA()
         certificate = authority.issue_cert("127.0.0.1", "localhost")
-        self.stage = self._new_stage()
-        self._doors = {name: Door(on(lambda: self.stage, name), certificate) for name in self.stage.apps}
+        self.served_world = self._new_served_world()
+        self._tls_servers = {
+            name: TlsServer(current_app(lambda: self.served_world, name), certificate)
+            for name in self.served_world.apps
+        }
         until(self._end)
-        serving = [asyncio.create_task(door.run()) for door in self._doors.values()]
-        self.stage.driver.drive()
-        await _until_started([*self._doors.values()], serving)
+        serving = [asyncio.create_task(tls_server.run()) for tls_server in self._tls_servers.values()]
+        self.served_world.driver.start()
+        await _wait_until_started([*self._tls_servers.values()], serving)
         self._write(authority)
         write_pid(self.folder)
         ready()
@@ -65,37 +70,37 @@ class Simulation:
 
     @property
     def ports(self) -> dict[str, int]:
-        """By server. They stay the same for as long as it serves."""
-        return {name: door.port for name, door in self._doors.items()}
+        """The port of each server. They do not change while it serves."""
+        return {name: tls_server.port for name, tls_server in self._tls_servers.items()}
 
     def reset(self) -> None:
-        """Begin again: a new world like the first, at the same addresses. Clients find their connections cut."""
-        self.stage.end()
+        """Begin again: a new world like the first, at the same addresses. Clients lose their connections."""
+        self.served_world.stop()
         for name in (VCENTER, KUBERNETES):
-            self._doors[name].hang_up()
-        self.stage = self._new_stage()
-        self.stage.driver.drive()
-        self.look_at_doors()
+            self._tls_servers[name].abort_connections()
+        self.served_world = self._new_served_world()
+        self.served_world.driver.start()
+        self.apply_down_faults()
 
-    def look_at_doors(self) -> None:
-        """Shut the door of a server that is to be down, and open it again when it is to be up."""
+    def apply_down_faults(self) -> None:
+        """Stop listening on the servers that a fault takes down; listen again on the others."""
         for name in (VCENTER, KUBERNETES):
-            if self.stage.world.calls.faults.down(name):
-                self._doors[name].shut()
+            if self.served_world.world.calls.faults.down(name):
+                self._tls_servers[name].stop_listening()
             else:
-                opening = asyncio.get_running_loop().create_task(self._doors[name].open())
-                self._opening.add(opening)
-                opening.add_done_callback(self._opening.discard)
+                starting = asyncio.get_running_loop().create_task(self._tls_servers[name].start_listening())
+                self._starting.add(starting)
+                starting.add_done_callback(self._starting.discard)
 
-    def _new_stage(self) -> Stage:
-        """Durations that were set while it ran are not those of the beginning."""
+    def _new_served_world(self) -> ServedWorld:
+        """Return a new world with the original durations: changes made while it ran do not survive a reset."""
         world = World(self.inventory, copy.copy(self.durations), logins=self.logins)
-        return Stage(world, self, self.control_token, frozen=self.frozen)
+        return ServedWorld(world, self, self.control_token, frozen=self.frozen)
 
     def _end(self) -> None:
-        self.stage.end()
-        for door in self._doors.values():
-            door.end()
+        self.served_world.stop()
+        for tls_server in self._tls_servers.values():
+            tls_server.stop()
 
     def _write(self, authority: trustme.CA) -> None:
         access = Access(
@@ -109,8 +114,8 @@ class Simulation:
         write_all(self.folder, self.inventory, access)
 
 
-async def _until_started(doors: list[Door], serving: list[asyncio.Task[None]]) -> None:
-    while not all(door.started for door in doors):
+async def _wait_until_started(tls_servers: list[TlsServer], serving: list[asyncio.Task[None]]) -> None:
+    while not all(tls_server.started for tls_server in tls_servers):
         for task in serving:
             if task.done():
                 task.result()

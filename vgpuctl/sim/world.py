@@ -1,4 +1,4 @@
-"""The simulated pair: vCenter and Kubernetes over one clock, in virtual time. Every other way to reach it is a door."""
+"""The simulated pair: vCenter and Kubernetes over one clock, in virtual time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ LONGEST_TASK_S = 3600.0
 
 
 class World:
-    """Nothing in it waits for real time, and nothing needs a thread or a socket.
+    """The world without threads, sockets or real time.
 
-    `estate` is vCenter's physics, `center` its objects as clients read them.
-    `kubernetes` is the cluster, `api` its API. The names of its pods follow from `seed`.
-    `server.Simulation` puts TLS servers before them.
+    `estate` is vCenter's physics, `center` its objects as clients read them. `kubernetes` is the cluster, `api` its
+    API. `seed` determines the names of its pods. `server.Simulation` serves a world over TLS.
     """
 
     def __init__(
@@ -46,14 +45,14 @@ class World:
         self.estate = Estate(self.clock, self.inventory, self.durations, self.kubernetes)
         self.center = Center(self.estate, Sessions(_accounts(self.logins), self.clock))
         self.people = People(self.estate, self.api)
-        self.calls.person = self.people.act
+        self.calls.act_as_person = self.people.act
 
     def wait(self, seconds: float) -> None:
-        """Let time pass. Everything that falls due on the way happens, in order."""
+        """Let time pass. Everything due on the way happens, in order."""
         self.clock.advance_to(self.clock.now_s + seconds)
 
     def wait_for(self, task: Task) -> Task:
-        """Let time pass until vCenter's task has ended, an hour at most."""
+        """Let time pass until vCenter's task has ended, for an hour at most."""
         ends_s = self.clock.now_s + LONGEST_TASK_S
         while not task.done:
             due_s = self.clock.next_due_s()

@@ -1,4 +1,4 @@
-"""A simulated estate as an object: real servers on loopback, in a thread, over one world with the physics of cards."""
+"""A simulated vCenter and Kubernetes as one object: real servers on loopback, in a thread, over one world."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from vgpuctl.sim.clock import do_nothing
 from vgpuctl.sim.control.controls import Controls
-from vgpuctl.sim.folder import made
+from vgpuctl.sim.environment import FOREIGN_VARIABLES, parse_exports
+from vgpuctl.sim.folder import create_folder
 from vgpuctl.sim.inventory import Durations, Inventory, story
 from vgpuctl.sim.logins import Logins
-from vgpuctl.sim.scenarios import found
+from vgpuctl.sim.scenarios import find_scenario
 from vgpuctl.sim.scenarios.scenario import read_scenario
 from vgpuctl.sim.server import Simulation
-from vgpuctl.sim.surroundings import ELSEWHERE, exported
 from vgpuctl.sim.world import World
 
 READY_WITHIN_S = 30.0
@@ -25,7 +25,7 @@ Done = TypeVar("Done")
 
 
 class Estate(Controls):
-    """One simulated vCenter and one Kubernetes, until `close`, or the end of a `with`.
+    """One simulated vCenter and one Kubernetes, until `close` or the end of a `with`.
 
     `scenario`: a file, the name of a scenario that comes with vgpuctl, or an inventory. `instant`: suspending, starting
     and booting take no time. Otherwise they take `durations`, or the seconds that `advance` lets pass. `frozen`: time
@@ -42,7 +42,7 @@ class Estate(Controls):
         frozen: bool = False,
         logins: Logins | None = None,
     ) -> None:
-        super().__init__(made(folder))
+        super().__init__(create_folder(folder))
         paces = durations or (Durations.instant() if instant else Durations())
         self.logins = logins or Logins()
         self._simulation = Simulation(self.folder, _inventory(scenario, paces), paces, self.logins, frozen)
@@ -59,7 +59,7 @@ class Estate(Controls):
     @property
     def env(self) -> Mapping[str, str]:
         """The variables that lead to the estate: GOVC_*, KUBECONFIG, VGPUCTL_*."""
-        return exported((self.folder / "env").read_text())
+        return parse_exports((self.folder / "env").read_text())
 
     @property
     def kubeconfig(self) -> Path:
@@ -67,7 +67,7 @@ class Estate(Controls):
 
     @property
     def ca(self) -> Path:
-        """The certificate of the authority that vouches for both servers."""
+        """The certificate of the authority that signed both servers' certificates."""
         return self.folder / "ca.pem"
 
     @property
@@ -81,11 +81,11 @@ class Estate(Controls):
     @property
     def world(self) -> World:
         """The world behind the servers. It belongs to their thread, so only `within` may touch it."""
-        return self._simulation.stage.world
+        return self._simulation.served_world.world
 
     def environment(self) -> dict[str, str]:
-        """This process's environment, changed to lead to the estate and nowhere else."""
-        others = {name for line in ELSEWHERE for name in line.split()}
+        """Return this process's environment, changed so that it leads to the estate and nowhere else."""
+        others = {name for line in FOREIGN_VARIABLES for name in line.split()}
         return {name: value for name, value in os.environ.items() if name not in others} | dict(self.env)
 
     def within(self, action: Callable[[World], Done]) -> Done:
@@ -127,7 +127,7 @@ class Estate(Controls):
 def _inventory(scenario: str | Inventory | None, durations: Durations) -> Inventory:
     if isinstance(scenario, Inventory):
         return scenario
-    return read_scenario(found(scenario), durations) if scenario else story(1, 1)
+    return read_scenario(find_scenario(scenario), durations) if scenario else story(1, 1)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[..., Any]) -> None:

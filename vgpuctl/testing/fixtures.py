@@ -15,7 +15,8 @@ MakeEstate = Callable[..., Estate]
 
 @pytest.fixture
 def make_vgpu_estate(tmp_path: Path) -> Iterator[MakeEstate]:
-    """Makes simulated estates, each in its own folder: `make_vgpu_estate("two-cards-performance")`.
+    """Return a function that makes simulated estates, each in its own folder:
+    `make_vgpu_estate("two-cards-performance")`.
 
     They are closed after the test.
     """

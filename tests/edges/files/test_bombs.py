@@ -19,7 +19,7 @@ from vgpuctl.files.yaml_lines import load
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.file import settings_file
 from vgpuctl.sim.inventory import Durations
-from vgpuctl.sim.scenarios.reading import BadScenario
+from vgpuctl.sim.scenarios.reader import BadScenario
 from vgpuctl.sim.scenarios.scenario import read_scenario
 
 SMALL = "version: 1\nprofiles: {small: grid_v100-4q}\n"

@@ -42,9 +42,9 @@ def controls(dir: Path) -> Controls:
 
 def folder_of(dir: Path) -> Path:
     """Return the resolved folder; refuse it if another user could have put something there."""
-    from vgpuctl.sim.folder import ours  # noqa: PLC0415
+    from vgpuctl.sim.folder import owned_folder  # noqa: PLC0415
 
-    return ours(dir)
+    return owned_folder(dir)
 
 
 def need_simulators() -> None:

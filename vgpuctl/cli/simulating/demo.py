@@ -74,9 +74,9 @@ def command(
 
 def _environment(folder: Path) -> dict[str, str]:
     """Return only the laboratory's variables and what a process needs, so that no variable leads to other servers."""
-    from vgpuctl.sim.surroundings import exported, needed  # noqa: PLC0415
+    from vgpuctl.sim.environment import needed_variables, parse_exports  # noqa: PLC0415
 
-    return needed(os.environ) | exported((folder / "env").read_text())
+    return needed_variables(os.environ) | parse_exports((folder / "env").read_text())
 
 
 def _play(env: dict[str, str], *, record: bool) -> str:

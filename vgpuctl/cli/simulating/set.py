@@ -68,7 +68,7 @@ def durations(
       vgpuctl sim set durations suspend=30s power-on=10s
       vgpuctl sim set durations store=500
     """
-    from vgpuctl.sim.words import duration_called  # noqa: PLC0415
+    from vgpuctl.sim.words import duration_name  # noqa: PLC0415
 
     asked = dict(_duration(change) for change in changes or ())
     with sim_explained():
@@ -77,7 +77,7 @@ def durations(
         print_json(found)
         return
     for name, value in found.items():
-        shown = duration_called(name)
+        shown = duration_name(name)
         unit = _UNITS.get(name, " s")
         console().print(f"{shown:<16}{'-' if value is None else f'{value:g}{unit}'}")
 

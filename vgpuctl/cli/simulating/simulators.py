@@ -39,13 +39,13 @@ def up(
       vgpuctl status
       vgpuctl sim up --dir /tmp/lab --scenario two-cards-performance
     """
-    from vgpuctl.sim.folder import made  # noqa: PLC0415
+    from vgpuctl.sim.folder import create_folder  # noqa: PLC0415
     from vgpuctl.sim.lifecycle import refuse_second, start_detached  # noqa: PLC0415
 
     need_simulators()
     with sim_explained():
         durations, inventory = _world(scenario, hosts, cards, instant)
-        folder = made(dir)
+        folder = create_folder(dir)
         refuse_second(folder)
         if detach:
             start_detached(folder, _arguments(scenario, hosts, cards, instant))
@@ -68,30 +68,30 @@ def _world(scenario: str | None, hosts: int, cards: int, instant: bool) -> tuple
     durations = Durations.instant() if instant else Durations()
     if scenario is None:
         return durations, story(hosts, cards)
-    from vgpuctl.sim.scenarios import found  # noqa: PLC0415
+    from vgpuctl.sim.scenarios import find_scenario  # noqa: PLC0415
     from vgpuctl.sim.scenarios.scenario import read_scenario  # noqa: PLC0415
 
     if (hosts, cards) != (1, 1):
         raise typer.BadParameter("a scenario says itself how many hosts and cards there are")
-    return durations, read_scenario(found(scenario), durations)
+    return durations, read_scenario(find_scenario(scenario), durations)
 
 
 def _arguments(scenario: str | None, hosts: int, cards: int, instant: bool) -> list[str]:
-    from vgpuctl.sim.scenarios import found  # noqa: PLC0415
+    from vgpuctl.sim.scenarios import find_scenario  # noqa: PLC0415
 
     world = ["--hosts", str(hosts), "--cards", str(cards)]
     if scenario is not None:
-        world = ["--scenario", str(found(scenario).resolve())]
+        world = ["--scenario", str(find_scenario(scenario).resolve())]
     return [*world, *(["--instant"] if instant else [])]
 
 
 def _serve(folder: Path, inventory: Inventory, durations: Durations) -> None:
     import asyncio  # noqa: PLC0415
 
-    from vgpuctl.sim.server import Simulation, a_signal  # noqa: PLC0415
+    from vgpuctl.sim.server import Simulation, until_signal  # noqa: PLC0415
 
     console().print(f"Serving; Ctrl-C ends it. In another shell:  . {folder}/env")
-    asyncio.run(Simulation(folder, inventory, durations).serve(a_signal))
+    asyncio.run(Simulation(folder, inventory, durations).serve(until_signal))
 
 
 @app.command()
@@ -106,11 +106,11 @@ def scenarios(
       vgpuctl sim scenarios a100-mig > my.yaml
       vgpuctl sim up --dir lab --scenario my.yaml
     """
-    from vgpuctl.sim.scenarios import EXAMPLES, found, summary  # noqa: PLC0415
+    from vgpuctl.sim.scenarios import EXAMPLES, find_scenario, summary  # noqa: PLC0415
 
     if name is not None:
         with sim_explained():
-            typer.echo(found(name).read_text(), nl=False)
+            typer.echo(find_scenario(name).read_text(), nl=False)
         return
     for each, path in EXAMPLES.items():
         console().print(f"{each:<26}{summary(path)}")

@@ -1,1 +1,1 @@
-"""What whoever runs the simulators may do to them: count calls, add faults, change durations, stop the clock."""
+"""Control of running simulators: count calls, add faults, change durations, stop the clock."""

@@ -1,4 +1,4 @@
-"""The control's own small server: JSON in, JSON out, for whoever holds the folder's token."""
+"""The control's HTTP server: JSON in, JSON out. Each request needs the token from the folder."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from vgpuctl.sim.control.control_api import ControlApi
-from vgpuctl.sim.control.rules import NotUnderstood
+from vgpuctl.sim.control.fault_rules import InvalidRequest
 from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 
 Document = dict[str, Any]
-Deed = Callable[[Document], Document]
+Handler = Callable[[Document], Document]
 
 
 def control_app(control: ControlApi, token: str) -> Starlette:
-    """Nobody without the token learns anything: it lies in a file that only the folder's owner can read."""
+    """Return the control as an ASGI application.
 
-    def route(path: str, method: str, deed: Deed) -> Route:
+    Without the token it answers nothing but 401. The token is in a file that only the folder's owner can read.
+    """
+
+    def route(path: str, method: str, handler: Handler) -> Route:
         async def answer(request: Request) -> Response:
-            return await _answered(request, token, deed)
+            return await _respond(request, token, handler)
 
         return Route(f"/{path}", answer, methods=[method], name=f"{method} {path}")
 
@@ -51,22 +54,22 @@ def control_app(control: ControlApi, token: str) -> Starlette:
     )
 
 
-async def _answered(request: Request, token: str, deed: Deed) -> Response:
-    given = request.headers.get("authorization", "")
-    if not secrets.compare_digest(given.encode(), f"Bearer {token}".encode()):
+async def _respond(request: Request, token: str, handler: Handler) -> Response:
+    authorization = request.headers.get("authorization", "")
+    if not secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
         return JSONResponse({"error": "not allowed"}, status_code=401)
     try:
-        asked = await _document(request.body)
-        done = deed(asked)
-        await asyncio.sleep(0)  # a door that it opens is open when its answer arrives
-        return JSONResponse(done)
-    except (NotUnderstood, NotDone, Refusal, TypeError, ValueError, KeyError) as error:
+        request_body = await _document(request.body)
+        result = handler(request_body)
+        await asyncio.sleep(0)  # a server that it starts again listens before the client has the reply
+        return JSONResponse(result)
+    except (InvalidRequest, NotDone, Refusal, TypeError, ValueError, KeyError) as error:
         return JSONResponse({"error": str(error)}, status_code=400)
 
 
 async def _document(body: Callable[[], Awaitable[bytes]]) -> Document:
     text = await body()
-    asked = json.loads(text) if text else {}
-    if not isinstance(asked, dict):
-        raise NotUnderstood("a mapping is expected")
-    return asked
+    request_body = json.loads(text) if text else {}
+    if not isinstance(request_body, dict):
+        raise InvalidRequest("the body must be a JSON object")
+    return request_body

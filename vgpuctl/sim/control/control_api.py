@@ -1,4 +1,4 @@
-"""What can be asked of the simulators while they run. Each method takes a document and gives one back."""
+"""What the control can do to running simulators. Each method takes a JSON document and returns one."""
 
 from __future__ import annotations
 
@@ -7,40 +7,42 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from vgpuctl.sim.control.rules import NotUnderstood, document, rule_of
+from vgpuctl.sim.control.fault_rules import InvalidRequest, as_document, rule_of
 from vgpuctl.sim.driver import Driver
-from vgpuctl.sim.faults import How, StandingFault
+from vgpuctl.sim.faults import ActiveFault, How
 from vgpuctl.sim.people import NotDone
-from vgpuctl.sim.words import duration_called, nearest
+from vgpuctl.sim.words import duration_name, nearest
 from vgpuctl.sim.world import World
 
 Document = dict[str, Any]
-Thing = TypeVar("Thing")
-LONGEST_LEAP_S = 31 * 24 * 3600.0
+Found = TypeVar("Found")
+MAX_ADVANCE_S = 31 * 24 * 3600.0
 
 
-class Outside(Protocol):
-    """The servers around a world."""
+class Servers(Protocol):
+    """The servers around a world, as far as the control changes them."""
 
-    def look_at_doors(self) -> None:
-        """A server may have gone down or come back."""
+    def apply_down_faults(self) -> None:
+        """Close the port of each server that a fault takes down; open the others."""
 
     def reset(self) -> None:
         """Begin again with a new world."""
 
 
 class ControlApi:
-    def __init__(self, world: World, driver: Driver, outside: Outside) -> None:
+    def __init__(self, world: World, driver: Driver, servers: Servers) -> None:
         self._world = world
         self._driver = driver
-        self._outside = outside
+        self._servers = servers
 
     def process(self, _: Document) -> Document:
-        """Whoever reads a number in the folder can ask here whether it is ours."""
+        """Return the process's number. A client that read a number in the folder can check here that it is this
+        process.
+        """
         return {"pid": os.getpid()}
 
     def reset(self, _: Document) -> Document:
-        self._outside.reset()
+        self._servers.reset()
         return {}
 
     def calls(self, _: Document) -> Document:
@@ -52,109 +54,111 @@ class ControlApi:
         return counted
 
     def faults(self, _: Document) -> Document:
-        return {"faults": [document(standing) for standing in self._world.calls.faults]}
+        return {"faults": [as_document(fault) for fault in self._world.calls.faults]}
 
-    def add_fault(self, asked: Document) -> Document:
-        rule = rule_of(asked)
+    def add_fault(self, request: Document) -> Document:
+        rule = rule_of(request)
         if rule.effect.how is How.PERSON:
             self._world.people.check(rule.effect.what)
-        standing = self._world.calls.faults.add(rule)
-        if lasts_s := rule.effect.seconds if rule.effect.how is How.DOWN else float(asked.get("lasts") or 0):
-            self._world.clock.after(lasts_s, lambda: self._clear(standing))
-        self._outside.look_at_doors()
-        return document(standing)
+        fault = self._world.calls.faults.add(rule)
+        if duration_s := rule.effect.seconds if rule.effect.how is How.DOWN else float(request.get("lasts") or 0):
+            self._world.clock.after(duration_s, lambda: self._clear(fault))
+        self._servers.apply_down_faults()
+        return as_document(fault)
 
-    def clear_faults(self, asked: Document) -> Document:
-        """All of them, or those whose ids are told."""
-        standing = {each.id: each for each in self._world.calls.faults}
-        ids = asked.get("ids") or list(standing)
-        if unknown := [id for id in ids if id not in standing]:
-            raise NotUnderstood(f"no fault has the number {', '.join(unknown)}")
+    def clear_faults(self, request: Document) -> Document:
+        """Clear all faults, or only those with the given ids."""
+        fault = {each.id: each for each in self._world.calls.faults}
+        ids = request.get("ids") or list(fault)
+        if unknown := [id for id in ids if id not in fault]:
+            raise InvalidRequest(f"no fault has the number {', '.join(unknown)}")
         for id in ids:
-            self._clear(standing[id])
+            self._clear(fault[id])
         return {"cleared": ids}
 
     def clock(self, _: Document) -> Document:
         clock = self._world.clock
         return {"now": clock.utc().isoformat(), "seconds": clock.now_s, "frozen": self._driver.frozen}
 
-    def set_clock(self, asked: Document) -> Document:
-        match asked.get("do"):
+    def set_clock(self, request: Document) -> Document:
+        match request.get("do"):
             case "freeze":
                 self._driver.freeze()
             case "run":
                 self._driver.run()
             case "advance":
-                self._advance(float(asked["seconds"]))
+                self._advance(float(request["seconds"]))
             case other:
-                raise NotUnderstood(f"a clock can freeze, run and advance, not {other!r}")
+                raise InvalidRequest(f"the clock can freeze, run and advance, not {other!r}")
         return self.clock({})
 
     def durations(self, _: Document) -> Document:
         found = dataclasses.asdict(self._world.durations)
         return {name: value for name, value in found.items() if name.endswith("_s") or name == "tasks_per_host"}
 
-    def set_durations(self, asked: Document) -> Document:
-        """They hold for whatever begins from now on."""
+    def set_durations(self, request: Document) -> Document:
+        """Change durations. They hold for what begins from now on."""
         known = self.durations({})
-        if unknown := sorted(asked.keys() - known.keys()):
-            names, there = (sorted(map(duration_called, some)) for some in (unknown, known))
-            raise NotUnderstood(f"no duration is called {', '.join(names)}; there are: {', '.join(there)}")
-        for name, value in asked.items():
-            if value is not None and not 0 <= float(value) <= LONGEST_LEAP_S:
-                raise NotUnderstood(f"{duration_called(name)} cannot be {value}")
-        for name, value in asked.items():
+        if unknown := sorted(request.keys() - known.keys()):
+            names, there = (sorted(map(duration_name, some)) for some in (unknown, known))
+            raise InvalidRequest(f"no duration is called {', '.join(names)}; there are: {', '.join(there)}")
+        for name, value in request.items():
+            if value is not None and not 0 <= float(value) <= MAX_ADVANCE_S:
+                raise InvalidRequest(f"{duration_name(name)} must be from 0 to {MAX_ADVANCE_S:.0f}, not {value}")
+        for name, value in request.items():
             setattr(self._world.durations, name, None if value is None else float(value))
         return self.durations({})
 
-    def send_person(self, asked: Document) -> Document:
-        """Now, or after a while: then nobody is there to read what went wrong, as in life."""
-        people, act = self._world.people, str(asked.get("act", ""))
+    def send_person(self, request: Document) -> Document:
+        """Let a person act now, or after a while. A later act that fails is only logged: no client waits for its
+        result.
+        """
+        people, act = self._world.people, str(request.get("act", ""))
         people.check(act)
-        in_s = float(asked.get("in") or 0)
+        in_s = float(request.get("in") or 0)
         if in_s:
-            self._world.clock.after(in_s, lambda: _tried(people.act, act))
+            self._world.clock.after(in_s, lambda: _act_or_log(people.act, act))
         else:
             people.act(act)
         return {"act": act, "in": in_s}
 
-    def set_vm(self, asked: Document) -> Document:
+    def set_vm(self, request: Document) -> Document:
         estate = self._world.estate
-        vm = _named(estate.vms, asked, "VM")
-        if "question" in asked:
-            estate.ask(vm, str(asked["question"]))
-        if "tools" in asked:
-            estate.set_tools(vm, bool(asked["tools"]))
-        if "answer" in asked:
-            estate.answer(vm, str(asked["answer"]))
+        vm = _find(estate.vms, request, "VM")
+        if "question" in request:
+            estate.ask(vm, str(request["question"]))
+        if "tools" in request:
+            estate.set_tools(vm, bool(request["tools"]))
+        if "answer" in request:
+            estate.answer(vm, str(request["answer"]))
         return {"name": vm.name, "question": vm.asks, "tools": vm.tools}
 
-    def set_host(self, asked: Document) -> Document:
+    def set_host(self, request: Document) -> Document:
         estate = self._world.estate
-        host = _named(estate.hosts, asked, "host")
-        estate.set_maintenance(host, bool(asked["maintenance"]))
-        return {"name": host.name, "maintenance": bool(asked["maintenance"])}
+        host = _find(estate.hosts, request, "host")
+        estate.set_maintenance(host, bool(request["maintenance"]))
+        return {"name": host.name, "maintenance": bool(request["maintenance"])}
 
     def _advance(self, seconds: float) -> None:
-        if not 0 < seconds <= LONGEST_LEAP_S:
-            raise NotUnderstood("the clock only goes forward, by a month at most")
+        if not 0 < seconds <= MAX_ADVANCE_S:
+            raise InvalidRequest("the clock only goes forward, by at most 31 days")
         self._driver.advance(seconds)
 
-    def _clear(self, standing: StandingFault) -> None:
-        self._world.calls.faults.clear(standing.id)
-        if standing.rule.effect.how is How.TASK_HANGS:
+    def _clear(self, fault: ActiveFault) -> None:
+        self._world.calls.faults.clear(fault.id)
+        if fault.rule.effect.how is How.TASK_HANGS:
             self._world.estate.work.let_go()
-        self._outside.look_at_doors()
+        self._servers.apply_down_faults()
 
 
-def _named(known: Mapping[str, Thing], asked: Document, kind: str) -> Thing:
-    name = str(asked.get("name", ""))
+def _find(known: Mapping[str, Found], request: Document, kind: str) -> Found:
+    name = str(request.get("name", ""))
     if name not in known:
-        raise NotUnderstood(f"there is no {kind} {name}{nearest(name, known)}")
+        raise InvalidRequest(f"there is no {kind} {name}{nearest(name, known)}")
     return known[name]
 
 
-def _tried(act: Callable[[str], None], sentence: str) -> None:
+def _act_or_log(act: Callable[[str], None], sentence: str) -> None:
     try:
         act(sentence)
     except NotDone as error:

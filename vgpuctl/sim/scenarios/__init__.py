@@ -1,4 +1,4 @@
-"""Worlds to begin with, told in short YAML; those that lie beside this file come with vgpuctl."""
+"""Scenarios: inventories to begin with, as short YAML. The files beside this module come with vgpuctl."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from vgpuctl.sim.words import nearest
 EXAMPLES = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml"))}
 
 
-def found(name: str) -> Path:
-    """A file, or the name of one that comes with vgpuctl."""
+def find_scenario(name: str) -> Path:
+    """Return the path of a file, or of a scenario that comes with vgpuctl."""
     path = Path(name)
     if path.is_file():
         return path
@@ -21,7 +21,7 @@ def found(name: str) -> Path:
 
 
 def summary(path: Path) -> str:
-    """The first sentence of its comment."""
+    """Return the first sentence of the file's comment."""
     lines = path.read_text(encoding="utf-8").splitlines()
     comment = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
     return comment.partition(". ")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""From a scenario's YAML to the inventory that the simulated world begins with."""
+"""Turns a scenario's YAML into the inventory that the simulated world begins with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vgpuctl.sim.inventory import (
     Workload,
     pci_id,
 )
-from vgpuctl.sim.scenarios.reading import Found, Reading
+from vgpuctl.sim.scenarios.reader import ScenarioReader, Section
 from vgpuctl.sim.words import nearest
 
 POLICIES = ("performance", "consolidation")
@@ -67,42 +67,42 @@ DRS = {
     "fully-automated": FULLY_AUTOMATED,
 }
 OVERRIDES = {"": "", DRS_DISABLED: DRS_DISABLED, **{word: DRS[word] for word in DRS if word not in ("off", "on")}}
-USUAL_STARTS = {"day": "0 8 * * *", "night": "0 20 * * *"}
+DEFAULT_STARTS = {"day": "0 8 * * *", "night": "0 20 * * *"}
 
 
 def read_scenario(path: Path, durations: Durations) -> Inventory:
-    """Raises BadScenario with all that is wrong. A throughput of the datastore goes into `durations`."""
-    reading = Reading(path)
-    inventory = _Scenario(reading, durations).inventory()
-    reading.finish()
+    """Return the inventory; raise BadScenario with all problems. `durations` receives a throughput of the datastore."""
+    reader = ScenarioReader(path)
+    inventory = _Scenario(reader, durations).inventory()
+    reader.finish()
     return inventory
 
 
 class _Scenario:
-    def __init__(self, reading: Reading, durations: Durations) -> None:
-        self._r = reading
+    def __init__(self, reader: ScenarioReader, durations: Durations) -> None:
+        self._reader = reader
         self._durations = durations
-        self._found = reading.mapping(reading.document(), "", KEYS)
+        self._document = reader.mapping(reader.document(), "", KEYS)
         self._hosts: list[HostSpec] = []
         self._vms: dict[str, VmSpec] = {}
         self._profiles: dict[str, tuple[str, ...]] = {}
         self._workers: dict[str, list[str]] = {}
 
     def inventory(self) -> Inventory:
-        if self._found.get("version") != 1:
-            self._r.wrong("version", "must be 1")
+        if self._document.get("version") != 1:
+            self._reader.add_problem("version", "must be 1")
         self._read_hosts()
-        profiles = self._r.mapping(self._found.get("profiles"), "profiles")
-        self._profiles = {name: self._r.texts(value, f"profiles.{name}") for name, value in profiles.items()}
-        for key, item in self._r.items(self._found.get("workers"), "workers", (*VM_KEYS, "profile")):
+        profiles = self._reader.mapping(self._document.get("profiles"), "profiles")
+        self._profiles = {name: self._reader.texts(value, f"profiles.{name}") for name, value in profiles.items()}
+        for key, item in self._reader.items(self._document.get("workers"), "workers", (*VM_KEYS, "profile")):
             names = self._add_vms(key, item)
             self._workers.setdefault(self._profile(item, key), []).extend(names)
-        for key, item in self._r.items(self._found.get("others"), "others", VM_KEYS):
+        for key, item in self._reader.items(self._document.get("others"), "others", VM_KEYS):
             self._add_vms(key, item)
-        drs = self._r.choice(self._found, "drs", "", DRS, "off")
+        drs = self._reader.choice(self._document, "drs", "", DRS, "off")
         groups = tuple(Group(name, vgpus, tuple(self._workers.get(name, ()))) for name, vgpus in self._profiles.items())
         return Inventory(
-            cluster=self._r.text(self._found, "cluster", "", "gpu"),
+            cluster=self._reader.text(self._document, "cluster", "", "gpu"),
             hosts=tuple(self._hosts),
             vms=tuple(self._vms.values()),
             groups=tuple(group for group in groups if group.workers),
@@ -111,91 +111,91 @@ class _Scenario:
             datastore_free_mib=self._datastore(),
             drs=drs != "off",
             drs_behaviour=DRS[drs],
-            cluster_api=self._r.yes(self._found, "cluster-api", ""),
+            cluster_api=self._reader.boolean(self._document, "cluster-api", ""),
             ha=self._ha(),
         )
 
     def _read_hosts(self) -> None:
         known = ("name", "cards", "policy", "memory", "maintenance", "unsuspendable")
-        for key, item in self._r.items(self._found.get("hosts"), "hosts", known):
+        for key, item in self._reader.items(self._document.get("hosts"), "hosts", known):
             unsuspendable = item.get("unsuspendable")
-            for name in self._r.names(item, key):
+            for name in self._reader.names(item, key):
                 host = HostSpec(
                     name=name,
                     cards=self._cards(item.get("cards") or [], f"{key}.cards"),
-                    policy=self._r.choice(item, "policy", key, POLICIES, "performance"),
-                    memory_mib=self._r.mib(item, "memory", key) or 4096 * GIB_IN_MIB,
-                    in_maintenance=self._r.yes(item, "maintenance", key),
-                    unsuspendable=self._r.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
+                    policy=self._reader.choice(item, "policy", key, POLICIES, "performance"),
+                    memory_mib=self._reader.mib(item, "memory", key) or 4096 * GIB_IN_MIB,
+                    in_maintenance=self._reader.boolean(item, "maintenance", key),
+                    unsuspendable=self._reader.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
                 )
                 self._hosts.append(host)
         if not self._hosts:
-            self._r.wrong("hosts", "at least one is needed")
+            self._reader.add_problem("hosts", "at least one is needed")
 
     def _cards(self, value: Any, key: str) -> tuple[CardSpec, ...]:
-        """Each is a model's name, or a mapping of model and mode."""
+        """Each card is a model's name, or a mapping with model and mode."""
         if not isinstance(value, list):
-            self._r.wrong(key, "must be a list of models, such as [V100-16]")
+            self._reader.add_problem(key, "must be a list of models, such as [V100-16]")
             return ()
         plain = [{"model": card} if isinstance(card, str) else card for card in value]
         cards: list[CardSpec] = []
-        for index, (card_key, item) in enumerate(self._r.items(plain, key, ("model", "mode", "also", "graphics"))):
-            name = self._r.text(item, "model", card_key)
-            mode = MODES[self._r.choice(item, "mode", card_key, MODES, "same-size")]
+        for index, (card_key, item) in enumerate(self._reader.items(plain, key, ("model", "mode", "also", "graphics"))):
+            name = self._reader.text(item, "model", card_key)
+            mode = MODES[self._reader.choice(item, "mode", card_key, MODES, "same-size")]
             model = MODELS.get(name)
             if model is None:
-                self._r.wrong(f"{card_key}.model", f"no card is named {name!r}{nearest(name, MODELS)}")
+                self._reader.add_problem(f"{card_key}.model", f"no card is named {name!r}{nearest(name, MODELS)}")
             elif not model.offers.get(mode):
-                self._r.wrong(f"{card_key}.mode", f"{name} has no such mode")
+                self._reader.add_problem(f"{card_key}.mode", f"{name} does not have this mode")
             else:
                 aliases = self._aliases(item, card_key, model.offers[mode])
-                graphics = self._r.choice(item, "graphics", card_key, GRAPHICS, GRAPHICS[0])
+                graphics = self._reader.choice(item, "graphics", card_key, GRAPHICS, GRAPHICS[0])
                 cards.append(CardSpec(pci_id(index), model, mode, aliases, shared=graphics != GRAPHICS[0]))
         return tuple(cards)
 
-    def _aliases(self, item: Found, key: str, offers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-        """Types under names of their own, each with the type of the card's that it is."""
-        aliases = {name: str(vgpu) for name, vgpu in self._r.mapping(item.get("also"), f"{key}.also").items()}
+    def _aliases(self, item: Section, key: str, offers: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+        """Return vGPU types under other names, each with the card's type that it stands for."""
+        aliases = {name: str(vgpu) for name, vgpu in self._reader.mapping(item.get("also"), f"{key}.also").items()}
         for name, vgpu in aliases.items():
             if vgpu not in offers:
-                self._r.wrong(f"{key}.also.{name}", f"the card has no type {vgpu!r}{nearest(vgpu, offers)}")
+                self._reader.add_problem(f"{key}.also.{name}", f"the card has no type {vgpu!r}{nearest(vgpu, offers)}")
         return tuple((name, vgpu) for name, vgpu in aliases.items() if vgpu in offers)
 
-    def _add_vms(self, key: str, item: Found) -> list[str]:
-        names = self._r.names(item, key)
+    def _add_vms(self, key: str, item: Section) -> list[str]:
+        names = self._reader.names(item, key)
         hosts = self._hosts_for(item, key)
         vgpus = item.get("vgpus")
         for number, name in enumerate(names):
             if name in self._vms:
-                self._r.wrong(f"{key}.name", f"{name} is there twice")
+                self._reader.add_problem(f"{key}.name", f"{name} is there twice")
             self._vms[name] = VmSpec(
                 name=name,
                 host=hosts[number * len(hosts) // len(names)],
-                memory_mib=self._r.mib(item, "memory", key) or 16 * GIB_IN_MIB,
-                cpus=self._r.number(item, "cpus", key, 8, most=768),
-                powered_on=self._r.choice(item, "power", key, ("on", "off"), "off") == "on",
-                vgpus=self._r.texts(vgpus, f"{key}.vgpus") if vgpus else (),
-                memory_locked=self._r.yes(item, "reserved", key, bool(vgpus)),
-                bios=self._r.choice(item, "firmware", key, ("efi", "bios"), "efi") == "bios",
-                sriov=self._r.yes(item, "sriov", key),
-                tools=self._r.yes(item, "tools", key, True),
-                question=self._r.text(item, "question", key),
-                managed_by=self._r.text(item, "managed-by", key),
-                drs=OVERRIDES[self._r.choice(item, "drs", key, OVERRIDES, "")],
-                must_run_on=self._bound(item, key),
-                has_node=self._r.yes(item, "node", key, True),
+                memory_mib=self._reader.mib(item, "memory", key) or 16 * GIB_IN_MIB,
+                cpus=self._reader.number(item, "cpus", key, 8, most=768),
+                powered_on=self._reader.choice(item, "power", key, ("on", "off"), "off") == "on",
+                vgpus=self._reader.texts(vgpus, f"{key}.vgpus") if vgpus else (),
+                memory_locked=self._reader.boolean(item, "reserved", key, bool(vgpus)),
+                bios=self._reader.choice(item, "firmware", key, ("efi", "bios"), "efi") == "bios",
+                sriov=self._reader.boolean(item, "sriov", key),
+                tools=self._reader.boolean(item, "tools", key, True),
+                question=self._reader.text(item, "question", key),
+                managed_by=self._reader.text(item, "managed-by", key),
+                drs=OVERRIDES[self._reader.choice(item, "drs", key, OVERRIDES, "")],
+                must_run_on=self._must_run_on(item, key),
+                has_node=self._reader.boolean(item, "node", key, True),
             )
         return names
 
-    def _hosts_for(self, item: Found, key: str) -> list[str]:
-        """One host, or a range of them over which VMs are spread evenly, in order."""
-        hosts = self._r.names(item, key, "host") if "host" in item else [each.name for each in self._hosts[:1]]
+    def _hosts_for(self, item: Section, key: str) -> list[str]:
+        """Return one host, or a range of hosts over which the VMs are spread evenly, in order."""
+        hosts = self._reader.names(item, key, "host") if "host" in item else [each.name for each in self._hosts[:1]]
         for host in hosts:
             self._require_host(host, f"{key}.host")
         return hosts or [""]
 
-    def _bound(self, item: Found, key: str) -> str:
-        host = self._r.text(item, "must-run-on", key)
+    def _must_run_on(self, item: Section, key: str) -> str:
+        host = self._reader.text(item, "must-run-on", key)
         if host:
             self._require_host(host, f"{key}.must-run-on")
         return host
@@ -205,33 +205,35 @@ class _Scenario:
 
     def _require(self, name: str, key: str, kind: str, known: Iterable[str]) -> None:
         if name not in (names := list(known)):
-            self._r.wrong(key, f"there is no {kind} {name!r}{nearest(name, names)}")
+            self._reader.add_problem(key, f"there is no {kind} {name!r}{nearest(name, names)}")
 
-    def _profile(self, item: Found, key: str) -> str:
-        name = self._r.text(item, "profile", key)
+    def _profile(self, item: Section, key: str) -> str:
+        name = self._reader.text(item, "profile", key)
         self._require(name, f"{key}.profile", "profile", self._profiles)
         return name
 
     def _shifts(self) -> tuple[Shift, ...]:
-        """Each is the profiles that are awake in it, or a mapping of those and when it starts; else all are, by day."""
-        if not self._found.get("shifts"):
-            return (Shift("day", USUAL_STARTS["day"], tuple(self._profiles)),)
+        """A shift is a list of its profiles, or a mapping with profiles and start. Without shifts, all profiles are
+        awake by day.
+        """
+        if not self._document.get("shifts"):
+            return (Shift("day", DEFAULT_STARTS["day"], tuple(self._profiles)),)
         shifts: list[Shift] = []
-        for name, value in self._r.mapping(self._found.get("shifts"), "shifts").items():
+        for name, value in self._reader.mapping(self._document.get("shifts"), "shifts").items():
             key = f"shifts.{name}"
             item = value if isinstance(value, Mapping) else {"profiles": value}
-            self._r.mapping(item, key, ("starts", "profiles"))
-            profiles = self._r.texts(item.get("profiles"), f"{key}.profiles")
+            self._reader.mapping(item, key, ("starts", "profiles"))
+            profiles = self._reader.texts(item.get("profiles"), f"{key}.profiles")
             for profile in profiles:
                 self._require(profile, f"{key}.profiles", "profile", self._profiles)
             shifts.append(
-                Shift(name, self._r.text(item, "starts", key, USUAL_STARTS.get(name, "0 12 * * *")), profiles)
+                Shift(name, self._reader.text(item, "starts", key, DEFAULT_STARTS.get(name, "0 12 * * *")), profiles)
             )
         return tuple(shifts)
 
     def _workloads(self) -> tuple[Workload, ...]:
-        """A pod for each worker where nothing is said."""
-        if "workloads" not in self._found:
+        """Without workloads in the file, each worker gets one pod."""
+        if "workloads" not in self._document:
             return tuple(
                 Workload(name=f"pods-of-{name.lower()}", replicas=len(workers), profile=name)
                 for name, workers in self._workers.items()
@@ -240,40 +242,40 @@ class _Scenario:
         known = ("name", "replicas", "kind", "profile", "budget", "after-first-shift")
         return tuple(
             Workload(
-                name=self._r.text(item, "name", key),
-                replicas=self._r.number(item, "replicas", key, 1),
-                kind=self._r.choice(item, "kind", key, ("Deployment", "Job"), "Deployment"),
+                name=self._reader.text(item, "name", key),
+                replicas=self._reader.number(item, "replicas", key, 1),
+                kind=self._reader.choice(item, "kind", key, ("Deployment", "Job"), "Deployment"),
                 profile=self._profile(item, key) if "profile" in item else None,
                 budget=self._budget(item.get("budget"), f"{key}.budget"),
-                after_day=self._r.yes(item, "after-first-shift", key),
+                after_day=self._reader.boolean(item, "after-first-shift", key),
             )
-            for key, item in self._r.items(self._found.get("workloads"), "workloads", known)
+            for key, item in self._reader.items(self._document.get("workloads"), "workloads", known)
         )
 
     def _budget(self, value: Any, key: str) -> dict[str, int] | None:
-        found = self._r.mapping(value, key, ("min-available", "max-unavailable"))
+        section = self._reader.mapping(value, key, ("min-available", "max-unavailable"))
         wire = {"min-available": "minAvailable", "max-unavailable": "maxUnavailable"}
-        return {wire[name]: self._r.number(found, name, key, 0) for name in found if name in wire} or None
+        return {wire[name]: self._reader.number(section, name, key, 0) for name in section if name in wire} or None
 
     def _datastore(self) -> int:
-        found = self._r.mapping(self._found.get("datastore"), "datastore", ("free", "throughput"))
-        free = self._r.mib(found, "free", "datastore")
-        self._durations.store_mib_per_s = self._r.mib(found, "throughput", "datastore")
+        section = self._reader.mapping(self._document.get("datastore"), "datastore", ("free", "throughput"))
+        free = self._reader.mib(section, "free", "datastore")
+        self._durations.store_mib_per_s = self._reader.mib(section, "throughput", "datastore")
         return 90 * 1024 * GIB_IN_MIB if free is None else free
 
     def _ha(self) -> Ha | None:
-        """One policy at a time, as in vCenter."""
-        if "ha" not in self._found:
+        """Exactly one policy, as in vCenter."""
+        if "ha" not in self._document:
             return None
-        found = self._r.mapping(self._found.get("ha"), "ha", ("memory-percent", "level", "slot", "hosts"))
-        if sum(bool(found.get(policy)) for policy in ("memory-percent", "level", "hosts")) != 1:
-            self._r.wrong("ha", "must say one of memory-percent, level, hosts")
-        hosts = self._r.texts(found["hosts"], "ha.hosts") if found.get("hosts") else ()
+        section = self._reader.mapping(self._document.get("ha"), "ha", ("memory-percent", "level", "slot", "hosts"))
+        if sum(bool(section.get(policy)) for policy in ("memory-percent", "level", "hosts")) != 1:
+            self._reader.add_problem("ha", "must set exactly one of memory-percent, level, hosts")
+        hosts = self._reader.texts(section["hosts"], "ha.hosts") if section.get("hosts") else ()
         for host in hosts:
             self._require_host(host, "ha.hosts")
         return Ha(
-            memory_percent=self._r.number(found, "memory-percent", "ha", 0, most=100),
-            level=self._r.number(found, "level", "ha", 0, most=len(self._hosts)),
-            slot_mib=self._r.mib(found, "slot", "ha") or 0,
+            memory_percent=self._reader.number(section, "memory-percent", "ha", 0, most=100),
+            level=self._reader.number(section, "level", "ha", 0, most=len(self._hosts)),
+            slot_mib=self._reader.mib(section, "slot", "ha") or 0,
             hosts=hosts,
         )

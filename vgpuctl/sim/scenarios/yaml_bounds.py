@@ -1,4 +1,4 @@
-"""YAML as people write scenarios by hand: nothing is repeated by aliases, and nothing is deeper or longer than that."""
+"""Loads YAML as people write it by hand: no aliases, and bounds on depth, length and the number of values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load(data: bytes) -> Any:
-    """YAMLError, whose text names the line, for what is no YAML or too much of it."""
+    """Return the document. Raise YAMLError, whose text names the line, if it is not YAML or exceeds a bound."""
     if len(data) > MAX_BYTES:
         raise _at(data.count(b"\n", 0, MAX_BYTES), f"larger than {MAX_BYTES} bytes")
     try:

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import do_nothing
-from vgpuctl.sim.disturbance import HungUp, disturbed
+from vgpuctl.sim.fault_effects import AbortedConnection, apply_effect
 from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.http_body import read_at_most
 from vgpuctl.sim.kube.api import errors
@@ -63,8 +63,8 @@ class KubernetesApp:
         if effect.how is How.FAIL:
             raise errors.injected(int(effect.what), effect.seconds)
         if effect.how is How.LOSE_REPLY and request.watch:
-            return HungUp()  # a stream is its reply: there is nothing else to carry out
-        return await disturbed(effect, self.api.clock, partial(self._explained_answer, request, target))
+            return AbortedConnection()  # a stream is its reply: there is nothing else to carry out
+        return await apply_effect(effect, self.api.clock, partial(self._explained_answer, request, target))
 
     async def _explained_answer(self, request: Request, target: Target | None) -> Response:
         return await _explained(self._answer(request, target))

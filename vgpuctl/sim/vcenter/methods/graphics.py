@@ -44,7 +44,7 @@ def profiles(hosts: Iterable[Host]) -> list[Any]:
                 deviceVendorId=_id_of(card.spec.model),
                 fbSizeInGib=offer.frame_gb,
                 profileSharing=_SHARING[card.spec.mode],
-                profileClass=_CLASSES[card.spec.plainly(vgpu)[-1]],
+                profileClass=_CLASSES[card.spec.canonical_type(vgpu)[-1]],
             )
     return list(found.values())
 

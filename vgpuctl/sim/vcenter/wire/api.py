@@ -63,7 +63,7 @@ class Api:
     def clock(self) -> Clock:
         return self._center.estate.clock
 
-    def meet(self, request: Request) -> Effect | None:
+    def effect_on(self, request: Request) -> Effect | None:
         """Count the call and return what is to go wrong with it; a fault that meets it is raised at once."""
         effect = self._count(VCENTER, request.method, *self._names(request.this))
         if effect and effect.how is How.FAIL:

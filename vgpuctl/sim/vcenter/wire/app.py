@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vgpuctl.sim.calls import Calls
-from vgpuctl.sim.disturbance import disturbed
+from vgpuctl.sim.fault_effects import apply_effect
 from vgpuctl.sim.faults import Effect
 from vgpuctl.sim.vcenter.inventory.center import Center
 from vgpuctl.sim.vcenter.wire import bodies, faults, requests, service
@@ -52,9 +52,9 @@ class _Endpoint:
         """The request is read, counted, and answered unless a fault meets it."""
         caller = _caller(http)
         request = requests.parse(await bodies.read(http))
-        effect = self._api.meet(request)
+        effect = self._api.effect_on(request)
         answer = partial(self._explained_answer, http, request, caller, effect)
-        return await (disturbed(effect, self._api.clock, answer) if effect else answer())
+        return await (apply_effect(effect, self._api.clock, answer) if effect else answer())
 
     async def _explained_answer(
         self, http: HttpRequest, request: requests.Request, caller: Caller, effect: Effect | None

@@ -1,4 +1,4 @@
-"""Asks the control of running simulators, found by their folder."""
+"""Sends requests to the control of running simulators, which it finds by their folder."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ from typing import Any
 from vgpuctl.sim.errors import SimError
 
 ANSWER_WITHIN_S = 10.0
-LEAP_WITHIN_S = 600.0
+ADVANCE_WITHIN_S = 600.0
 
 
-def ask(
-    folder: Path, method: str, what: str, document: dict[str, Any] | None = None, within_s: float = ANSWER_WITHIN_S
+def call_control(
+    folder: Path, method: str, path: str, body: dict[str, Any] | None = None, within_s: float = ANSWER_WITHIN_S
 ) -> dict[str, Any]:
-    """A leap of the clock may take long, anything else is quick."""
+    """Send one request and return the reply.
+
+    Advancing the clock may take minutes; every other request is quick.
+    """
     try:
         control = json.loads((folder / "control.json").read_text())
         request = urllib.request.Request(  # noqa: S310  # the URL is our own file's
-            f"{control['url']}/{what}",
+            f"{control['url']}/{path}",
             method=method,
-            data=json.dumps(document).encode() if document is not None else None,
+            data=json.dumps(body).encode() if body is not None else None,
             headers={"Authorization": f"Bearer {control['token']}"},
         )
         context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
-        # Directly: a proxy is not on this machine, and would see who asks for what.
-        direct = urllib.request.build_opener(
+        # No proxy: it could not reach loopback of this machine, and would see every request.
+        opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
         )
-        with direct.open(request, timeout=within_s) as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
+        with opener.open(request, timeout=within_s) as answer:
+            reply: dict[str, Any] = json.load(answer)
+            return reply
     except urllib.error.HTTPError as error:
         raise SimError(_refusal(error)) from None
     except (OSError, ValueError, KeyError) as error:

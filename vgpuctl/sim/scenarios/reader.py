@@ -1,4 +1,4 @@
-"""One scenario while it is read: every problem is told at once, each with its key."""
+"""Reads one scenario and collects every problem with its key, so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.scenarios.yaml_bounds import MAX_BYTES, load
 from vgpuctl.sim.words import nearest
 
-#: Of one pattern, and of all of a scenario: each is a VM with its node.
+#: Bounds on the names of one pattern and of a whole scenario: each name may be a VM with its node.
 MAX_NAMES, MAX_NAMES_IN_ALL = 20_000, 100_000
-PROBLEMS_SHOWN = 50
+MAX_PROBLEMS_SHOWN = 50
 _SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(MiB|GiB|TiB)(/s)?")
 _MIB = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})\]")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
 
-Found = Mapping[str, Any]
+Section = Mapping[str, Any]
 
 
 class BadScenario(SimError):  # noqa: N818
-    """All that is wrong with one."""
+    """A scenario that cannot be used, with all its problems."""
 
 
-class Reading:
+class ScenarioReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problems: list[str] = []
-        self._names = 0
+        self._names_read = 0
 
-    def wrong(self, key: str, what: str) -> None:
+    def add_problem(self, key: str, what: str) -> None:
         self.problems.append(f"{key}: {what}")
 
     def finish(self) -> None:
         if self.problems:
-            shown, more = self.problems[:PROBLEMS_SHOWN], len(self.problems) - PROBLEMS_SHOWN
-            told = [f"  {each}" for each in (*shown, *([f"and {more} faults more"] if more > 0 else []))]
-            raise BadScenario("\n".join([f"{self.path} cannot be used:", *told]))
+            shown, more = self.problems[:MAX_PROBLEMS_SHOWN], len(self.problems) - MAX_PROBLEMS_SHOWN
+            lines = [f"  {each}" for each in (*shown, *([f"and {more} faults more"] if more > 0 else []))]
+            raise BadScenario("\n".join([f"{self.path} cannot be used:", *lines]))
 
     def document(self) -> Any:
         try:
@@ -54,87 +54,87 @@ class Reading:
             where = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
             raise BadScenario(f"{self.path} is no YAML:{where} {getattr(error, 'problem', error)}") from error
 
-    def mapping(self, value: Any, key: str, known: Iterable[str] | None = None) -> Found:
+    def mapping(self, value: Any, key: str, known: Iterable[str] | None = None) -> Section:
         if value is None:
             return {}
         if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-            self.wrong(key, "must be a mapping")
+            self.add_problem(key, "must be a mapping")
             return {}
         for name in value:
             if known is not None and name not in known:
-                self.wrong(f"{key}.{name}" if key else name, f"is not known{nearest(name, known)}")
+                self.add_problem(f"{key}.{name}" if key else name, f"is not known{nearest(name, known)}")
         return value
 
-    def items(self, value: Any, key: str, known: Iterable[str]) -> list[tuple[str, Found]]:
-        """A list of mappings, each with the key that names it."""
+    def items(self, value: Any, key: str, known: Iterable[str]) -> list[tuple[str, Section]]:
+        """Return the mappings of a list, each with its key."""
         if value is None:
             return []
         if not isinstance(value, list):
-            self.wrong(key, "must be a list")
+            self.add_problem(key, "must be a list")
             return []
         return [(f"{key}[{n}]", self.mapping(item, f"{key}[{n}]", known)) for n, item in enumerate(value)]
 
-    def text(self, found: Found, name: str, key: str, default: str = "") -> str:
-        value = found.get(name, default)
+    def text(self, section: Section, name: str, key: str, default: str = "") -> str:
+        value = section.get(name, default)
         if not isinstance(value, str):
-            self.wrong(f"{key}.{name}", "must be a text")
+            self.add_problem(f"{key}.{name}", "must be a text")
             return default
         return value
 
     def texts(self, value: Any, key: str) -> tuple[str, ...]:
-        """A text, or a list of texts."""
+        """Return one text, or a list of texts, as a tuple."""
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not values or not all(isinstance(each, str) for each in values):
-            self.wrong(key, "must be a text, or a list of texts")
+            self.add_problem(key, "must be a text, or a list of texts")
             return ()
         return tuple(values)
 
-    def choice(self, found: Found, name: str, key: str, choices: Iterable[str], default: str) -> str:
-        """YAML takes `on` and `off` for yes and no; they mean what they say here."""
-        value = found.get(name, default)
+    def choice(self, section: Section, name: str, key: str, choices: Iterable[str], default: str) -> str:
+        """YAML reads `on` and `off` as true and false; here they stay words."""
+        value = section.get(name, default)
         value = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
         if value not in tuple(choices):
-            self.wrong(f"{key}.{name}", f"must be one of {', '.join(choices)}{nearest(str(value), choices)}")
+            self.add_problem(f"{key}.{name}", f"must be one of {', '.join(choices)}{nearest(str(value), choices)}")
             return default
         return str(value)
 
-    def yes(self, found: Found, name: str, key: str, default: bool = False) -> bool:
-        value = found.get(name, default)
+    def boolean(self, section: Section, name: str, key: str, default: bool = False) -> bool:
+        value = section.get(name, default)
         if not isinstance(value, bool):
-            self.wrong(f"{key}.{name}", "must be true or false")
+            self.add_problem(f"{key}.{name}", "must be true or false")
         return value is True
 
-    def number(self, found: Found, name: str, key: str, default: int, most: int = MAX_NAMES) -> int:
-        value = found.get(name, default)
+    def number(self, section: Section, name: str, key: str, default: int, most: int = MAX_NAMES) -> int:
+        value = section.get(name, default)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-            self.wrong(f"{key}.{name}", f"must be a number up to {most}")
+            self.add_problem(f"{key}.{name}", f"must be a number up to {most}")
             return default
         return value
 
-    def mib(self, found: Found, name: str, key: str, default: int | None = None) -> int | None:
-        value = found.get(name)
+    def mib(self, section: Section, name: str, key: str, default: int | None = None) -> int | None:
+        value = section.get(name)
         if value is None:
             return default
         match = _SIZE.fullmatch(str(value))
         if match is None:
-            self.wrong(f"{key}.{name}", f"{value!r} is no size, such as 64GiB or 500MiB")
+            self.add_problem(f"{key}.{name}", f"{value!r} is not a size such as 64GiB or 500MiB")
             return default
         return round(float(match.group(1)) * _MIB[match.group(2)])
 
-    def names(self, found: Found, key: str, field: str = "name") -> list[str]:
-        """`worker-[1-4]` → four names."""
-        pattern = found.get(field)
+    def names(self, section: Section, key: str, field: str = "name") -> list[str]:
+        """Expand `worker-[1-4]` to four names."""
+        pattern = section.get(field)
         bare = _RANGE.sub("0", str(pattern))
         ranges = [(int(first), int(last)) for first, last in _RANGE.findall(str(pattern))]
         if not _NAME.fullmatch(bare) or len(ranges) > 1 or any(last < first for first, last in ranges):
-            self.wrong(f"{key}.{field}", f"{pattern!r} is no name, such as worker-1 or worker-[1-4]")
+            self.add_problem(f"{key}.{field}", f"{pattern!r} is not a name such as worker-1 or worker-[1-4]")
             return []
         if not ranges:
             return [str(pattern)]
         ((first, last),) = ranges
-        self._names += last - first + 1
-        if last - first >= MAX_NAMES or self._names > MAX_NAMES_IN_ALL:
+        self._names_read += last - first + 1
+        if last - first >= MAX_NAMES or self._names_read > MAX_NAMES_IN_ALL:
             most = MAX_NAMES if last - first >= MAX_NAMES else f"{MAX_NAMES_IN_ALL} names in all, or {MAX_NAMES}"
-            self.wrong(f"{key}.{field}", f"is more than {most} names")
+            self.add_problem(f"{key}.{field}", f"is more than {most} names")
             return []
         return [_RANGE.sub(str(number), str(pattern)) for number in range(first, last + 1)]

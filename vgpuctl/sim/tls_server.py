@@ -1,4 +1,4 @@
-"""One TLS server on a free port of loopback, whose door can be shut and opened again."""
+"""A TLS server on a free port of loopback that can stop listening and start again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from starlette.types import ASGIApp
 
 from vgpuctl.sim.coalesced_writes import CoalescingProtocol
 
-#: How often the Date in answers is renewed.
+#: How often the Date header of replies is renewed.
 DATE_EVERY_S = 1.0
 
 
-class Door(uvicorn.Server):
-    """Signals are handled by the process, not by it."""
+class TlsServer(uvicorn.Server):
+    """uvicorn's server, but the process handles the signals."""
 
     def __init__(self, app: ASGIApp, certificate: trustme.LeafCert) -> None:
         config = uvicorn.Config(
@@ -37,7 +37,7 @@ class Door(uvicorn.Server):
         config.load()
         config.ssl = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(config.ssl)
-        self._ending = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._socket = _listener(0)
         self.port = int(self._socket.getsockname()[1])
 
@@ -45,29 +45,29 @@ class Door(uvicorn.Server):
         await self.serve(sockets=[self._socket])
 
     async def main_loop(self) -> None:
-        """As uvicorn's, but its end is heard at once."""
+        """As uvicorn's, but it ends at once when asked to."""
         while not await self.on_tick(0):
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), DATE_EVERY_S)
+                await asyncio.wait_for(self._stopping.wait(), DATE_EVERY_S)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self.should_exit = self.force_exit = True
-        self._ending.set()
+        self._stopping.set()
 
-    def shut(self) -> None:
-        """As when the machine goes away: every connection ends at once, a new one is refused."""
+    def stop_listening(self) -> None:
+        """Behave like a machine that went away: every connection ends at once, and new ones are refused."""
         for server in self.servers:
             server.close()
         self.servers = []
-        self.hang_up()
+        self.abort_connections()
 
-    def hang_up(self) -> None:
+    def abort_connections(self) -> None:
         for connection in tuple(self.server_state.connections):
             transport = connection.transport
             if transport is not None:
                 transport.abort()
 
-    async def open(self) -> None:
+    async def start_listening(self) -> None:
         if not self.servers:
             loop = asyncio.get_running_loop()
             listener = _listener(self.port)
@@ -84,7 +84,10 @@ class Door(uvicorn.Server):
 
 
 def _listener(port: int) -> socket.socket:
-    """asyncio switches Nagle's delay off only where the socket says that it is TCP; else each reply takes 40 ms."""
+    """Return a listening socket.
+
+    asyncio disables Nagle's algorithm only on sockets whose protocol is given as TCP. With it each reply takes 40 ms.
+    """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
