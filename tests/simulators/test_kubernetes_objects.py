@@ -59,7 +59,7 @@ def test_a_watch_follows_a_selector_and_goes_on_from_a_version(day: Cluster) -> 
 
 def test_a_watch_from_before_the_compaction_is_told_to_list_anew(day: Cluster) -> None:
     start = str(day.kubernetes.store.version - 5)
-    day.kubernetes.store.forget_log()
+    day.kubernetes.store.compact()
     watch = day.watch("/api/v1/nodes", resourceVersion=start)
     (event,) = watch.take()
     assert (event.type, event.object["code"], event.object["reason"], watch.ended) == ("ERROR", 410, "Expired", True)

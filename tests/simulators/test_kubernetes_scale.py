@@ -129,5 +129,5 @@ def test_a_page_asked_for_too_late_is_gone(cluster: Cluster) -> None:
     compacted = {"limit": "500", "continue": cluster.ask("GET", PODS, query={"limit": "500"})["metadata"]["continue"]}
     assert cluster.ask("GET", PODS, query=compacted)["items"]
     cluster.cordon("node-1")
-    cluster.kubernetes.store.forget_log()
+    cluster.kubernetes.store.compact()
     assert cluster.refused("GET", PODS, query=compacted).code == 410

@@ -17,7 +17,7 @@ from tests.support.kubernetes_cluster import (
     Cluster,
     the_condition,
 )
-from vgpuctl.sim.kube.controllers.queue import HEARD_AFTER_S
+from vgpuctl.sim.kube.controllers.queue import REACTION_S
 from vgpuctl.sim.kube.objects import at, is_true, name_of, uid_of
 from vgpuctl.sim.world import World
 
@@ -158,7 +158,7 @@ def test_what_was_deleted_takes_along_what_it_owned(day: Cluster) -> None:
 def test_a_deployment_replaces_a_leaving_pod_at_once_and_follows_its_scale(day: Cluster) -> None:
     pod = day.pods("gateway")[0]
     day.ask("DELETE", f"/api/v1/namespaces/default/pods/{name_of(pod)}")
-    day.wait(2 * HEARD_AFTER_S)
+    day.wait(2 * REACTION_S)
     assert len(day.pods("gateway")) == 4
     assert len(day.pods("gateway", leaving=False)) == 3
     scale = "/apis/apps/v1/namespaces/default/deployments/gateway/scale"

@@ -120,7 +120,7 @@ class _Connections:
             agent=headers["User-Agent"],
         )
         target = target_of(path)
-        effect = self._count(KUBERNETES, f"{method} {target.called}", *target.names)
+        effect = self._count(KUBERNETES, f"{method} {target.resource}", *target.names)
         if effect and effect.how is How.FAIL:
             return _refused(injected(int(effect.what), effect.seconds))
         return _with_effect(effect, lambda: self._witness(request, partial(self._answer, request)))

@@ -106,7 +106,7 @@ class Judge:
         unknown_s = self.lag_s + self.late_by_s
         if down and not self._powered_by_others(node, unknown_s):
             self._breaks(f"law 5: {node} is uncordoned and goes down")
-        silent = not self._world.kubernetes.kubelets[node].speaking
+        silent = not self._world.kubernetes.kubelets[node].reporting
         if not down and silent and not self._powered_by_others(node, unknown_s + WOKEN_BY_OTHERS_S):
             self._breaks(f"law 5: {node} is uncordoned and is not truly back")
 

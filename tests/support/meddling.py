@@ -84,12 +84,12 @@ class Meddling:
         kubelet = self._world.kubernetes.kubelets[name]
         if not kubelet.running or self._node(name) is not None:
             return
-        if not kubelet.speaking:
+        if not kubelet.reporting:
             self._world.clock.after(KUBELET_RESTARTS_AFTER_S, lambda: self._restart_kubelet(name))
         else:
             kubelet._register()
             kubelet._renew()
-            kubelet._speak(restarted=False)
+            kubelet._start_reporting(restarted=False)
 
     def _label(self, name: str, number: int) -> None:
         change = (f"{PROFILE_LABEL}=mine", f"{PROFILE_LABEL}-", f"{STATE_LABEL}-", f"{STATE_LABEL}=mine")

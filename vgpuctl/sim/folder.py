@@ -11,7 +11,7 @@ from pathlib import Path
 from vgpuctl.sim.errors import SimError
 
 ROOT = 0
-#: Linux follows no more either (path_resolution(7)).
+#: Linux follows no more than these either.
 MAX_LINKS = 40
 _CHOOSE_ANOTHER = "Choose another folder with --dir."
 

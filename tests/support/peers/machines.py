@@ -23,7 +23,7 @@ class OurMachines:
         self._estate.within(lambda world: world.kubernetes.thaw(node))
 
     def compact(self) -> None:
-        self._estate.within(lambda world: world.kubernetes.store.forget_log())
+        self._estate.within(lambda world: world.kubernetes.store.compact())
 
 
 class RealMachines:

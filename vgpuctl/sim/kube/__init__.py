@@ -1,1 +1,1 @@
-"""A simulated Kubernetes: a pure world in virtual time, and the REST API in front of it."""
+"""A simulated Kubernetes: a world in virtual time, and the REST API for it."""

@@ -1,4 +1,4 @@
-"""Small questions to ask of Kubernetes objects, which are plain JSON here."""
+"""Helpers for Kubernetes objects, which are plain JSON here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _QUANTITY = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})")
 
 
 def copied(value: Any) -> Any:
-    """A copy all the way down; several times quicker than copy.deepcopy for plain JSON."""
+    """Return a deep copy. For plain JSON it is several times faster than copy.deepcopy."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy in which a field that is null is not there, as the server reads it."""
+    """Return a deep copy without null fields, as the server decodes it."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
@@ -72,7 +72,7 @@ def annotations_of(item: Object) -> dict[str, str]:
 
 
 def at(item: Object, path: str) -> Any:
-    """The value at a dotted path, or None."""
+    """Return the value at a dotted path, or None."""
     value: Any = item
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -98,7 +98,7 @@ def condition(item: Object, wanted: str) -> Object | None:
 
 
 def set_condition(item: Object, when: datetime, wanted: Object) -> None:
-    """Put a condition in its place; the time of its last transition moves only when its status does."""
+    """Set a condition. Its lastTransitionTime changes only when its status does."""
     conditions: list[Object] = item.setdefault("status", {}).setdefault("conditions", [])
     former = next((found for found in conditions if found.get("type") == wanted["type"]), None)
     if former is not None and former.get("status") == wanted["status"]:
@@ -133,7 +133,7 @@ def is_mirror(pod: Object) -> bool:
 
 
 def requests_of(pod: Object) -> dict[str, float]:
-    """What the pod's containers ask for together, and the one place among the node's pods."""
+    """Return the sum of the containers' requests, and one of the node's `pods`."""
     total: dict[str, float] = {"pods": 1.0}
     for container in pod["spec"].get("containers") or []:
         for resource, amount in ((container.get("resources") or {}).get("requests") or {}).items():
@@ -142,7 +142,7 @@ def requests_of(pod: Object) -> dict[str, float]:
 
 
 def tolerates(pod: Object, taint: Object) -> list[Object]:
-    """The pod's tolerations that match the taint."""
+    """Return the pod's tolerations that match the taint."""
     return [toleration for toleration in pod["spec"].get("tolerations") or [] if _matches(toleration, taint)]
 
 

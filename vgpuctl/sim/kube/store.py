@@ -1,4 +1,4 @@
-"""The objects: one generic store with versions, a log of changes, indexes and subscriptions."""
+"""The store of all objects, like etcd: versions, a log of changes, indexes and subscriptions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from vgpuctl.sim.kube.objects import Object, at, copied, timestamp
 
 Key = tuple[str, str]
 OWNER = "owner"
-#: Kubernetes' characters for the ends of generated names: no vowels, so that no words arise.
+#: The characters of generated names in Kubernetes: no vowels, so that no words appear by chance.
 SAFE_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of the log. Objects in it are shared: nobody may alter them."""
+    """One entry of the log. Its objects are shared and must not be altered."""
 
     version: int
     plural: str
@@ -34,20 +34,22 @@ class Change:
 Listener = Callable[[Change], None]
 
 
-class Shelf:
+class Collection:
     """All objects of one kind, with the log of their changes and their indexes."""
 
     def __init__(self, kind: Kind, log_length: int) -> None:
         self.kind = kind
         self.objects: dict[Key, Object] = {}
         self.log: deque[Change] = deque(maxlen=log_length)
-        self.forgotten = 0
+        self.compacted = 0
         self.listeners: list[Listener] = []
         self._indexes: dict[str, dict[str, dict[Key, Object]]] = {field: {} for field in (*kind.indexed, OWNER)}
         self._order: list[Key] | None = None
 
     def order(self, namespace: str = "") -> list[Key]:
-        """The keys in their order, of one namespace or of all; sorted anew only after one came or went."""
+        """Return the sorted keys of one namespace or of all. They are sorted again only after an object
+        came or went.
+        """
         if self._order is None:
             self._order = sorted(self.objects)
         if not namespace:
@@ -67,7 +69,7 @@ class Shelf:
             for field, value in self._entries(change.object):
                 self._indexes[field].setdefault(value, {})[key] = change.object
         if len(self.log) == self.log.maxlen:
-            self.forgotten = self.log[0].version
+            self.compacted = self.log[0].version
         self.log.append(change)
 
     def where(self, field: str, value: str) -> list[Object]:
@@ -98,64 +100,66 @@ def path_of(plural: str, item: Object) -> tuple[str, str, str]:
 
 
 class Store:
-    """Objects by kind (its plural), namespace and name. What it hands out is shared and must not be altered."""
+    """Objects by kind (its plural), namespace and name. Returned objects are shared and must not be altered."""
 
-    def __init__(self, clock: Clock, chance: random.Random, log_length: int = 20_000) -> None:
+    def __init__(self, clock: Clock, rng: random.Random, log_length: int = 20_000) -> None:
         self.version = 0
         self.compacted = 0
         self._clock = clock
-        self._chance = chance
-        self._suffixes: set[str] = set()
-        self._shelves = {plural: Shelf(kind, log_length) for plural, kind in STORED.items()}
+        self._rng = rng
+        self._used_suffixes: set[str] = set()
+        self._collections = {plural: Collection(kind, log_length) for plural, kind in STORED.items()}
 
     def get(self, plural: str, namespace: str, name: str) -> Object | None:
-        return self._shelves[plural].objects.get((namespace, name))
+        return self._collections[plural].objects.get((namespace, name))
 
     def all(self, plural: str) -> list[Object]:
-        """Every object of a kind, in no order that means something."""
-        return list(self._shelves[plural].objects.values())
+        """Return every object of a kind, unsorted."""
+        return list(self._collections[plural].objects.values())
 
     def sorted(self, plural: str, namespace: str = "") -> list[Object]:
-        shelf = self._shelves[plural]
-        return [shelf.objects[key] for key in shelf.order(namespace)]
+        collection = self._collections[plural]
+        return [collection.objects[key] for key in collection.order(namespace)]
 
     def where(self, plural: str, field: str, value: str) -> list[Object]:
-        """Objects by an indexed field, or by the uid of an owner (`OWNER`), by name."""
-        return sorted(self.some(plural, field, value), key=key_of)
+        """Return objects by an indexed field, or by the uid of an owner (`OWNER`), sorted by name."""
+        return sorted(self.unordered(plural, field, value), key=key_of)
 
-    def some(self, plural: str, field: str, value: str) -> list[Object]:
-        """The same in no order that means something."""
-        return self._shelves[plural].where(field, value)
+    def unordered(self, plural: str, field: str, value: str) -> list[Object]:
+        """Return the same objects unsorted."""
+        return self._collections[plural].where(field, value)
 
     def create(self, plural: str, item: Object) -> Object:
-        """Store a new object; the store makes `item` its own. A given creation time is kept: worlds have a past."""
-        shelf, metadata = self._shelves[plural], item["metadata"]
-        if key_of(item) in shelf.objects:
-            raise errors.already_exists(shelf.kind, metadata["name"])
+        """Store a new object without copying it. A creation time that is already set is kept, so objects can have a
+        past.
+        """
+        collection, metadata = self._collections[plural], item["metadata"]
+        if key_of(item) in collection.objects:
+            raise errors.already_exists(collection.kind, metadata["name"])
         metadata.setdefault("uid", self.new_uid())
         metadata.setdefault("creationTimestamp", timestamp(self._clock.utc()))
-        if shelf.kind.generations:
+        if collection.kind.generations:
             metadata["generation"] = 1
-        return self._put(shelf, "ADDED", item, None)
+        return self._put(collection, "ADDED", item, None)
 
     def update(self, plural: str, item: Object) -> Object:
-        """Replace an object; a stale resourceVersion is refused, and no difference changes nothing."""
-        shelf, metadata = self._shelves[plural], item["metadata"]
-        before = shelf.objects.get(key_of(item))
+        """Replace an object. A stale resourceVersion is refused; an unchanged object keeps its version."""
+        collection, metadata = self._collections[plural], item["metadata"]
+        before = collection.objects.get(key_of(item))
         if before is None:
-            raise errors.not_found(shelf.kind, metadata["name"])
+            raise errors.not_found(collection.kind, metadata["name"])
         present = before["metadata"]["resourceVersion"]
         if metadata.get("resourceVersion") not in (None, "", "0", present):
-            raise errors.conflict(shelf.kind, metadata["name"])
+            raise errors.conflict(collection.kind, metadata["name"])
         metadata["resourceVersion"] = present
         if item == before:
             return before
-        if shelf.kind.generations and item.get("spec") != before.get("spec"):
+        if collection.kind.generations and item.get("spec") != before.get("spec"):
             metadata["generation"] = before["metadata"].get("generation", 0) + 1
-        return self._put(shelf, "MODIFIED", item, before)
+        return self._put(collection, "MODIFIED", item, before)
 
     def edit(self, plural: str, namespace: str, name: str, change: Callable[[Object], None]) -> Object | None:
-        """Alter a copy and store it; None when there is no such object (any more)."""
+        """Change a copy of an object and store it; return None if the object does not exist."""
         before = self.get(plural, namespace, name)
         if before is None:
             return None
@@ -164,61 +168,61 @@ class Store:
         return self.update(plural, item)
 
     def remove(self, plural: str, namespace: str, name: str) -> Object | None:
-        shelf = self._shelves[plural]
-        before = shelf.objects.get((namespace, name))
+        collection = self._collections[plural]
+        before = collection.objects.get((namespace, name))
         if before is None:
             return None
-        return self._put(shelf, "DELETED", before | {"metadata": dict(before["metadata"])}, before)
+        return self._put(collection, "DELETED", before | {"metadata": dict(before["metadata"])}, before)
 
     def subscribe(self, plurals: Iterable[str], listener: Listener) -> Callable[[], None]:
-        """Call `listener` after each change. It may only take note: writing belongs into a timer of its own."""
-        shelves = [self._shelves[plural] for plural in plurals]
-        for shelf in shelves:
-            shelf.listeners.append(listener)
+        """Call `listener` after each change. The listener must not write: a write belongs into a timer of its own."""
+        collections = [self._collections[plural] for plural in plurals]
+        for collection in collections:
+            collection.listeners.append(listener)
 
         def end() -> None:
-            for shelf in shelves:
-                if listener in shelf.listeners:
-                    shelf.listeners.remove(listener)
+            for collection in collections:
+                if listener in collection.listeners:
+                    collection.listeners.remove(listener)
 
         return end
 
     def changes_since(self, plural: str, version: int) -> list[Change]:
-        shelf = self._shelves[plural]
-        if version < shelf.forgotten:
-            raise errors.gone(version, shelf.forgotten)
+        collection = self._collections[plural]
+        if version < collection.compacted:
+            raise errors.gone(version, collection.compacted)
         later: list[Change] = []
-        for change in reversed(shelf.log):
+        for change in reversed(collection.log):
             if change.version <= version:
                 break
             later.append(change)
         return later[::-1]
 
-    def forget_log(self) -> None:
-        """Compaction: whoever watches from before now must list anew."""
-        for shelf in self._shelves.values():
-            shelf.log.clear()
-            shelf.forgotten = self.version
+    def compact(self) -> None:
+        """Forget the log, as etcd's compaction does. A watch from an older version must list again."""
+        for collection in self._collections.values():
+            collection.log.clear()
+            collection.compacted = self.version
         self.compacted = self.version
 
     def new_uid(self) -> str:
-        return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+        return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
 
     def suffix(self, length: int = 5) -> str:
-        """The random end of a generated name; no vowels, so that no words arise. Never the same twice.
+        """Return the random end of a generated name, never the same twice.
 
-        Among ten thousand pods two of five letters would be equal: a real server has its controllers try again.
+        With five characters, two of ten thousand pods would often be equal. A real controller tries again then.
         """
-        while (made := "".join(self._chance.choices(SAFE_CHARACTERS, k=length))) in self._suffixes:
+        while (suffix := "".join(self._rng.choices(SAFE_CHARACTERS, k=length))) in self._used_suffixes:
             pass
-        self._suffixes.add(made)
-        return made
+        self._used_suffixes.add(suffix)
+        return suffix
 
-    def _put(self, shelf: Shelf, kind_of_change: str, item: Object, before: Object | None) -> Object:
+    def _put(self, collection: Collection, change_type: str, item: Object, before: Object | None) -> Object:
         self.version += 1
         item["metadata"]["resourceVersion"] = str(self.version)
-        change = Change(self.version, shelf.kind.plural, kind_of_change, item, before)
-        shelf.put(change)
-        for listener in tuple(shelf.listeners):
+        change = Change(self.version, collection.kind.plural, change_type, item, before)
+        collection.put(change)
+        for listener in tuple(collection.listeners):
             listener(change)
         return item

@@ -1,4 +1,4 @@
-"""The simulated Kubernetes without any wire: objects, controllers and kubelets in virtual time."""
+"""The simulated Kubernetes without HTTP: objects, controllers and kubelets in virtual time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.api.kinds import CUSTOM, KINDS
 from vgpuctl.sim.kube.controllers.budgets import Budgets
-from vgpuctl.sim.kube.controllers.clusterapi import ClusterApi
+from vgpuctl.sim.kube.controllers.cluster_api import ClusterApi
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.controllers.daemonsets import DaemonSets
 from vgpuctl.sim.kube.controllers.deployments import Deployments
@@ -29,7 +29,7 @@ from vgpuctl.sim.kube.store import Store
 
 
 class KubernetesWorld:
-    """A cluster with a node for each VM that has one. It hears of the VMs' power as the vCenter's `Guests`."""
+    """A cluster with a node for each VM that has one. As the vCenter's `Guests` it follows the VMs' power."""
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class KubernetesWorld:
         *,
         seed: int = 1,
     ) -> None:
-        chance = random.Random(seed)  # noqa: S311 names of pods are no secrets
+        rng = random.Random(seed)  # noqa: S311 names of pods are no secrets
         self.clock = clock
-        self.store = Store(clock, chance)
+        self.store = Store(clock, rng)
         self.kinds = KINDS + (CUSTOM if inventory.cluster_api else ())
         self.context = ControllerContext(clock, self.store)
-        self.kubelets = Kubelets(self.context, inventory, durations, chance)
+        self.kubelets = Kubelets(self.context, inventory, durations, rng)
         scheduler = Scheduler(self.context)
         self.controllers = (
             NodeLifecycle(self.context, durations),
@@ -62,8 +62,8 @@ class KubernetesWorld:
         )
         if inventory.cluster_api:
             self.cluster_api = ClusterApi(self.context, durations)
-        settler = PodPlacer(self.context, scheduler.board, self.kubelets)
-        self.founding = InitialObjects(self.context, inventory, self.kubelets, settler)
+        placer = PodPlacer(self.context, scheduler.capacity, self.kubelets)
+        self.initial_objects = InitialObjects(self.context, inventory, self.kubelets, placer)
 
     def boot(self, vm: str, gpus: int) -> None:
         self.kubelets.machine(vm).boot(gpus)

@@ -1,4 +1,4 @@
-"""The API as a function: a request in, a reply or a watch out. HTTP is one way to call it, a simulation another."""
+"""The API as a function: a request in, a reply or a watch out. HTTP and simulations in one process both call it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Api:
         self.watches: set[Watch] = set()
 
     def answer(self, request: Request, target: Target | None = None) -> Reply | Watch:
-        """Raises ApiError; `target`, if it is already known, is what the path says."""
+        """Return the reply or watch, or raise ApiError. `target`: what the path names, if the caller has it already."""
         if found := discovery.answer(request, self._served) or reviews.answer(request):
             return found
         target = target or target_of(request.path)
@@ -32,11 +32,11 @@ class Api:
             case "GET", "" | "status" | "scale", _:
                 reply = self._read(request, target)
             case "POST", "", False:
-                reply = self._one(request, target, writing.create(self._context, request, target), 201)
+                reply = self._single(request, target, writing.create(self._context, request, target), 201)
             case "PUT", "" | "status" | "scale", True:
-                reply = self._one(request, target, writing.replace(self._context, request, target))
+                reply = self._single(request, target, writing.replace(self._context, request, target))
             case "PATCH", "" | "status" | "scale", True:
-                reply = self._one(request, target, writing.patch(self._context, request, target))
+                reply = self._single(request, target, writing.patch(self._context, request, target))
             case "DELETE", "", _:
                 reply = self._delete(request, target)
             case _:
@@ -50,7 +50,7 @@ class Api:
             return watch
         store = self._context.store
         if target.name:
-            return self._one(request, target, reading.get(store, target))
+            return self._single(request, target, reading.get(store, target))
         items, metadata = reading.page(store, self._pages, request, target)
         if request.wants_table:
             return Reply(200, self.table(request, target, items, metadata))
@@ -62,12 +62,12 @@ class Api:
         items = deleting.delete_collection(self._context, request, target)
         return reading.listing(target.kind, items, {"resourceVersion": str(self._context.store.version)})
 
-    def _one(self, request: Request, target: Target, item: Object, code: int = 200) -> Reply:
+    def _single(self, request: Request, target: Target, item: Object, code: int = 200) -> Reply:
         if request.wants_table and not target.subresource:
             metadata = {"resourceVersion": item["metadata"].get("resourceVersion", "")}
             return Reply(code, self.table(request, target, [item], metadata))
         return Reply(code, item)
 
     def table(self, request: Request, target: Target, items: list[Object], metadata: Object) -> Object:
-        shown = tables.Shown(self._context.clock.utc(), request.query.get("includeObject", "Metadata"))
-        return tables.table(target.kind, items, metadata, shown)
+        options = tables.TableOptions(self._context.clock.utc(), request.query.get("includeObject", "Metadata"))
+        return tables.table(target.kind, items, metadata, options)

@@ -1,4 +1,4 @@
-"""What stands in one cell of a table: an object and the time in, a text or a number out."""
+"""The cells of kubectl's tables: an object and the time in, a text or number out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def field(path: str, default: Any, *, as_text: bool = False) -> Cell:
 
 
 def duration(seconds: float) -> str:
-    """Ages as kubectl writes them: two figures while the greater is small."""
+    """Return an age as kubectl writes it: with a second unit while the first number is small."""
     whole = int(seconds)
     if whole < 0:
         return "0s" if whole > -2 else "<invalid>"
@@ -92,8 +92,8 @@ def pod_status(pod: Object, now: datetime) -> str:
     text = str(at(pod, "status.reason") or at(pod, "status.phase") or "")
     for found in at(pod, "status.containerStatuses") or []:
         state = found.get("state") or {}
-        over = state.get("waiting") or state.get("terminated") or {}
-        text = over.get("reason") or text
+        not_running = state.get("waiting") or state.get("terminated") or {}
+        text = not_running.get("reason") or text
     return text
 
 
@@ -161,19 +161,19 @@ def message(event: Object, now: datetime) -> str:
 
 
 def involved(event: Object, now: datetime) -> str:
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
+    involved_object = event.get("involvedObject") or event.get("regarding") or {}
+    return f"{str(involved_object.get('kind', '')).lower()}/{involved_object.get('name', '')}"
 
 
 def source(event: Object, now: datetime) -> str:
-    of = event.get("source") or event.get("deprecatedSource") or {}
-    component = of.get("component") or event.get("reportingComponent") or event.get("reportingController") or ""
-    host = of.get("host") or event.get("reportingInstance") or ""
+    reporter = event.get("source") or event.get("deprecatedSource") or {}
+    component = reporter.get("component") or event.get("reportingComponent") or event.get("reportingController") or ""
+    host = reporter.get("host") or event.get("reportingInstance") or ""
     return f"{component}, {host}" if host else str(component)
 
 
 def quota_share(*, limits: bool) -> Cell:
-    """`requests.nvidia.com/gpu: 3/4`: what of a quota is used, of limits or of everything else."""
+    """Return a cell such as `requests.nvidia.com/gpu: 3/4`: what is used of a quota's limits, or of everything else."""
 
     def cell(item: Object, now: datetime) -> str:
         hard, used = (at(item, f"status.{part}") or {} for part in ("hard", "used"))

@@ -1,12 +1,12 @@
-"""What the API server fills in when an object is created."""
+"""The defaults that the API server adds to a new object."""
 
 from __future__ import annotations
 
 from vgpuctl.sim.kube.objects import Object
 
 TOLERATION_S = 300
-#: What a real server shows of workloads that no controller has looked at yet: counts that it never leaves out.
-_UNTOLD: dict[str, tuple[str, ...]] = {
+#: Counts in the status of a new workload: a real server shows them even before a controller has written one.
+_ZERO_COUNTS: dict[str, tuple[str, ...]] = {
     "deployments": (),
     "jobs": (),
     "replicasets": ("replicas",),
@@ -14,15 +14,15 @@ _UNTOLD: dict[str, tuple[str, ...]] = {
     "daemonsets": ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
 }
 _WITHOUT_SPEC = ("namespaces", "events", "configmaps")
-_NODE_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_NODE_PROBLEM_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def fill_in(plural: str, item: Object) -> None:
-    """Safe to repeat: what is there already stays."""
+    """Add the defaults. Values that are there stay, so it may be repeated."""
     if plural not in _WITHOUT_SPEC:
         item["spec"] = item.get("spec") or {}
-    if plural in _UNTOLD:
-        item.setdefault("status", dict.fromkeys(_UNTOLD[plural], 0))
+    if plural in _ZERO_COUNTS:
+        item.setdefault("status", dict.fromkeys(_ZERO_COUNTS[plural], 0))
     if plural == "pods":
         _pod(item)
     elif plural == "deployments":
@@ -52,7 +52,7 @@ def _pod(item: Object) -> None:
             resources["requests"] = resources["limits"] | (resources.get("requests") or {})
     _pod_spec(spec)
     tolerations: list[Object] = spec.setdefault("tolerations", [])
-    for key in _NODE_TROUBLES:
+    for key in _NODE_PROBLEM_TAINTS:
         if not any(
             found.get("key") in (key, None, "") and found.get("effect") in ("NoExecute", None, "")
             for found in tolerations
@@ -61,8 +61,8 @@ def _pod(item: Object) -> None:
             tolerations.append(limited)
     item["status"] = item.get("status") or {}
     item["status"].setdefault("phase", "Pending")
-    asks = any(container["resources"] for container in spec["containers"])
-    item["status"].setdefault("qosClass", "Burstable" if asks else "BestEffort")
+    has_resources = any(container["resources"] for container in spec["containers"])
+    item["status"].setdefault("qosClass", "Burstable" if has_resources else "BestEffort")
 
 
 def _pod_spec(spec: Object) -> None:
@@ -98,9 +98,9 @@ def _job(item: Object) -> None:
     spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
     spec.setdefault("suspend", False)
     uid = metadata["uid"]
-    marks = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": metadata["name"]}
-    marks |= {"controller-uid": uid, "job-name": metadata["name"]}
+    job_labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": metadata["name"]}
+    job_labels |= {"controller-uid": uid, "job-name": metadata["name"]}
     spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
-    metadata["labels"] = (metadata.get("labels") or {}) | marks
+    metadata["labels"] = (metadata.get("labels") or {}) | job_labels
     template = spec["template"].setdefault("metadata", {})
-    template["labels"] = (template.get("labels") or {}) | marks
+    template["labels"] = (template.get("labels") or {}) | job_labels

@@ -1,4 +1,4 @@
-"""DELETE and eviction: who may take an object away, and with whose leave."""
+"""DELETE and eviction: preconditions, disruption budgets, and the deletion itself."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from vgpuctl.sim.kube.api import errors
 from vgpuctl.sim.kube.api.kinds import Kind
-from vgpuctl.sim.kube.api.reading import found
-from vgpuctl.sim.kube.api.reading import matching as matching_objects
+from vgpuctl.sim.kube.api.reading import existing, matching
 from vgpuctl.sim.kube.api.request import Reply, Request, Target
 from vgpuctl.sim.kube.api.writing import check_namespace
-from vgpuctl.sim.kube.controllers.budgets import matching, say_allowed
+from vgpuctl.sim.kube.controllers.budgets import matching_budgets, set_allowed_condition
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.objects import (
     Object,
@@ -30,7 +29,7 @@ _MAX_DISRUPTED = 2000
 
 
 def delete(context: ControllerContext, request: Request, target: Target) -> Reply:
-    item = found(context.store, target)
+    item = existing(context.store, target)
     options = _options(request)
     _check_preconditions(target.kind, item, options)
     gone = item if request.dry_run else _delete(context, target.kind, item, options)
@@ -42,7 +41,7 @@ def delete(context: ControllerContext, request: Request, target: Target) -> Repl
 
 def delete_collection(context: ControllerContext, request: Request, target: Target) -> list[Object]:
     options = _options(request)
-    items = matching_objects(context.store, request, target)
+    items = matching(context.store, request, target)
     return items if request.dry_run else [_delete(context, target.kind, item, options) for item in items]
 
 
@@ -53,21 +52,21 @@ def _delete(context: ControllerContext, kind: Kind, item: Object, options: Objec
         return context.delete(kind.plural, item, options.get("gracePeriodSeconds"))
     now = timestamp(context.clock.utc())
 
-    def leave(namespace: Object) -> None:
+    def mark_terminating(namespace: Object) -> None:
         namespace["metadata"].setdefault("deletionTimestamp", now)
         namespace["status"] = {"phase": "Terminating"}
 
-    return context.store.edit("namespaces", "", name_of(item), leave) or item
+    return context.store.edit("namespaces", "", name_of(item), mark_terminating) or item
 
 
 def _orphan(context: ControllerContext, owner: Object) -> None:
-    def let_go(item: Object) -> None:
+    def remove_owner(item: Object) -> None:
         owners = item["metadata"]["ownerReferences"]
         item["metadata"]["ownerReferences"] = [other for other in owners if other["uid"] != uid_of(owner)]
 
     for plural in ("replicasets", "pods"):
         for item in context.store.where(plural, OWNER, uid_of(owner)):
-            context.store.edit(*path_of(plural, item), let_go)
+            context.store.edit(*path_of(plural, item), remove_owner)
 
 
 def _options(request: Request) -> Object:
@@ -79,8 +78,8 @@ def _options(request: Request) -> Object:
 
 def _from_query(request: Request) -> Object:
     grace_s, policy = request.number("gracePeriodSeconds"), request.query.get("propagationPolicy")
-    found = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
-    return found | ({"propagationPolicy": policy} if policy else {})
+    options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+    return options | ({"propagationPolicy": policy} if policy else {})
 
 
 def _checked(options: Object) -> Object:
@@ -105,7 +104,7 @@ def _check_preconditions(kind: Kind, item: Object, options: Object) -> None:
 
 
 def evict(context: ControllerContext, request: Request, target: Target) -> Reply:
-    """In the real server's order: the budget pays before the preconditions are looked at (seen on a real 1.36)."""
+    """Evict a pod. As on a real 1.36 server, the budget is charged before the preconditions are checked (measured)."""
     eviction = request.json()
     if not isinstance(eviction, dict) or not isinstance(eviction.get("metadata") or {}, dict):
         raise errors.bad_request("couldn't get version/kind; json parse error")
@@ -126,32 +125,32 @@ def evict(context: ControllerContext, request: Request, target: Target) -> Reply
 
 
 def _evict(context: ControllerContext, target: Target, options: Object, dry_run: bool) -> None:
-    pod = found(context.store, target)
+    pod = existing(context.store, target)
     free = is_finished(pod) or is_leaving(pod) or at(pod, "status.phase") == "Pending"
     if not free:
-        _ask_budget(context, pod, dry_run)
+        _charge_budget(context, pod, dry_run)
     _check_preconditions(target.kind, pod, options)
     if dry_run:
         return
-    context.disrupt(pod, "EvictionByEvictionAPI", "Eviction API: evicting")
-    present = found(context.store, target)
+    context.mark_disrupted(pod, "EvictionByEvictionAPI", "Eviction API: evicting")
+    present = existing(context.store, target)
     context.delete("pods", present, options.get("gracePeriodSeconds"))
 
 
-def _ask_budget(context: ControllerContext, pod: Object, dry_run: bool) -> None:
-    budgets = matching(context, pod)
+def _charge_budget(context: ControllerContext, pod: Object, dry_run: bool) -> None:
+    budgets = matching_budgets(context, pod)
     if len(budgets) > 1:
         message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise errors.internal(message)
-    if not budgets or _unready_may_go(pod, budgets[0]):
+    if not budgets or _may_evict_unready(pod, budgets[0]):
         return
     budget = budgets[0]
     _check_budget(budget)
     if not dry_run:
-        context.store.edit(*path_of("poddisruptionbudgets", budget), _paying(context, pod))
+        context.store.edit(*path_of("poddisruptionbudgets", budget), _charge(context, pod))
 
 
-def _unready_may_go(pod: Object, budget: Object) -> bool:
+def _may_evict_unready(pod: Object, budget: Object) -> bool:
     if is_true(pod, "Ready"):
         return False
     status = budget.get("status") or {}
@@ -165,8 +164,8 @@ def _check_budget(budget: Object) -> None:
     if status.get("observedGeneration", 0) < budget["metadata"]["generation"]:
         raise errors.too_many_requests(f"The disruption budget {name} is still being processed by the server.", 10)
     if len(status.get("disruptedPods") or {}) > _MAX_DISRUPTED:
-        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise errors.ApiError(403, "Forbidden", why)
+        message = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise errors.ApiError(403, "Forbidden", message)
     if status.get("disruptionsAllowed", 0) <= 0:
         needs, has = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
         raise errors.too_many_requests(
@@ -174,15 +173,15 @@ def _check_budget(budget: Object) -> None:
         )
 
 
-def _paying(context: ControllerContext, pod: Object) -> Callable[[Object], None]:
+def _charge(context: ControllerContext, pod: Object) -> Callable[[Object], None]:
     now = context.clock.utc()
 
-    def pay(budget: Object) -> None:
+    def charge(budget: Object) -> None:
         status = copied(budget["status"])
         status["disruptionsAllowed"] -= 1
         status["disruptedPods"] = (status.get("disruptedPods") or {}) | {name_of(pod): timestamp(now)}
         budget["status"] = status
         if status["disruptionsAllowed"] == 0:
-            say_allowed(budget, now)
+            set_allowed_condition(budget, now)
 
-    return pay
+    return charge

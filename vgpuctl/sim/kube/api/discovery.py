@@ -1,4 +1,4 @@
-"""What there is: versions, groups and resources, in the old form and the aggregated one."""
+"""Discovery: versions, groups and resources, in the old and the aggregated form."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from vgpuctl.sim.kube.objects import Object
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _AGGREGATED = "as=APIGroupDiscoveryList"
 _AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_FOREIGN = {EVICTION: ("policy", "v1", "Eviction"), SCALE: ("autoscaling", "v1", "Scale")}
+_SUBRESOURCE_KINDS = {EVICTION: ("policy", "v1", "Eviction"), SCALE: ("autoscaling", "v1", "Scale")}
 
 
 def answer(request: Request, served: Groups) -> Reply | None:
-    """None when the path is not one of discovery."""
+    """Return None if the path is not one of discovery."""
     if request.method != "GET":
         return None
     path = request.path.rstrip("/") or "/"
@@ -29,8 +29,8 @@ def answer(request: Request, served: Groups) -> Reply | None:
 
 
 def _document(path: str, served: Groups) -> Object | None:
-    if path in _ALWAYS:
-        return _ALWAYS[path]()
+    if path in _FIXED:
+        return _FIXED[path]()
     if path == "/apis":
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(kinds) for kinds in _named(served)]}
     for kinds in served.values():
@@ -84,8 +84,8 @@ def _resources(kind: Kind) -> list[Object]:
 
 def _subresource(kind: Kind, name: str) -> Object:
     entry: Object = {"name": f"{kind.plural}/{name}", "singularName": "", "namespaced": kind.namespaced}
-    if name in _FOREIGN:
-        entry["group"], entry["version"], entry["kind"] = _FOREIGN[name]
+    if name in _SUBRESOURCE_KINDS:
+        entry["group"], entry["version"], entry["kind"] = _SUBRESOURCE_KINDS[name]
     else:
         entry["kind"] = kind.kind
     return entry | {"verbs": _subverbs(name)}
@@ -122,12 +122,12 @@ def _discovered_kind(kind: Kind) -> Object:
 
 
 def _discovered_part(kind: Kind, name: str) -> Object:
-    of = _FOREIGN.get(name, (kind.group, kind.version, kind.kind))
-    return {"subresource": name, "responseKind": _response_kind(*of), "verbs": _subverbs(name)}
+    gvk = _SUBRESOURCE_KINDS.get(name, (kind.group, kind.version, kind.kind))
+    return {"subresource": name, "responseKind": _response_kind(*gvk), "verbs": _subverbs(name)}
 
 
 def _response_kind(group: str, version: str, kind: str) -> Object:
     return {"group": group, "version": version, "kind": kind}
 
 
-_ALWAYS: dict[str, Callable[[], Object]] = {"/version": _version, "/api": _core_versions}
+_FIXED: dict[str, Callable[[], Object]] = {"/version": _version, "/api": _core_versions}

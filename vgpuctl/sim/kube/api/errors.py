@@ -1,4 +1,4 @@
-"""What the API server refuses, in its own words."""
+"""The API server's errors, with its own messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Details = dict[str, Any]
 
 
 class ApiError(Exception):
-    """A refusal that becomes a Status object."""
+    """A refusal that is sent as a Status object."""
 
     def __init__(self, code: int, reason: str, message: str, details: Details | None = None) -> None:
         super().__init__(message)
@@ -80,15 +80,15 @@ def conflict(kind: Kind, name: str, why: str = "") -> ApiError:
     return ApiError(409, "Conflict", message, _named(kind, name))
 
 
-def precondition(kind: Kind, name: str, field: str, asked: str, recorded: str) -> ApiError:
-    why = f"the {field} in the precondition ({asked}) does not match the {field} in record ({recorded})."
+def precondition(kind: Kind, name: str, field: str, requested: str, recorded: str) -> ApiError:
+    why = f"the {field} in the precondition ({requested}) does not match the {field} in record ({recorded})."
     message = f'Operation cannot be fulfilled on {kind.kind} "{name}": {why} The object might have been '
     message += "deleted and then recreated" if field == "UID" else "modified"
     return ApiError(409, "Conflict", message, {"name": name, "kind": kind.kind})
 
 
 def invalid(kind: Kind, name: str, causes: list[tuple[str, str, str]]) -> ApiError:
-    """`causes`: field, reason and message of each mistake."""
+    """Return an error for invalid fields. `causes`: field, reason and message of each."""
     texts = [f"{field}: {message}" for field, _, message in causes]
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: Details = {"name": name} if name else {}
@@ -99,7 +99,7 @@ def invalid(kind: Kind, name: str, causes: list[tuple[str, str, str]]) -> ApiErr
 
 
 def bad_patch(patched: str, why: str) -> ApiError:
-    """What a patch made of an object is none of its kind any more."""
+    """Return the error for a patch whose result no longer decodes as its kind."""
     message = f"Invalid value: {json.dumps(patched)}: {why}"
     causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
     return ApiError(422, "Invalid", f' "" is invalid: patch: {message}', {"causes": causes})
@@ -113,8 +113,8 @@ def namespace_terminating(kind: Kind, name: str, namespace: str) -> ApiError:
     return ApiError(403, "Forbidden", f'{kind.qualified} "{name}" is forbidden: {why}', details)
 
 
-def gone(asked: int, oldest: int) -> ApiError:
-    return ApiError(410, "Expired", f"too old resource version: {asked} ({oldest})")
+def gone(requested: int, oldest: int) -> ApiError:
+    return ApiError(410, "Expired", f"too old resource version: {requested} ({oldest})")
 
 
 def continue_expired() -> ApiError:
@@ -133,12 +133,12 @@ def too_many_requests(cause: str, retry_after_s: int = 0) -> ApiError:
     )
 
 
-def too_large_resource_version(asked: int, current: int) -> ApiError:
+def too_large_resource_version(requested: int, current: int) -> ApiError:
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
-    return ApiError(504, "Timeout", f"Timeout: Too large resource version: {asked}, current: {current}", details)
+    return ApiError(504, "Timeout", f"Timeout: Too large resource version: {requested}, current: {current}", details)
 
 
 _INJECTED = {
@@ -155,7 +155,9 @@ _INJECTED = {
 
 
 def injected(code: int, retry_after_s: float = 0.0) -> ApiError:
-    """For faults that are added by hand; a server that is only overrun says when to come again."""
+    """Return the error of a fault added on purpose. A real server sends Retry-After with 429 and 503, so
+    these do too.
+    """
     after = round(retry_after_s) or (1 if code in (429, 503) else 0)
     details: Details | None = {"retryAfterSeconds": after} if after else None
     return ApiError(code, _INJECTED.get(code, ""), f"Injected: status {code}.", details)

@@ -1,11 +1,11 @@
-"""Events have two forms, core and events.k8s.io; the core form is stored."""
+"""Events have two forms, core and events.k8s.io. The core form is stored."""
 
 from __future__ import annotations
 
 from vgpuctl.sim.kube.api.kinds import Kind
 from vgpuctl.sim.kube.objects import Object
 
-# The newer form's field, and where the core form keeps the same.
+# Fields of events.k8s.io, and the same fields of the core form.
 _RENAMED = {
     "regarding": "involvedObject",
     "note": "message",
@@ -20,7 +20,7 @@ _BACK = {core: newer for newer, core in _RENAMED.items()}
 
 
 def shown(kind: Kind, item: Object) -> Object:
-    """The stored object as the asked-for group shows it."""
+    """Return the stored event in the form of the requested group."""
     if kind.group != GROUP:
         return item
     return {_BACK.get(key, key): value for key, value in item.items()} | {"apiVersion": kind.api_version}

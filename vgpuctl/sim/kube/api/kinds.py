@@ -1,4 +1,4 @@
-"""Kinds as data: everything that one generic handler needs to know about a resource."""
+"""The kinds as data: everything that the generic code needs to know about a resource."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ STATUS, SCALE, EVICTION = "status", "scale", "eviction"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One resource. `fields`: what a field selector may name beyond name and namespace; the `indexed` are looked up.
+    """One resource. `fields`: the field selectors that it supports beside name and namespace; `indexed`: those with an
+    index.
 
-    `custom`: there only where somebody has defined it.
+    `custom`: defined by a CustomResourceDefinition, so it exists only in some clusters.
     """
 
     kind: str
@@ -37,7 +38,7 @@ class Kind:
 
     @property
     def qualified(self) -> str:
-        """As error messages name it: `deployments.apps`."""
+        """The name in error messages, such as `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -180,7 +181,7 @@ CUSTOM: tuple[Kind, ...] = (
 ALL = KINDS + CUSTOM
 Groups = dict[str, tuple[Kind, ...]]
 
-# Events of both groups are the same stored objects; the core form is the one that is stored.
+# Events of both groups are the same stored objects, in their core form.
 STORED: dict[str, Kind] = {kind.plural: kind for kind in reversed(ALL)}
 BY_PATH: dict[tuple[str, str, str], Kind] = {(kind.group, kind.version, kind.plural): kind for kind in ALL}
 

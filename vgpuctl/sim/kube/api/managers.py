@@ -1,4 +1,4 @@
-"""managedFields, in short: who last wrote which of the fields that people argue about."""
+"""managedFields in short form: which manager last wrote each field of metadata, spec, status and data."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from vgpuctl.sim.kube.objects import Object
 _PARTS = ("labels", "annotations")
 
 
-def note(before: Object, after: Object, manager: str, now: str) -> None:
-    """Give the fields that differ to `manager`, and take them from the others."""
+def record_manager(before: Object, after: Object, manager: str, now: str) -> None:
+    """Give the fields that changed to `manager`, and remove them from the other managers."""
     changed = _changed_fields(before, after)
     if not changed:
         return
-    kept = []
+    others = []
     for entry in after["metadata"].get("managedFields") or []:
-        fields = _without(entry["fieldsV1"], changed)
+        fields = _removed(entry["fieldsV1"], changed)
         if entry["manager"] == manager:
-            changed = _joined(fields, changed)
+            changed = _merged(fields, changed)
         elif fields:
-            kept.append(entry | {"fieldsV1": fields})
+            others.append(entry | {"fieldsV1": fields})
     entry = {"manager": manager, "operation": "Update", "apiVersion": after["apiVersion"], "time": now}
-    after["metadata"]["managedFields"] = [*kept, entry | {"fieldsType": "FieldsV1", "fieldsV1": changed}]
+    after["metadata"]["managedFields"] = [*others, entry | {"fieldsType": "FieldsV1", "fieldsV1": changed}]
 
 
 def _changed_fields(before: Object, after: Object) -> Object:
@@ -38,7 +38,7 @@ def _changed_fields(before: Object, after: Object) -> Object:
 
 
 def _mapping(part: Any) -> Object:
-    """A kind that knows no such field may have been given anything there."""
+    """Return the part if it is a mapping. A kind without such a field may contain anything there."""
     return part if isinstance(part, dict) else {}
 
 
@@ -53,18 +53,18 @@ def _difference(old: Any, new: Any) -> Object:
     return fields
 
 
-def _without(fields: Object, taken: Object) -> Object:
+def _removed(fields: Object, removed: Object) -> Object:
     result: Object = {}
     for key, inner in fields.items():
-        if key not in taken:
+        if key not in removed:
             result[key] = inner
-        elif inner and taken[key] and (left := _without(inner, taken[key])):
+        elif inner and removed[key] and (left := _removed(inner, removed[key])):
             result[key] = left
     return result
 
 
-def _joined(one: Object, other: Object) -> Object:
+def _merged(one: Object, other: Object) -> Object:
     result = dict(one)
     for key, inner in other.items():
-        result[key] = _joined(result.get(key) or {}, inner)
+        result[key] = _merged(result.get(key) or {}, inner)
     return result

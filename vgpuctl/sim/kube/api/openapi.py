@@ -1,4 +1,4 @@
-"""As little OpenAPI as kubectl needs to leave validation to the server."""
+"""As much OpenAPI as kubectl needs to leave validation to the server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def answer(path: str, served: Groups) -> Object | None:
 
 
 def base(kinds: tuple[Kind, ...]) -> str:
-    """Where the kinds of a group are."""
+    """Return the path below which the kinds of a group are served."""
     return f"/apis/{kinds[0].api_version}" if kinds[0].group else "/api/v1"
 
 
@@ -33,7 +33,7 @@ def _document(paths: Object) -> Object:
 
 
 def _patch(kind: Kind) -> Object:
-    """That PATCH takes `fieldValidation` is all that is asked."""
+    """Describe a PATCH with `fieldValidation`: kubectl looks for nothing else."""
     names = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     parameter = {"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}
     return {"parameters": [parameter], "responses": {}, "x-kubernetes-group-version-kind": names}

@@ -1,4 +1,4 @@
-"""Lists in pages: all pages of one list show the same moment, however much changes between them."""
+"""Lists in pages. All pages of one list show the same moment, whatever changes in between."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from vgpuctl.sim.kube.api import errors
 from vgpuctl.sim.kube.objects import Object
 from vgpuctl.sim.kube.store import Key, Store, key_of
 
-# As long as etcd keeps the past in a usual cluster.
-KEPT_S = 300.0
-_MOST = 50
+# How long etcd keeps old versions in a usual cluster.
+RETENTION_S = 300.0
+_MAX_SNAPSHOTS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What matched at one version."""
+    """The objects that matched at one version."""
 
     version: int
     items: list[Object]
@@ -26,26 +26,26 @@ class Snapshot:
 
 
 class Pages:
-    """The snapshots that somebody may still ask the rest of."""
+    """The snapshots whose remaining pages a client may still request."""
 
     def __init__(self, clock: Clock, store: Store) -> None:
         self._clock = clock
         self._store = store
-        self._kept: dict[tuple[int, str], Snapshot] = {}
+        self._snapshots: dict[tuple[int, str], Snapshot] = {}
 
-    def begin(self, version: int, asked: str, items: list[Object]) -> None:
-        self._kept[version, asked] = Snapshot(version, items, self._clock.now_s)
-        old = [key for key, kept in self._kept.items() if self._clock.now_s - kept.since_s > KEPT_S]
-        for key in old or list(self._kept)[:-_MOST]:
-            del self._kept[key]
+    def add_snapshot(self, version: int, query: str, items: list[Object]) -> None:
+        self._snapshots[version, query] = Snapshot(version, items, self._clock.now_s)
+        old = [key for key, snapshot in self._snapshots.items() if self._clock.now_s - snapshot.since_s > RETENTION_S]
+        for key in old or list(self._snapshots)[:-_MAX_SNAPSHOTS]:
+            del self._snapshots[key]
 
-    def rest(self, token: str, asked: str) -> tuple[Snapshot, int]:
-        """The snapshot that the token speaks of, and how many of it were shown."""
+    def remainder(self, token: str, query: str) -> tuple[Snapshot, int]:
+        """Return the token's snapshot, and how many of its objects were sent already."""
         version, after = _read(token)
-        kept = self._kept.get((version, asked))
-        if kept is None or version < self._store.compacted or self._clock.now_s - kept.since_s > KEPT_S:
+        snapshot = self._snapshots.get((version, query))
+        if snapshot is None or version < self._store.compacted or self._clock.now_s - snapshot.since_s > RETENTION_S:
             raise errors.continue_expired()
-        return kept, sum(key_of(item) <= after for item in kept.items)
+        return snapshot, sum(key_of(item) <= after for item in snapshot.items)
 
 
 def token_of(version: int, last: Object) -> str:

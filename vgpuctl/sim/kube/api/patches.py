@@ -1,4 +1,4 @@
-"""The three ways to patch: merge, strategic merge, JSON patch."""
+"""The three kinds of patches: merge, strategic merge, JSON patch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
-# Lists that a strategic merge joins element by element, and the key of an element. Others are replaced whole.
+# Lists that a strategic merge patch merges by this key of their elements. It replaces all other lists.
 _MERGE_KEYS = {
     "conditions": "type",
     "addresses": "type",
@@ -25,13 +25,13 @@ _MERGE_KEYS = {
     "imagePullSecrets": "name",
     "topologySpreadConstraints": "topologyKey",
 }
-# A few operations that copy what was copied would fill any memory.
+# Without a limit a few operations that copy copies would fill the memory.
 COPY_LIMIT = 3 * 1024 * 1024
-_SETS = ("finalizers",)
+_MERGED_LISTS = ("finalizers",)
 
 
 def patched(item: Object, content_type: str, patch: Any) -> Object:
-    """A patched copy of the object."""
+    """Return a patched copy of the object."""
     if content_type == JSON_PATCH:
         return _json_patched(copied(item), patch)
     if not isinstance(patch, dict):
@@ -41,7 +41,7 @@ def patched(item: Object, content_type: str, patch: Any) -> Object:
     try:
         return dict(_merged(item, patch) if content_type == MERGE else _strategic(item, patch))
     except (TypeError, AttributeError, ValueError):
-        # The patch gives a list where the object has a map, or the like.
+        # For example the patch has a list where the object has a map.
         raise bad_request("error decoding patch: its shape does not fit the object") from None
 
 
@@ -78,7 +78,7 @@ def _strategic_field(result: Object, key: str, value: Any) -> None:
         result[key] = _strategic(result.get(key), value)
     elif isinstance(value, list) and key in _MERGE_KEYS:
         result[key] = _strategic_list(result.get(key) or [], value, _MERGE_KEYS[key])
-    elif isinstance(value, list) and key in _SETS:
+    elif isinstance(value, list) and key in _MERGED_LISTS:
         result[key] = [*(old := result.get(key) or []), *(item for item in value if item not in old)]
     else:
         result[key] = copied(value)
@@ -104,33 +104,35 @@ def _strategic_list(target: list[Any], patch: list[Any], key: str) -> list[Any]:
 def _json_patched(item: Object, operations: Any) -> Object:
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch")
-    room = COPY_LIMIT
+    copies_left = COPY_LIMIT
     try:
         for operation in operations:
-            if operation["op"] == "copy" and (room := room - len(str(_look(item, operation["from"])))) < 0:
-                raise too_large(COPY_LIMIT)
-            _operate(item, operation)
+            if operation["op"] == "copy":
+                copies_left -= len(str(_value_at(item, operation["from"])))
+                if copies_left < 0:
+                    raise too_large(COPY_LIMIT)
+            _apply(item, operation)
     except (KeyError, IndexError, ValueError, TypeError, AttributeError):
         message = "the server rejected our request due to an error in our request"
         raise ApiError(422, "Invalid", message, {}) from None
     return item
 
 
-def _operate(item: Object, operation: Object) -> None:
+def _apply(item: Object, operation: Object) -> None:
     kind, path = operation["op"], operation["path"]
     if kind == "add":
-        _place(item, path, copied(operation["value"]))
+        _insert_at(item, path, copied(operation["value"]))
     elif kind == "remove":
-        _take(item, path)
+        _remove_at(item, path)
     elif kind == "replace":
-        _take(item, path)
-        _place(item, path, copied(operation["value"]))
+        _remove_at(item, path)
+        _insert_at(item, path, copied(operation["value"]))
     elif kind == "test":
-        if _look(item, path) != operation["value"]:
+        if _value_at(item, path) != operation["value"]:
             raise ValueError(path)
     elif kind in ("move", "copy"):
-        value = _take(item, operation["from"]) if kind == "move" else copied(_look(item, operation["from"]))
-        _place(item, path, value)
+        value = _remove_at(item, operation["from"]) if kind == "move" else copied(_value_at(item, operation["from"]))
+        _insert_at(item, path, value)
     else:
         raise ValueError(kind)
 
@@ -142,13 +144,13 @@ def _parts(path: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in rest]
 
 
-def _look(value: Any, path: str) -> Any:
+def _value_at(value: Any, path: str) -> Any:
     for part in _parts(path):
         value = value[int(part)] if isinstance(value, list) else value[part]
     return value
 
 
-def _holder(item: Object, path: str) -> tuple[Any, str]:
+def _parent_of(item: Object, path: str) -> tuple[Any, str]:
     *parents, last = _parts(path)
     value: Any = item
     for part in parents:
@@ -156,16 +158,16 @@ def _holder(item: Object, path: str) -> tuple[Any, str]:
     return value, last
 
 
-def _take(item: Object, path: str) -> Any:
-    holder, last = _holder(item, path)
-    return holder.pop(int(last)) if isinstance(holder, list) else holder.pop(last)
+def _remove_at(item: Object, path: str) -> Any:
+    parent, last = _parent_of(item, path)
+    return parent.pop(int(last)) if isinstance(parent, list) else parent.pop(last)
 
 
-def _place(item: Object, path: str, value: Any) -> None:
-    holder, last = _holder(item, path)
-    if not isinstance(holder, list):
-        holder[last] = value
+def _insert_at(item: Object, path: str, value: Any) -> None:
+    parent, last = _parent_of(item, path)
+    if not isinstance(parent, list):
+        parent[last] = value
     elif last == "-":
-        holder.append(value)
+        parent.append(value)
     else:
-        holder.insert(int(last), value)
+        parent.insert(int(last), value)

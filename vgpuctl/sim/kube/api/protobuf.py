@@ -1,7 +1,8 @@
-"""The binary bodies that `kubectl create` sends, read into plain JSON.
+"""Decodes the protobuf bodies of `kubectl create` into plain JSON.
 
-The numbers are those of k8s.io/api's .proto files, as far as kubectl's own commands use them. Binary bodies name every
-field that Go cannot leave out, so what is empty is left out here; what is full and not in the tables is refused.
+The field numbers are those of k8s.io/api's .proto files, as far as kubectl's own commands use them. A protobuf body
+names also the empty fields that Go cannot leave out; these are dropped here. A field with content that is in no table
+is refused.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from vgpuctl.sim.kube.objects import Object
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
-_DEEPEST = 30
+_MAX_DEPTH = 30
 Value = int | bytes
 Reader = Callable[[Value, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`kept`: also when empty, for fields that Go can leave out."""
+    """One field of a message. `keep_empty`: for fields that Go can leave out, an empty value means something."""
 
     name: str
     read: Reader
     many: bool = False
     map: bool = False
-    kept: bool = False
+    keep_empty: bool = False
 
 
 Fields = dict[int, Field]
@@ -42,14 +43,14 @@ def decoded(body: bytes) -> Object:
         names = {number: _text(value, 0) for number, value in _fields(_bytes(envelope[1]))}
         kind = names.get(2, "")
         if kind not in _KINDS:
-            raise _not_read(f"a {kind}")
+            raise _unsupported(f"a {kind}")
         item: Object = _message(_KINDS[kind])(envelope.get(2, b""), 0)
         return item | {"apiVersion": names.get(1, ""), "kind": kind}
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise bad_request(f"the protobuf body cannot be read: {error}") from None
 
 
-def _not_read(what: str) -> ApiError:
+def _unsupported(what: str) -> ApiError:
     message = (
         f"this simulator does not read {what} from a protobuf body - accepted media types include: application/json"
     )
@@ -85,7 +86,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def _bytes(value: Value) -> bytes:
     if isinstance(value, int):
-        raise TypeError("a number stands where a text should")
+        raise TypeError("a number where text is expected")
     return value
 
 
@@ -95,7 +96,7 @@ def _text(value: Value, depth: int) -> str:
 
 def _number(value: Value, depth: int) -> int:
     if not isinstance(value, int):
-        raise TypeError("a text stands where a number should")
+        raise TypeError("text where a number is expected")
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -108,30 +109,30 @@ def _int_or_text(value: Value, depth: int) -> int | str:
     return _text(parts.get(3, b""), depth) if parts.get(1) else _number(parts.get(2, 0), depth)
 
 
-def _quantity(value: Value, depth: int) -> str:
+def _quantity_text(value: Value, depth: int) -> str:
     return _text(dict(_fields(_bytes(value))).get(1, b"0"), depth)
 
 
 def _ignored(value: Value, depth: int) -> None:
-    """The server's own; a client's word on it would be dropped anyway."""
+    """Drop a field that only the server sets. A real server ignores a client's value too."""
 
 
 def _message(fields: Fields) -> Reader:
     def read(value: Value, depth: int) -> Object:
-        if depth > _DEEPEST:
-            raise ValueError("it is too deep")
+        if depth > _MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
         result: Object = {}
         for number, inner in _fields(_bytes(value)):
             if number in fields:
-                _put(result, fields[number], inner, depth + 1)
+                _set_field(result, fields[number], inner, depth + 1)
             elif inner:
-                raise _not_read(f"field {number} beside {', '.join(each.name for each in fields.values())}")
+                raise _unsupported(f"field {number} beside {', '.join(each.name for each in fields.values())}")
         return result
 
     return read
 
 
-def _put(result: Object, known: Field, value: Value, depth: int) -> None:
+def _set_field(result: Object, known: Field, value: Value, depth: int) -> None:
     if known.map:
         entry = dict(_fields(_bytes(value)))
         result.setdefault(known.name, {})[_text(entry.get(1, b""), depth)] = known.read(entry.get(2, b""), depth)
@@ -139,7 +140,7 @@ def _put(result: Object, known: Field, value: Value, depth: int) -> None:
     read = known.read(value, depth)
     if known.many:
         result.setdefault(known.name, []).append(read)
-    elif read or (known.kept and read is not None):
+    elif read or (known.keep_empty and read is not None):
         result[known.name] = read
 
 
@@ -148,7 +149,7 @@ def _texts(**names: int) -> Fields:
 
 
 def _counts(**names: int) -> Fields:
-    return {number: Field(name, _number, kept=True) for name, number in names.items()}
+    return {number: Field(name, _number, keep_empty=True) for name, number in names.items()}
 
 
 def _lists(**names: int) -> Fields:
@@ -172,7 +173,7 @@ _METADATA = {
 }
 _EXPRESSION = _texts(key=1, operator=2) | _lists(values=3)
 _SELECTOR = _maps(matchLabels=1) | {2: Field("matchExpressions", _message(_EXPRESSION), many=True)}
-_RESOURCES = {1: Field("limits", _quantity, map=True), 2: Field("requests", _quantity, map=True)}
+_RESOURCES = {1: Field("limits", _quantity_text, map=True), 2: Field("requests", _quantity_text, map=True)}
 _PORT = _texts(name=1, protocol=4, hostIP=5) | {2: Field("hostPort", _number), 3: Field("containerPort", _number)}
 _CONTAINER = {
     **_texts(name=1, image=2, workingDir=5, terminationMessagePath=13, imagePullPolicy=14, terminationMessagePolicy=20),
@@ -191,13 +192,16 @@ _POD = {
     14: Field("securityContext", _message({})),
     22: Field("tolerations", _message(_TOLERATION), many=True),
 }
-_META = {1: Field("metadata", _message(_METADATA), kept=True)}
+_META = {1: Field("metadata", _message(_METADATA), keep_empty=True)}
 _TEMPLATE = _META | {2: Field("spec", _message(_POD))}
-_ROLLING = {1: Field("maxUnavailable", _int_or_text, kept=True), 2: Field("maxSurge", _int_or_text, kept=True)}
+_ROLLING = {
+    1: Field("maxUnavailable", _int_or_text, keep_empty=True),
+    2: Field("maxSurge", _int_or_text, keep_empty=True),
+}
 _STRATEGY = _texts(type=1) | {2: Field("rollingUpdate", _message(_ROLLING))}
 _DEPLOYMENT = {
     **_counts(replicas=1, revisionHistoryLimit=6, progressDeadlineSeconds=9),
-    2: Field("selector", _message(_SELECTOR), kept=True),
+    2: Field("selector", _message(_SELECTOR), keep_empty=True),
     3: Field("template", _message(_TEMPLATE)),
     4: Field("strategy", _message(_STRATEGY)),
     5: Field("minReadySeconds", _number),
@@ -206,14 +210,14 @@ _DEPLOYMENT = {
 _JOB = {
     **_counts(parallelism=1, completions=2, activeDeadlineSeconds=3, backoffLimit=7, ttlSecondsAfterFinished=8),
     **_texts(completionMode=9, podReplacementPolicy=14),
-    4: Field("selector", _message(_SELECTOR), kept=True),
+    4: Field("selector", _message(_SELECTOR), keep_empty=True),
     6: Field("template", _message(_TEMPLATE)),
     10: Field("suspend", _flag),
 }
 _BUDGET = {
-    1: Field("minAvailable", _int_or_text, kept=True),
-    2: Field("selector", _message(_SELECTOR), kept=True),
-    3: Field("maxUnavailable", _int_or_text, kept=True),
+    1: Field("minAvailable", _int_or_text, keep_empty=True),
+    2: Field("selector", _message(_SELECTOR), keep_empty=True),
+    3: Field("maxUnavailable", _int_or_text, keep_empty=True),
     **_texts(unhealthyPodEvictionPolicy=4),
 }
 _ATTRIBUTES = _texts(namespace=1, verb=2, group=3, version=4, resource=5, subresource=6, name=7)
@@ -223,15 +227,15 @@ _QUESTION = {
 }
 
 
-def _with(spec: Fields) -> Fields:
+def _object_of(spec: Fields) -> Fields:
     return _META | {2: Field("spec", _message(spec)), 3: Field("", _ignored)}
 
 
 _KINDS: dict[str, Fields] = {
     "ConfigMap": _META | _maps(data=2),
-    "Namespace": _with(_lists(finalizers=1)),
-    "Deployment": _with(_DEPLOYMENT),
-    "Job": _with(_JOB),
-    "PodDisruptionBudget": _with(_BUDGET),
-    "SelfSubjectAccessReview": _with(_QUESTION),
+    "Namespace": _object_of(_lists(finalizers=1)),
+    "Deployment": _object_of(_DEPLOYMENT),
+    "Job": _object_of(_JOB),
+    "PodDisruptionBudget": _object_of(_BUDGET),
+    "SelfSubjectAccessReview": _object_of(_QUESTION),
 }

@@ -1,4 +1,4 @@
-"""GET: one object, or a list, by selectors and in pages."""
+"""GET: one object, or a list by selectors and in pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vgpuctl.sim.kube.api.kinds import SCALE, Kind
 from vgpuctl.sim.kube.api.pages import Pages, token_of
 from vgpuctl.sim.kube.api.request import Reply, Request, Target
 from vgpuctl.sim.kube.api.scale import scale_of
-from vgpuctl.sim.kube.api.selectors import field_terms, field_test, labelled
+from vgpuctl.sim.kube.api.selectors import field_terms, field_test, object_label_test
 from vgpuctl.sim.kube.objects import Object
 from vgpuctl.sim.kube.store import Store
 
@@ -17,7 +17,8 @@ _SELECTORS = ("labelSelector", "fieldSelector")
 Test = Callable[[Object], bool]
 
 
-def found(store: Store, target: Target) -> Object:
+def existing(store: Store, target: Target) -> Object:
+    """Return the object that the path names; raise NotFound if there is none."""
     item = store.get(target.kind.plural, target.namespace, target.name)
     if item is None:
         raise errors.not_found(target.kind, target.name)
@@ -25,13 +26,13 @@ def found(store: Store, target: Target) -> Object:
 
 
 def get(store: Store, target: Target) -> Object:
-    item = found(store, target)
+    item = existing(store, target)
     return scale_of(item) if target.subresource == SCALE else events.shown(target.kind, item)
 
 
 def test_of(request: Request, target: Target) -> Test:
-    """Everything that a request says about which objects it means."""
-    labels = labelled(request.query.get("labelSelector", ""))
+    """Return a test for the objects that the request selects by namespace, name, labels and fields."""
+    labels = object_label_test(request.query.get("labelSelector", ""))
     fields = field_test(target.kind, request.query.get("fieldSelector", ""))
     namespace, name = target.namespace, target.name
 
@@ -57,13 +58,13 @@ def _candidates(store: Store, request: Request, target: Target) -> list[Object]:
 
 
 def page(store: Store, pages: Pages, request: Request, target: Target) -> tuple[list[Object], Object]:
-    """The objects of one page, and the list's metadata."""
+    """Return the objects of one page, and the list's metadata."""
     _check_version(store, request)
-    asked = "\n".join((target.called, target.namespace, *(request.query.get(name, "") for name in _SELECTORS)))
+    asked = "\n".join((target.resource, target.namespace, *(request.query.get(name, "") for name in _SELECTORS)))
     if token := request.query.get("continue"):
         if request.query.get("resourceVersion"):
             raise errors.bad_request("specifying resource version is not allowed when using continue")
-        snapshot, start = pages.rest(token, asked)
+        snapshot, start = pages.remainder(token, asked)
         items, version = snapshot.items[start:], snapshot.version
     else:
         items, version = matching(store, request, target), store.version
@@ -71,7 +72,7 @@ def page(store: Store, pages: Pages, request: Request, target: Target) -> tuple[
     limit = request.number("limit") or 0
     if 0 < limit < len(items):
         if not token:
-            pages.begin(version, asked, items)
+            pages.add_snapshot(version, asked, items)
         metadata["continue"] = token_of(version, items[limit - 1])
         if not any(map(request.query.get, _SELECTORS)):
             metadata["remainingItemCount"] = len(items) - limit
@@ -80,7 +81,7 @@ def page(store: Store, pages: Pages, request: Request, target: Target) -> tuple[
 
 
 def listing(kind: Kind, items: list[Object], metadata: Object) -> Reply:
-    """Objects in a list do not repeat their kind, but for custom ones."""
+    """Return a list. Its objects carry no kind and apiVersion, except those of custom resources."""
     bare = (
         items
         if kind.custom
@@ -90,7 +91,7 @@ def listing(kind: Kind, items: list[Object], metadata: Object) -> Reply:
     return Reply(200, body)
 
 
-def asked_version(request: Request) -> int:
+def requested_version(request: Request) -> int:
     text = request.query.get("resourceVersion") or "0"
     if not (text.isascii() and text.isdigit() and len(text) < 20):
         raise errors.internal(
@@ -100,6 +101,6 @@ def asked_version(request: Request) -> int:
 
 
 def _check_version(store: Store, request: Request) -> None:
-    asked = asked_version(request)
+    asked = requested_version(request)
     if asked > store.version:
         raise errors.too_large_resource_version(asked, store.version)

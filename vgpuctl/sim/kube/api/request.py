@@ -1,4 +1,4 @@
-"""One request to the API, taken apart; nothing here knows HTTP's wire."""
+"""One request to the API, parsed. Nothing here depends on HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vgpuctl.sim.kube.api.kinds import BY_PATH, Kind
 from vgpuctl.sim.kube.objects import Object
 
 JSON = "application/json"
-DEEPEST = 100
+MAX_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,24 +62,24 @@ class Request:
 
 
 def parsed(body: bytes) -> Any:
-    """Raises ValueError, also for what is too deep to be walked through."""
+    """Return the JSON value; raise ValueError also if it is nested too deeply."""
     try:
-        value = json.loads(body, parse_constant=_no_number)
+        value = json.loads(body, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("exceeded max depth") from None
-    if body.count(b"[") + body.count(b"{") > DEEPEST and _is_deep(value):
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deep(value):
         raise ValueError("exceeded max depth")
     return value
 
 
-def _no_number(text: str) -> None:
-    """Python reads NaN and Infinity; JSON has none."""
+def _refuse_constant(text: str) -> None:
+    """Python's parser accepts NaN and Infinity, which JSON does not have."""
     raise ValueError(f"invalid character {text[0]!r} looking for beginning of value")
 
 
 def _is_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             item
             for outer in level
@@ -100,7 +100,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which objects a path speaks of."""
+    """The objects that a path names."""
 
     kind: Kind
     namespace: str
@@ -108,12 +108,12 @@ class Target:
     subresource: str
 
     @property
-    def called(self) -> str:
+    def resource(self) -> str:
         return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
 
     @property
     def names(self) -> tuple[str, ...]:
-        """By which a fault may be meant for an object."""
+        """The names by which a fault can select the object."""
         return (self.name, f"{self.namespace}/{self.name}") if self.name else ()
 
 

@@ -1,4 +1,4 @@
-"""May I? The only user may do everything, so the answer to every such question is yes."""
+"""SelfSubjectAccessReviews. The only user may do everything, so each is allowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def answer(request: Request) -> Reply | None:
-    """None when this is not the question."""
+    """Return None if the path is another one."""
     if request.path.rstrip("/") != _PATH:
         return None
     if request.method != "POST":

@@ -1,4 +1,4 @@
-"""What may not change once an object is there."""
+"""Fields that cannot change after an object's creation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POD_RULE = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-_SET_RULE = (
+_STATEFULSET_RULE = (
     "Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
     "'updateStrategy', 'revisionHistoryLimit', "
     "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
@@ -30,12 +30,12 @@ _FIXED = {
     "jobs": ("spec.selector", "spec.template", "spec.completions", "spec.podFailurePolicy"),
     "volumeattachments": ("spec",),
 }
-_SET_MAY = ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "minReadySeconds")
+_MUTABLE = ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "minReadySeconds")
 Cause = tuple[str, str, str]
 
 
 def check_change(kind: Kind, before: Object, after: Object) -> None:
-    """Refuse what the real server would refuse because of what was there before."""
+    """Refuse a change that the real server would refuse because of the object's present state."""
     if before.get("spec") == after.get("spec"):
         return
     causes = [
@@ -43,36 +43,36 @@ def check_change(kind: Kind, before: Object, after: Object) -> None:
     ]
     if kind.plural == "jobs" and at(before, "spec.suspend"):
         causes = [cause for cause in causes if cause[0] != "spec.template"]
-    causes += _own_rules(kind, before.get("spec") or {}, after.get("spec") or {})
+    causes += _kind_rules(kind, before.get("spec") or {}, after.get("spec") or {})
     if causes:
         raise invalid(kind, after["metadata"]["name"], causes)
 
 
 def _immutable(path: str, value: object) -> Cause:
-    said = json.dumps(value, separators=(",", ":"), sort_keys=True)
-    return path, "FieldValueInvalid", f"Invalid value: {said}: field is immutable"
+    encoded = json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return path, "FieldValueInvalid", f"Invalid value: {encoded}: field is immutable"
 
 
-def _own_rules(kind: Kind, before: Object, after: Object) -> list[Cause]:
+def _kind_rules(kind: Kind, before: Object, after: Object) -> list[Cause]:
     if kind.plural == "nodes" and before.get("providerID") and before["providerID"] != after.get("providerID"):
         return [("spec.providerID", "FieldValueForbidden", _PROVIDER_RULE)]
-    if kind.plural == "pods" and not (_fixed_of_pod(before) == _fixed_of_pod(after) and _only_more(before, after)):
+    if kind.plural == "pods" and not (_fixed_part(before) == _fixed_part(after) and _keeps_tolerations(before, after)):
         return [("spec", "FieldValueForbidden", _POD_RULE)]
-    if kind.plural == "statefulsets" and _without(before, _SET_MAY) != _without(after, _SET_MAY):
-        return [("spec", "FieldValueForbidden", _SET_RULE)]
+    if kind.plural == "statefulsets" and _without(before, _MUTABLE) != _without(after, _MUTABLE):
+        return [("spec", "FieldValueForbidden", _STATEFULSET_RULE)]
     bound = kind.plural == "persistentvolumeclaims" and before.get("volumeName")
     if bound and _without(before, ("resources",)) != _without(after, ("resources",)):
         return [("spec", "FieldValueForbidden", _CLAIM_RULE)]
     return []
 
 
-def _only_more(before: Object, after: Object) -> bool:
-    """A pod's tolerations may grow."""
+def _keeps_tolerations(before: Object, after: Object) -> bool:
+    """A pod's tolerations may only be added to."""
     present = after.get("tolerations") or []
-    return all(one in present for one in before.get("tolerations") or [])
+    return all(toleration in present for toleration in before.get("tolerations") or [])
 
 
-def _fixed_of_pod(spec: Object) -> Object:
+def _fixed_part(spec: Object) -> Object:
     fixed: Object = copied(_without(spec, ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds")))
     for container in fixed.get("containers") or []:
         container.pop("image", None)

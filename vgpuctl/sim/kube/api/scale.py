@@ -24,7 +24,7 @@ def scale_of(item: Object) -> Object:
 
 
 def scaled(item: Object, scale: Object) -> Object:
-    """The workload with the scale's wish in it."""
+    """Return a copy of the workload with the replicas of the scale."""
     replicas = at(scale, "spec.replicas") or 0
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
         raise bad_request("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")

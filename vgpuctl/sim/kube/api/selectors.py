@@ -1,4 +1,4 @@
-"""Label and field selectors: parsed once, asked often."""
+"""Label and field selectors: parsed once, then applied to many objects."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ _BOOLEAN_FIELDS = ("spec.unschedulable", "spec.hostNetwork")
 
 
 def label_test(text: str) -> LabelTest:
-    """What `-l` takes: `a=b,c!=d,e in (f,g),h,!i`."""
+    """Return the test for what `-l` takes: `a=b,c!=d,e in (f,g),h,!i`."""
     tests = [_requirement(part.strip()) for part in _split(text)] if text.strip() else []
     return lambda labels: all(test(labels) for test in tests)
 
 
 def selector_test(selector: Object | None) -> LabelTest:
-    """What a workload's or a budget's `selector` means; an empty one matches all, none at all matches nothing."""
+    """Return the test for a workload's or budget's `selector`. An empty selector matches all; a missing one matches
+    nothing.
+    """
     if selector is None:
         return lambda labels: False
     wanted = selector.get("matchLabels") or {}
@@ -41,7 +43,7 @@ def selector_text(selector: Object | None) -> str:
 
 
 def field_terms(kind: Kind, text: str) -> list[tuple[str, bool, str]]:
-    """What `--field-selector` takes, as (field, equal?, value)."""
+    """Return what `--field-selector` takes, as (field, equal?, value)."""
     terms = []
     for part in filter(None, text.split(",")):
         found = re.fullmatch(r"([^=!]+)(==|=|!=)(.*)", part)
@@ -59,7 +61,7 @@ def field_test(kind: Kind, text: str) -> Callable[[Object], bool]:
     return lambda item: all((_field(item, field) == value) is equal for field, equal, value in terms)
 
 
-def labelled(text: str) -> Callable[[Object], bool]:
+def object_label_test(text: str) -> Callable[[Object], bool]:
     test = label_test(text)
     return lambda item: test(labels_of(item))
 
@@ -90,7 +92,7 @@ def _requirement(part: str) -> LabelTest:
 
 
 def expression_test(expression: Object) -> LabelTest:
-    """One requirement, of a label selector or of a node affinity."""
+    """Return the test for one requirement of a label selector or of a node affinity."""
     key, values = expression["key"], expression.get("values") or []
     match str(expression["operator"]).lower():
         case "in":
@@ -108,5 +110,5 @@ def expression_test(expression: Object) -> LabelTest:
 
 
 def _number(text: str | None) -> float:
-    """No number is neither more nor less than another."""
+    """Return NaN for what is not a number: it is neither greater nor less than anything."""
     return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,18}", text) else math.nan

@@ -1,4 +1,4 @@
-"""What an object must look like before anything behind the API trusts it. Only what the world reads is looked at."""
+"""Checks an object's types and values before it is stored. Only fields that the simulated world reads are checked."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 _LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 
-# A schema is a type, a word above, a list of one schema, or a dict of fields. A field with `!` must be there; fields
-# that are not named are free.
+# A schema is a type, one of the words above, a list with one schema, or a dict of fields. A field with `!` is required;
+# fields that are not named may contain anything.
 Schema = Any
 _CONTAINER = {"!name": str, "image": str, "resources": {"requests": QUANTITIES, "limits": QUANTITIES}}
 _TOLERATION = {"key": str, "operator": str, "effect": str, "value": str, "tolerationSeconds": int}
@@ -119,35 +119,37 @@ SHAPES: dict[str, Schema] = {
         "status": {"disruptedPods": TIMES} | dict.fromkeys(_COUNTS, int) | _CONDITIONS,
     },
 }
-_TEMPLATED = "spec.template.spec.containers"
+_TEMPLATE_CONTAINERS = "spec.template.spec.containers"
 _REQUIRED = {
     "pods": ("spec.containers",),
-    "deployments": ("spec.selector", _TEMPLATED),
-    "replicasets": ("spec.selector", _TEMPLATED),
-    "statefulsets": ("spec.selector", _TEMPLATED),
-    "daemonsets": ("spec.selector", _TEMPLATED),
-    "jobs": (_TEMPLATED,),
+    "deployments": ("spec.selector", _TEMPLATE_CONTAINERS),
+    "replicasets": ("spec.selector", _TEMPLATE_CONTAINERS),
+    "statefulsets": ("spec.selector", _TEMPLATE_CONTAINERS),
+    "daemonsets": ("spec.selector", _TEMPLATE_CONTAINERS),
+    "jobs": (_TEMPLATE_CONTAINERS,),
     "volumeattachments": ("spec",),
 }
 
 
-def check(kind: Kind, item: Object, known: Object | None = None) -> None:
-    """Refuse what the real server would refuse to decode or to accept."""
-    check_types(kind, item, known)
-    causes = _mistakes(kind, item)
+def check(kind: Kind, item: Object, before: Object | None = None) -> None:
+    """Refuse what the real server could not decode or would not accept."""
+    check_types(kind, item, before)
+    causes = _causes(kind, item)
     if causes:
         raise invalid(kind, item["metadata"].get("name", ""), causes)
 
 
-def check_types(kind: Kind, item: Object, known: Object | None = None) -> None:
-    """Refuse what cannot be decoded. Parts that are those of an object that is `known` were looked at before."""
-    if known:
-        item = {key: value for key, value in item.items() if value is not known.get(key)}
-    _shaped(item, {"metadata": _METADATA, "spec": {}, "status": {}}, "")
-    _shaped(item, SHAPES.get(kind.plural, {}), "")
+def check_types(kind: Kind, item: Object, before: Object | None = None) -> None:
+    """Refuse what cannot be decoded. Parts shared with `before`, a stored object, were checked when they
+    were stored.
+    """
+    if before:
+        item = {key: value for key, value in item.items() if value is not before.get(key)}
+    _check_shape(item, {"metadata": _METADATA, "spec": {}, "status": {}}, "")
+    _check_shape(item, SHAPES.get(kind.plural, {}), "")
 
 
-def _shaped(value: Any, schema: Schema, path: str) -> None:
+def _check_shape(value: Any, schema: Schema, path: str) -> None:
     if value is None:
         return
     if isinstance(schema, dict):
@@ -155,11 +157,11 @@ def _shaped(value: Any, schema: Schema, path: str) -> None:
         for name, inner in schema.items():
             field = name.lstrip("!")
             _expect(field == name or value.get(field) is not None, value, f"{path}.{field}")
-            _shaped(value.get(field), inner, f"{path}.{field}")
+            _check_shape(value.get(field), inner, f"{path}.{field}")
     elif isinstance(schema, list):
         _expect(isinstance(value, list) and None not in value, value, path)
         for item in value:
-            _shaped(item, schema[0], path)
+            _check_shape(item, schema[0], path)
     elif schema == TEXTS:
         _expect(isinstance(value, dict) and all(isinstance(text, str) for text in value.values()), value, path)
     elif schema == QUANTITIES:
@@ -200,7 +202,7 @@ def _expect(fits: bool, value: Any, path: str) -> None:
         raise ApiError(400, "BadRequest", f"json: cannot unmarshal {found} into Go struct field {path[1:]}")
 
 
-def _mistakes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
+def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     metadata = item["metadata"]
     causes = []
     name = metadata.get("name") or ""
@@ -209,32 +211,31 @@ def _mistakes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     elif len(name) > 253 or not _NAME.fullmatch(name):
         causes.append(("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {_NAME_RULE}'))
     for key, value in (metadata.get("labels") or {}).items():
-        causes += _label_mistakes(key, value)
+        causes += _label_causes(key, value)
     for path in _REQUIRED.get(kind.plural, ()):
         if not at(item, path):
             causes.append((path, "FieldValueRequired", "Required value"))
-    if kind.plural in _SELECTING and not causes:
-        causes += _selector_mistakes(item)
-    for path in _COUNTED:
+    if kind.plural in _WITH_SELECTOR and not causes:
+        causes += _selector_causes(item)
+    for path in _NOT_NEGATIVE:
         count = at(item, path)
-        if isinstance(count, int) and (count < 0 or (count > MOST and path in _PODS)):
-            why = (
-                int_or_percent.NOT_NEGATIVE if count < 0 else f"must be less than or equal to {MOST} in this simulator"
-            )
-            causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {why}"))
-    return [*causes, *int_or_percent.mistakes(kind, item)]
+        if isinstance(count, int) and (count < 0 or (count > MAX_PODS and path in _POD_COUNTS)):
+            too_many = f"must be less than or equal to {MAX_PODS} in this simulator"
+            message = int_or_percent.NOT_NEGATIVE if count < 0 else too_many
+            causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {message}"))
+    return [*causes, *int_or_percent.causes(kind, item)]
 
 
-def _selector_mistakes(item: Object) -> list[tuple[str, str, str]]:
+def _selector_causes(item: Object) -> list[tuple[str, str, str]]:
     labels = labels_of(at(item, "spec.template"))
     if selector_test(at(item, "spec.selector"))(labels):
         return []
-    said = json.dumps(labels, separators=(",", ":"), sort_keys=True)
-    why = f"Invalid value: {said}: `selector` does not match template `labels`"
-    return [("spec.template.metadata.labels", "FieldValueInvalid", why)]
+    encoded = json.dumps(labels, separators=(",", ":"), sort_keys=True)
+    message = f"Invalid value: {encoded}: `selector` does not match template `labels`"
+    return [("spec.template.metadata.labels", "FieldValueInvalid", message)]
 
 
-def _label_mistakes(key: str, value: str) -> list[tuple[str, str, str]]:
+def _label_causes(key: str, value: str) -> list[tuple[str, str, str]]:
     field, reason = "metadata.labels", "FieldValueInvalid"
     causes = []
     if not _LABEL_NAME.fullmatch(key.rpartition("/")[2]) or len(key.rpartition("/")[2]) > 63:
@@ -246,11 +247,11 @@ def _label_mistakes(key: str, value: str) -> list[tuple[str, str, str]]:
     return causes
 
 
-_SELECTING = ("deployments", "replicasets", "statefulsets", "daemonsets")
-# Nobody rehearses with more pods in one workload; a slip of the finger must not stop the world.
-MOST = 20_000
-_PODS = ("spec.replicas", "spec.parallelism")
-_COUNTED = (*_PODS, "spec.completions", "spec.backoffLimit", "spec.activeDeadlineSeconds")
+_WITH_SELECTOR = ("deployments", "replicasets", "statefulsets", "daemonsets")
+# Far more pods than a rehearsal needs in one workload. A typing error must not stop the world.
+MAX_PODS = 20_000
+_POD_COUNTS = ("spec.replicas", "spec.parallelism")
+_NOT_NEGATIVE = (*_POD_COUNTS, "spec.completions", "spec.backoffLimit", "spec.activeDeadlineSeconds")
 _NAME_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "

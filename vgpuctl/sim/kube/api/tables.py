@@ -1,4 +1,4 @@
-"""Tables as the server draws them for kubectl: one row of cells an object, columns by kind."""
+"""Tables as the server makes them for kubectl: one row for each object, columns by kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NONE = "<none>"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`wide` columns are shown by `-o wide` only."""
+    """One column. kubectl shows `wide` columns only with `-o wide`."""
 
     name: str
     cell: Cell
@@ -24,21 +24,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """When the table is drawn, and how much of each object goes with its row."""
+class TableOptions:
+    """The time for which ages are computed, and how much of each object goes with its row."""
 
     now: datetime
     include: str = "Metadata"
 
 
-def table(kind: Kind, items: list[Object], metadata: Object, shown: Shown) -> Object:
+def table(kind: Kind, items: list[Object], metadata: Object, options: TableOptions) -> Object:
     columns = COLUMNS.get(kind.plural, _PLAIN)
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": [_definition(column) for column in columns],
-        "rows": [_row(columns, item, shown) for item in items],
+        "rows": [_row(columns, item, options) for item in items],
     }
 
 
@@ -48,11 +48,11 @@ def _definition(column: Column) -> Object:
     return {"name": column.name, "type": column.type, "format": form, "description": "", "priority": priority}
 
 
-def _row(columns: tuple[Column, ...], item: Object, shown: Shown) -> Object:
-    row: Object = {"cells": [column.cell(item, shown.now) for column in columns]}
-    if shown.include == "Object":
+def _row(columns: tuple[Column, ...], item: Object, options: TableOptions) -> Object:
+    row: Object = {"cells": [column.cell(item, options.now) for column in columns]}
+    if options.include == "Object":
         row["object"] = item
-    elif shown.include != "None":
+    elif options.include != "None":
         metadata = item["metadata"]
         row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
     return row

@@ -1,4 +1,4 @@
-"""Watches: what happened to the objects that somebody asked about, in order."""
+"""Watches: the changes of the objects that a request selects, in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WatchEvent:
 
 
 class Watch:
-    """Holds events until they are taken; says `on_event` when there is something to take, or the end has come."""
+    """Holds events until they are taken. It calls `on_event` when there is an event to take, or the watch has ended."""
 
     def __init__(self, context: ControllerContext, request: Request, target: Target) -> None:
         self.request = request
@@ -42,7 +42,7 @@ class Watch:
         self._timers: list[Timer] = []
         self._bookmarks = request.flag("allowWatchBookmarks")
         self._unsubscribe: Callable[[], None] = do_nothing
-        self._begin()
+        self._start()
 
     def take(self) -> list[WatchEvent]:
         taken = list(self._pending)
@@ -56,43 +56,43 @@ class Watch:
             timer.cancel()
         self.on_event()
 
-    def _begin(self) -> None:
-        asked = reading.asked_version(self.request)
+    def _start(self) -> None:
+        version = reading.requested_version(self.request)
         limit_s = self.request.number("timeoutSeconds")
         try:
-            self._catch_up(asked)
+            self._catch_up(version)
         except ApiError as error:
             self._pending.append(WatchEvent("ERROR", error.status()))
             self.ended = True
             return
-        self._unsubscribe = self._context.store.subscribe([self.target.kind.plural], self._heard)
+        self._unsubscribe = self._context.store.subscribe([self.target.kind.plural], self._on_change)
         if limit_s:
-            self._timers.append(self._context.clock.after(limit_s, self._time_is_up))
+            self._timers.append(self._context.clock.after(limit_s, self._on_timeout))
         if self._bookmarks:
-            self._timers.append(self._context.clock.after(BOOKMARK_S, self._mark))
+            self._timers.append(self._context.clock.after(BOOKMARK_S, self._send_bookmark))
 
-    def _catch_up(self, asked: int) -> None:
+    def _catch_up(self, version: int) -> None:
         store, plural = self._context.store, self.target.kind.plural
         initial = self.request.flag("sendInitialEvents")
-        if asked and not initial:
-            for change in store.changes_since(plural, asked):
-                self._heard(change)
+        if version and not initial:
+            for change in store.changes_since(plural, version):
+                self._on_change(change)
             return
         for item in reading.matching(store, self.request, self.target):
             self._add("ADDED", item)
         if initial and self._bookmarks:
             self._bookmark(_END_OF_INITIAL)
 
-    def _heard(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.type == "DELETED":
             if self._test(change.before or change.object):
                 self._add("DELETED", change.object)
             return
-        was = change.before is not None and self._test(change.before)
-        now = self._test(change.object)
-        if now:
-            self._add("MODIFIED" if was else "ADDED", change.object)
-        elif was:
+        matched = change.before is not None and self._test(change.before)
+        matches = self._test(change.object)
+        if matches:
+            self._add("MODIFIED" if matched else "ADDED", change.object)
+        elif matched:
             self._add("DELETED", change.object)
 
     def _add(self, kind: str, item: Object) -> None:
@@ -109,11 +109,11 @@ class Watch:
         )
         self.on_event()
 
-    def _mark(self) -> None:
+    def _send_bookmark(self) -> None:
         self._bookmark()
-        self._timers[-1] = self._context.clock.after(BOOKMARK_S, self._mark)
+        self._timers[-1] = self._context.clock.after(BOOKMARK_S, self._send_bookmark)
 
-    def _time_is_up(self) -> None:
+    def _on_timeout(self) -> None:
         if self._bookmarks:
             self._bookmark()
         self.close()

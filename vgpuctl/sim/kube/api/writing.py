@@ -1,4 +1,4 @@
-"""POST, PUT, PATCH and DELETE: checked as the server checks, then stored."""
+"""POST, PUT and PATCH: checked as the real server checks, then stored."""
 
 from __future__ import annotations
 
@@ -8,24 +8,31 @@ from typing import Any
 from vgpuctl.sim.kube.api import defaults, errors, events, managers, protobuf, rules, shapes
 from vgpuctl.sim.kube.api.kinds import SCALE, STATUS, Kind
 from vgpuctl.sim.kube.api.patches import JSON_PATCH, MERGE, STRATEGIC, patched
-from vgpuctl.sim.kube.api.reading import found
+from vgpuctl.sim.kube.api.reading import existing
 from vgpuctl.sim.kube.api.request import Request, Target, parsed
 from vgpuctl.sim.kube.api.scale import scale_of, scaled
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.objects import Object, copied, is_leaving, name_of, timestamp, uid_of, without_nulls
 
-_SERVERS_OWN = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_SERVER_FIELDS = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
 _FOREIGN_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def create(context: ControllerContext, request: Request, target: Target) -> Object:
     item = events.stored(target.kind, _decoded(request, target.kind))
     metadata = item["metadata"]
-    for field in (*_SERVERS_OWN, "managedFields"):
+    for field in (*_SERVER_FIELDS, "managedFields"):
         metadata.pop(field, None)
     if metadata.pop("resourceVersion", ""):
         raise errors.bad_request("resourceVersion should not be set on objects to be created")
-    _place(item, target)
+    _set_namespace(item, target)
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = f"{metadata['generateName']}{context.store.suffix()}"
     check_namespace(context, target.kind, metadata.get("name", ""), target.namespace)
@@ -33,32 +40,32 @@ def create(context: ControllerContext, request: Request, target: Target) -> Obje
     if STATUS in target.kind.subresources:
         item.pop("status", None)
     prepared = context.prepared(target.kind.plural, item)
-    managers.note({"metadata": {}}, prepared, request.manager, timestamp(context.clock.utc()))
+    managers.record_manager({"metadata": {}}, prepared, request.manager, timestamp(context.clock.utc()))
     if request.dry_run:
-        return _as_if_created(context, target.kind, prepared)
+        return _dry_run_created(context, target.kind, prepared)
     return events.shown(target.kind, context.store.create(target.kind.plural, prepared))
 
 
 def check_namespace(context: ControllerContext, kind: Kind, name: str, namespace: str) -> None:
-    """Nothing is made in a namespace that is not there, or is going."""
+    """Refuse to create in a namespace that does not exist or is terminating."""
     if not kind.namespaced:
         return
-    there = context.store.get("namespaces", "", namespace)
-    if there is None:
+    found = context.store.get("namespaces", "", namespace)
+    if found is None:
         raise errors.ApiError(
             404, "NotFound", f'namespaces "{namespace}" not found', {"name": namespace, "kind": "namespaces"}
         )
-    if is_leaving(there):
+    if is_leaving(found):
         raise errors.namespace_terminating(kind, name, namespace)
 
 
 def replace(context: ControllerContext, request: Request, target: Target) -> Object:
-    before = found(context.store, target)
+    before = existing(context.store, target)
     if target.subresource == SCALE:
-        wish = _object(request.json())
-        return scale_of(_store(context, request, target.kind, before, scaled(before, wish)))
+        scale = _object(request.json())
+        return scale_of(_store(context, request, target.kind, before, scaled(before, scale)))
     item = events.stored(target.kind, _decoded(request, target.kind))
-    _place(item, target)
+    _set_namespace(item, target)
     if item["metadata"].get("name") != target.name:
         sent = item["metadata"].get("name") or ""
         raise errors.bad_request(f"the name of the object ({sent}) does not match the name on the URL ({target.name})")
@@ -70,11 +77,11 @@ def patch(context: ControllerContext, request: Request, target: Target) -> Objec
     content_type = request.content_type.split(";")[0].strip()
     if content_type not in (MERGE, STRATEGIC, JSON_PATCH) or (target.kind.custom and content_type == STRATEGIC):
         raise errors.unsupported_media_type()
-    before = found(context.store, target)
+    before = existing(context.store, target)
     change = _patch_of(request)
     if target.subresource == SCALE:
-        wish = patched(scale_of(before), content_type, change)
-        return scale_of(_store(context, request, target.kind, before, scaled(before, wish)))
+        scale = patched(scale_of(before), content_type, change)
+        return scale_of(_store(context, request, target.kind, before, scaled(before, scale)))
     item = patched(events.shown(target.kind, before), content_type, change)
     item = events.stored(target.kind, item)
     if not isinstance(item.get("metadata"), dict) or item["metadata"].get("name") != target.name:
@@ -85,19 +92,19 @@ def patch(context: ControllerContext, request: Request, target: Target) -> Objec
 
 
 def _check_patched(kind: Kind, before: Object, item: Object) -> None:
-    """An object that cannot be decoded after a patch is the patch's fault, not the request's."""
+    """An object that no longer decodes after a patch is reported as a bad patch, not as a bad request."""
     try:
-        shapes.check_types(kind, _read(before, item), known=before)
+        shapes.check_types(kind, _without_nulls(before, item), before=before)
     except errors.ApiError as error:
         raise errors.bad_patch(json.dumps(item, separators=(",", ":")), error.message) from None
 
 
 def _store(context: ControllerContext, request: Request, kind: Kind, before: Object, item: Object) -> Object:
-    shapes.check(kind, item, known=before)
+    shapes.check(kind, item, before=before)
     defaults.fill_in(kind.plural, item)
     rules.check_change(kind, before, item)
     now = timestamp(context.clock.utc())
-    managers.note(before, item, request.manager, now)
+    managers.record_manager(before, item, request.manager, now)
     if request.dry_run:
         present = before["metadata"]["resourceVersion"]
         if item["metadata"].get("resourceVersion") not in (None, "", "0", present):
@@ -111,15 +118,17 @@ def _store(context: ControllerContext, request: Request, kind: Kind, before: Obj
     return stored
 
 
-def _read(before: Object, item: Object) -> Object:
-    """Without nulls; parts that stay as they are stored are shared, for what is stored is never altered in place."""
+def _without_nulls(before: Object, item: Object) -> Object:
+    """Drop null fields. Parts that are unchanged are shared with the stored object, which is never changed in place."""
     same = {key for key, value in item.items() if key != "metadata" and value is before.get(key)}
     return {key: value if key in same else without_nulls(value) for key, value in item.items() if value is not None}
 
 
 def _new_state(target: Target, before: Object, item: Object) -> Object:
-    """What may change: everything but the server's own fields, and of status and the rest only one."""
-    item = _read(before, item) | {"kind": before["kind"], "apiVersion": before["apiVersion"]}
+    """Return the object to store: the server's own fields stay, and a request changes either the status or everything
+    else.
+    """
+    item = _without_nulls(before, item) | {"kind": before["kind"], "apiVersion": before["apiVersion"]}
     sent = item["metadata"]
     if sent.get("uid") and sent["uid"] != uid_of(before):
         why = f"Precondition failed: UID in precondition: {sent['uid']}, UID in object meta: {uid_of(before)}"
@@ -129,7 +138,7 @@ def _new_state(target: Target, before: Object, item: Object) -> Object:
         result["status"] = item.get("status") or {}
         result["metadata"]["resourceVersion"] = sent.get("resourceVersion")
         return result
-    for field in (*_SERVERS_OWN, "managedFields"):
+    for field in (*_SERVER_FIELDS, "managedFields"):
         sent.pop(field, None)
         if field in before["metadata"]:
             sent[field] = copied(before["metadata"][field])
@@ -175,7 +184,7 @@ def _patch_of(request: Request) -> Any:
         raise errors.bad_request(f"error decoding patch: {error}") from None
 
 
-def _place(item: Object, target: Target) -> None:
+def _set_namespace(item: Object, target: Target) -> None:
     metadata = item["metadata"]
     if metadata.get("namespace", "") not in ("", target.namespace):
         raise errors.bad_request(_FOREIGN_NAMESPACE)
@@ -184,7 +193,7 @@ def _place(item: Object, target: Target) -> None:
         metadata["namespace"] = target.namespace
 
 
-def _as_if_created(context: ControllerContext, kind: Kind, item: Object) -> Object:
+def _dry_run_created(context: ControllerContext, kind: Kind, item: Object) -> Object:
     if context.store.get(kind.plural, item["metadata"].get("namespace", ""), name_of(item)) is not None:
         raise errors.already_exists(kind, name_of(item))
     item["metadata"]["creationTimestamp"] = timestamp(context.clock.utc())

@@ -1,1 +1,1 @@
-"""Controllers and the scheduler: what makes the cluster move."""
+"""The controllers and the scheduler."""

@@ -1,4 +1,4 @@
-"""What all controllers stand on: the clock, the store, and the few ways to create, delete and tell."""
+"""What all controllers share: the clock, the store, and the ways to create and delete objects and record events."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ DEFAULT_GRACE_S = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
-    """Who writes an event."""
+class EventSource:
+    """The component that an event names as its source."""
 
     component: str
     instance: str = ""
@@ -36,10 +36,10 @@ class ControllerContext:
     def __init__(self, clock: Clock, store: Store) -> None:
         self.clock = clock
         self.store = store
-        self._told: dict[tuple[str, str, str], str] = {}
+        self._event_names: dict[tuple[str, str, str], str] = {}
 
     def create(self, plural: str, item: Object) -> Object:
-        """Create as any client would: with the server's defaults."""
+        """Create an object with the server's defaults, as a client's request would."""
         prepared = self.prepared(plural, item)
         return self.store.create(plural, prepared)
 
@@ -50,15 +50,17 @@ class ControllerContext:
         return item
 
     def delete(self, plural: str, item: Object, grace_s: int | None = None) -> Object:
-        """Delete as the server does: at once, or by a mark while a kubelet or a finalizer still has work to do."""
+        """Delete as the server does: at once, or with a deletion timestamp while a kubelet or a finalizer still has
+        work to do.
+        """
         grace = self._grace_s(plural, item, grace_s)
         if grace == 0 and not item["metadata"].get("finalizers"):
             return self.store.remove(*path_of(plural, item)) or item
-        marked = self.store.edit(*path_of(plural, item), lambda it: self._mark(it, grace))
-        return marked or item
+        add_labels = self.store.edit(*path_of(plural, item), lambda it: self._mark_deleted(it, grace))
+        return add_labels or item
 
     def release(self, pod: Object, finalizer: str) -> None:
-        """Take a finalizer off a pod; one that waited for nothing else goes."""
+        """Remove a finalizer from a pod; delete the pod if nothing else held it."""
 
         def change(found: Object) -> None:
             left = [other for other in found["metadata"].get("finalizers") or [] if other != finalizer]
@@ -70,32 +72,34 @@ class ControllerContext:
         if after is not None and is_leaving(after) and not _is_held(after):
             self.store.remove(*path_of("pods", pod))
 
-    def disrupt(self, pod: Object, reason: str, message: str) -> None:
-        """Say on the pod why it is about to be deleted."""
-        said = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+    def mark_disrupted(self, pod: Object, reason: str, message: str) -> None:
+        """Set the DisruptionTarget condition, which says why the pod is about to be deleted."""
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
         now = self.clock.utc()
-        self.store.edit(*path_of("pods", pod), lambda item: set_condition(item, now, said))
+        self.store.edit(*path_of("pods", pod), lambda item: set_condition(item, now, condition))
 
-    def tell(self, about: Object, teller: Teller, reason: str, message: str, *, warning: bool = False) -> None:
-        """An Event; the same thing told again of the same object raises its count."""
+    def record_event(
+        self, about: Object, source: EventSource, reason: str, message: str, *, warning: bool = False
+    ) -> None:
+        """Create an Event. The same event for the same object only raises the count of the first one."""
         now = timestamp(self.clock.utc())
         key = (uid_of(about), reason, message)
         namespace = namespace_of(about) or "default"
 
-        def again(event: Object) -> None:
+        def count_again(event: Object) -> None:
             event["count"] += 1
             event["lastTimestamp"] = now
 
-        if key in self._told and self.store.edit("events", namespace, self._told[key], again):
+        if key in self._event_names and self.store.edit("events", namespace, self._event_names[key], count_again):
             return
-        event = _event(about, teller, (reason, message, "Warning" if warning else "Normal"), now)
-        self._told[key] = name = f"{name_of(about)}.{self.store.suffix(16)}"
+        event = _event(about, source, (reason, message, "Warning" if warning else "Normal"), now)
+        self._event_names[key] = name = f"{name_of(about)}.{self.store.suffix(16)}"
         event["metadata"] = {"name": name, "namespace": namespace}
         self.store.create("events", event)
         self.clock.after(EVENT_LIFE_S, lambda: self._forget(key, namespace, name))
 
     def _forget(self, key: tuple[str, str, str], namespace: str, name: str) -> None:
-        self._told.pop(key, None)
+        self._event_names.pop(key, None)
         self.store.remove("events", namespace, name)
 
     def _grace_s(self, plural: str, item: Object, asked_s: int | None) -> int:
@@ -106,7 +110,7 @@ class ControllerContext:
         already = item["metadata"].get("deletionGracePeriodSeconds")
         return grace if already is None else min(grace, already)
 
-    def _mark(self, item: Object, grace_s: int) -> None:
+    def _mark_deleted(self, item: Object, grace_s: int) -> None:
         metadata = item["metadata"]
         if metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds", 0) <= grace_s:
             return
@@ -115,17 +119,17 @@ class ControllerContext:
 
 
 def _is_held(item: Object) -> bool:
-    """A finalizer or a running kubelet still has work to do."""
+    """Return True while a finalizer or a running kubelet still has work to do."""
     metadata = item["metadata"]
     return bool(metadata.get("finalizers") or (metadata.get("deletionGracePeriodSeconds") and not is_finished(item)))
 
 
-def _event(about: Object, teller: Teller, said: tuple[str, str, str], now: str) -> Object:
-    reason, message, kind = said
+def _event(about: Object, source: EventSource, condition: tuple[str, str, str], now: str) -> Object:
+    reason, message, kind = condition
     involved = {"kind": about["kind"], "apiVersion": about["apiVersion"], "name": name_of(about), "uid": uid_of(about)}
     if namespace_of(about):
         involved["namespace"] = namespace_of(about)
-    source = {"component": teller.component} | ({"host": teller.instance} if teller.instance else {})
+    component = {"component": source.component} | ({"host": source.instance} if source.instance else {})
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -134,11 +138,11 @@ def _event(about: Object, teller: Teller, said: tuple[str, str, str], now: str) 
         "reason": reason,
         "message": message,
         "type": kind,
-        "source": source,
+        "source": component,
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
         "eventTime": None,
-        "reportingComponent": teller.component,
-        "reportingInstance": teller.instance,
+        "reportingComponent": source.component,
+        "reportingInstance": source.instance,
     }

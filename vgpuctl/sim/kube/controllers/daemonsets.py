@@ -1,11 +1,11 @@
-"""DaemonSets: a pod on each node that fits, cordoned or not; a rollout goes no faster than its pods come up."""
+"""The DaemonSet controller: one pod on each matching node, cordoned or not, and rollouts within maxUnavailable."""
 
 from __future__ import annotations
 
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
-from vgpuctl.sim.kube.controllers.fitting import chosen_nodes, keeps_pods_off, untolerated
-from vgpuctl.sim.kube.controllers.int_or_percent import share
-from vgpuctl.sim.kube.controllers.workloads import Workloads, fingerprint, marked, new_pod
+from vgpuctl.sim.kube.controllers.int_or_percent import amount_of
+from vgpuctl.sim.kube.controllers.node_tests import hard_taints, lacks_toleration, node_test
+from vgpuctl.sim.kube.controllers.workloads import Workloads, add_labels, new_pod, template_hash
 from vgpuctl.sim.kube.objects import (
     Object,
     at,
@@ -19,7 +19,7 @@ from vgpuctl.sim.kube.objects import (
 from vgpuctl.sim.kube.store import Change, key_of
 
 HASH = "controller-revision-hash"
-_EVERYWHERE = (
+_TOLERATED_TAINTS = (
     *(("node.kubernetes.io/not-ready", "NoExecute"), ("node.kubernetes.io/unreachable", "NoExecute")),
     *((f"node.kubernetes.io/{kind}-pressure", "NoSchedule") for kind in ("disk", "memory", "pid")),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
@@ -34,76 +34,82 @@ class DaemonSets(Workloads):
         context.store.subscribe(["nodes"], self._node_changed)
 
     def _node_changed(self, change: Change) -> None:
-        if change.before is None or change.type == "DELETED" or _gist(change.before) != _gist(change.object):
+        if (
+            change.before is None
+            or change.type == "DELETED"
+            or _seen_fields(change.before) != _seen_fields(change.object)
+        ):
             for item in self._store.all(self.plural):
                 self._queue.add(key_of(item))
 
-    def tend(self, item: Object) -> None:
-        there: dict[str, list[Object]] = {}
-        for pod in self.possessions(item):
-            there.setdefault(node_of(pod), []).append(pod)
-        fitting = self._fitting(item)
+    def reconcile(self, item: Object) -> None:
+        pods_by_node: dict[str, list[Object]] = {}
+        for pod in self.owned_objects(item):
+            pods_by_node.setdefault(target_node(pod), []).append(pod)
+        fitting = self._fitting_nodes(item)
         for node in fitting:
-            self._keep_one(item, node, there.get(node, []))
-        for node in there.keys() - fitting.keys():
-            self._leave(item, node, there[node])
-        self._roll(item, there, len(fitting))
-        self._count(item, there, set(fitting))
+            self._ensure_one_pod(item, node, pods_by_node.get(node, []))
+        for node in pods_by_node.keys() - fitting.keys():
+            self._delete_unwanted(item, node, pods_by_node[node])
+        self._roll(item, pods_by_node, len(fitting))
+        self._set_counts(item, pods_by_node, set(fitting))
 
-    def _fitting(self, item: Object) -> dict[str, None]:
+    def _fitting_nodes(self, item: Object) -> dict[str, None]:
         pod = daemon_pod(item, "")
-        chooses = chosen_nodes(item["spec"]["template"]["spec"])
+        chooses = node_test(item["spec"]["template"]["spec"])
         nodes = self._store.sorted("nodes")
-        return {name_of(node): None for node in nodes if chooses(node) and not untolerated(pod, keeps_pods_off(node))}
+        return {name_of(node): None for node in nodes if chooses(node) and not lacks_toleration(pod, hard_taints(node))}
 
-    def _keep_one(self, item: Object, node: str, pods: list[Object]) -> None:
+    def _ensure_one_pod(self, item: Object, node: str, pods: list[Object]) -> None:
         for pod in pods:
             if is_finished(pod) and not is_leaving(pod):
                 self._context.delete("pods", pod)
         if not pods:
-            self.add(item, daemon_pod(item, node, self._store.suffix()))
+            self.create_pod(item, daemon_pod(item, node, self._store.suffix()))
 
-    def _leave(self, item: Object, node: str, pods: list[Object]) -> None:
-        """A taint that only keeps new pods off does not drive this one away; another choice of nodes does."""
+    def _delete_unwanted(self, item: Object, node: str, pods: list[Object]) -> None:
+        """Delete pods from nodes that the DaemonSet no longer selects. A NoSchedule taint only keeps new pods off."""
         found = self._store.get("nodes", "", node)
-        if found is None or not chosen_nodes(item["spec"]["template"]["spec"])(found):
+        if found is None or not node_test(item["spec"]["template"]["spec"])(found):
             for pod in pods:
                 if not is_leaving(pod):
-                    self.drop(item, pod)
+                    self.delete_pod(item, pod)
 
-    def _roll(self, item: Object, there: dict[str, list[Object]], desired: int) -> None:
-        """Pods that are down count, also on nodes that sleep: one of them can hold up the rollout everywhere."""
+    def _roll(self, item: Object, pods_by_node: dict[str, list[Object]], desired: int) -> None:
+        """Replace outdated pods. Pods on sleeping nodes count as unavailable, so one such node can hold up the whole
+        rollout.
+        """
         if at(item, "spec.updateStrategy.type") == "OnDelete":
             return
         limit = at(item, "spec.updateStrategy.rollingUpdate.maxUnavailable")
-        allowed = share(1 if limit is None else limit, desired, up=True)
-        revision = fingerprint(item["spec"]["template"])
-        alone = [pods[0] for pods in there.values() if pods and not is_leaving(pods[0])]
-        down = sum(not _up(pods) for pods in there.values())
-        stale = [pod for pod in alone if labels_of(pod).get(HASH) != revision]
-        for pod in [pod for pod in stale if not is_true(pod, "Ready")]:
-            self.drop(item, pod)
-        running = sorted((pod for pod in stale if is_true(pod, "Ready")), key=name_of)
-        for pod in running[: max(0, allowed - down)]:
-            self.drop(item, pod)
+        allowed = amount_of(1 if limit is None else limit, desired, up=True)
+        revision = template_hash(item["spec"]["template"])
+        current = [pods[0] for pods in pods_by_node.values() if pods and not is_leaving(pods[0])]
+        unavailable = sum(not _is_up(pods) for pods in pods_by_node.values())
+        outdated = [pod for pod in current if labels_of(pod).get(HASH) != revision]
+        for pod in [pod for pod in outdated if not is_true(pod, "Ready")]:
+            self.delete_pod(item, pod)
+        ready_pods = sorted((pod for pod in outdated if is_true(pod, "Ready")), key=name_of)
+        for pod in ready_pods[: max(0, allowed - unavailable)]:
+            self.delete_pod(item, pod)
 
-    def _count(self, item: Object, there: dict[str, list[Object]], fitting: set[str]) -> None:
-        revision = fingerprint(item["spec"]["template"])
-        here = [pods for node, pods in there.items() if node in fitting and any(map(is_active, pods))]
-        ready = sum(_up(pods) for pods in here)
-        fresh = sum(any(labels_of(pod).get(HASH) == revision for pod in pods) for pods in here)
-        status: Object = {"desiredNumberScheduled": len(fitting), "currentNumberScheduled": len(here)}
-        status |= {"numberMisscheduled": len(there.keys() - fitting), "numberReady": ready}
-        more = {"updatedNumberScheduled": fresh, "numberAvailable": ready, "numberUnavailable": len(fitting) - ready}
-        self.note(item, status | {name: count for name, count in more.items() if count})
+    def _set_counts(self, item: Object, pods_by_node: dict[str, list[Object]], fitting: set[str]) -> None:
+        revision = template_hash(item["spec"]["template"])
+        running_here = [pods for node, pods in pods_by_node.items() if node in fitting and any(map(is_active, pods))]
+        ready = sum(_is_up(pods) for pods in running_here)
+        updated = sum(any(labels_of(pod).get(HASH) == revision for pod in pods) for pods in running_here)
+        status: Object = {"desiredNumberScheduled": len(fitting), "currentNumberScheduled": len(running_here)}
+        status |= {"numberMisscheduled": len(pods_by_node.keys() - fitting), "numberReady": ready}
+        more = {"updatedNumberScheduled": updated, "numberAvailable": ready, "numberUnavailable": len(fitting) - ready}
+        self.set_status(item, status | {name: count for name, count in more.items() if count})
 
 
 def daemon_pod(item: Object, node: str, suffix: str = "x") -> Object:
-    """Bound by the scheduler like any other, to the one node that its affinity names."""
+    """Return a pod with an affinity for one node, to which the scheduler binds it."""
     pod = new_pod(item, suffix)
-    marked(pod, {HASH: fingerprint(item["spec"]["template"])})
+    add_labels(pod, {HASH: template_hash(item["spec"]["template"])})
     spec = pod["spec"]
-    tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _EVERYWHERE]
+    tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED_TAINTS]
     spec["tolerations"] = [*(spec.get("tolerations") or []), *tolerations]
     named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [named]}}
@@ -111,8 +117,8 @@ def daemon_pod(item: Object, node: str, suffix: str = "x") -> Object:
     return pod
 
 
-def node_of(pod: Object) -> str:
-    """Where it is meant to be."""
+def target_node(pod: Object) -> str:
+    """Return the node that the pod is made for."""
     terms = at(pod, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms")
     values = [
         value for term in terms or [] for field in term.get("matchFields") or [] for value in field.get("values") or []
@@ -120,9 +126,9 @@ def node_of(pod: Object) -> str:
     return str(values[0] if values else pod["spec"].get("nodeName") or "")
 
 
-def _up(pods: list[Object]) -> bool:
+def _is_up(pods: list[Object]) -> bool:
     return any(is_active(pod) and is_true(pod, "Ready") for pod in pods)
 
 
-def _gist(node: Object) -> tuple[object, ...]:
+def _seen_fields(node: Object) -> tuple[object, ...]:
     return labels_of(node), node["spec"].get("taints"), node["spec"].get("unschedulable")

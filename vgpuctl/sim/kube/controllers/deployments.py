@@ -1,9 +1,9 @@
-"""Deployments: a ReplicaSet for each template; the newest takes over at the pace of the strategy."""
+"""The Deployment controller: one ReplicaSet for each template, and rollouts within maxSurge and maxUnavailable."""
 
 from __future__ import annotations
 
-from vgpuctl.sim.kube.controllers.int_or_percent import share
-from vgpuctl.sim.kube.controllers.workloads import Workloads, fingerprint, marked
+from vgpuctl.sim.kube.controllers.int_or_percent import amount_of
+from vgpuctl.sim.kube.controllers.workloads import Workloads, add_labels, template_hash
 from vgpuctl.sim.kube.objects import (
     Object,
     annotations_of,
@@ -24,64 +24,64 @@ REVISION = "deployment.kubernetes.io/revision"
 class Deployments(Workloads):
     kind, plural, owned = "Deployment", "deployments", "replicasets"
 
-    def tend(self, item: Object) -> None:
+    def reconcile(self, item: Object) -> None:
         current = self._current(item)
-        sets = sorted(self.possessions(item), key=name_of)
+        sets = sorted(self.owned_objects(item), key=name_of)
         old = [found for found in sets if name_of(found) != name_of(current)]
         if item["spec"]["replicas"] == 0 or not item["spec"].get("paused"):
-            self._pace(item, current, old)
-        self._count(item)
+            self._roll(item, current, old)
+        self._set_counts(item)
 
     def _current(self, item: Object) -> Object:
-        fresh = new_replica_set(item)
-        found = self._store.get(*path_of("replicasets", fresh))
+        wanted_set = new_replica_set(item)
+        found = self._store.get(*path_of("replicasets", wanted_set))
         if found is not None and REVISION in annotations_of(found):
             return found
-        sets = self.possessions(item)
+        sets = self.owned_objects(item)
         number = 1 + max(map(_revision, sets), default=0)
-        fresh["metadata"]["annotations"] = {REVISION: str(number)}
+        wanted_set["metadata"]["annotations"] = {REVISION: str(number)}
         self._store.edit(*path_of(self.plural, item), lambda it: _annotate(it, str(number)))
         if found is None:
-            return self._context.create("replicasets", fresh)
-        return self._store.edit(*path_of("replicasets", fresh), lambda it: _annotate(it, str(number))) or found
+            return self._context.create("replicasets", wanted_set)
+        return self._store.edit(*path_of("replicasets", wanted_set), lambda it: _annotate(it, str(number))) or found
 
-    def _pace(self, item: Object, current: Object, old: list[Object]) -> None:
+    def _roll(self, item: Object, current: Object, old: list[Object]) -> None:
         wanted: int = item["spec"]["replicas"]
-        left = sum(found["spec"]["replicas"] for found in old)
+        old_replicas = sum(found["spec"]["replicas"] for found in old)
         if at(item, "spec.strategy.type") == "Recreate":
-            self._scale_old(item, old, left)
+            self._scale_old(item, old, old_replicas)
             if not any(at(found, "status.replicas") for found in old):
                 self._scale(item, current, wanted)
             return
         rolling = at(item, "spec.strategy.rollingUpdate") or {}
-        surge = share(rolling.get("maxSurge", "25%"), wanted, up=True)
-        missing = share(rolling.get("maxUnavailable", "25%"), wanted, up=False) if wanted else 0
+        surge = amount_of(rolling.get("maxSurge", "25%"), wanted, up=True)
+        missing = amount_of(rolling.get("maxUnavailable", "25%"), wanted, up=False) if wanted else 0
         missing = missing or (0 if surge else 1)
         now = current["spec"]["replicas"]
-        room = wanted + surge - now - left
+        room = wanted + surge - now - old_replicas
         self._scale(item, current, wanted if now > wanted or not old else min(wanted, now + max(0, room)))
         unready = max(0, now - (at(current, "status.availableReplicas") or 0))
-        spare = now + left - (wanted - missing) - unready
-        self._scale_old(item, old, min(left, max(spare, _lame(old))))
+        spare = now + old_replicas - (wanted - missing) - unready
+        self._scale_old(item, old, min(old_replicas, max(spare, _unavailable(old))))
 
-    def _scale_old(self, item: Object, old: list[Object], by: int) -> None:
-        """Those that do not run anyway go first."""
+    def _scale_old(self, item: Object, old: list[Object], count: int) -> None:
+        """Scale old ReplicaSets down by `count` pods, unavailable pods first."""
         for found in sorted(old, key=lambda found: (at(found, "status.availableReplicas") or 0, name_of(found))):
-            going = min(by, found["spec"]["replicas"])
-            self._scale(item, found, found["spec"]["replicas"] - going)
-            by -= going
+            removed = min(count, found["spec"]["replicas"])
+            self._scale(item, found, found["spec"]["replicas"] - removed)
+            count -= removed
 
     def _scale(self, item: Object, replica_set: Object, replicas: int) -> None:
         before = replica_set["spec"]["replicas"]
         if before == replicas:
             return
         self._store.edit(*path_of("replicasets", replica_set), lambda found: found["spec"].update(replicas=replicas))
-        way = "up" if replicas > before else "down"
-        said = f"Scaled {way} replica set {name_of(replica_set)} from {before} to {replicas}"
-        self._context.tell(item, self._teller, "ScalingReplicaSet", said)
+        direction = "up" if replicas > before else "down"
+        message = f"Scaled {direction} replica set {name_of(replica_set)} from {before} to {replicas}"
+        self._context.record_event(item, self._event_source, "ScalingReplicaSet", message)
 
-    def _count(self, item: Object) -> None:
-        sets = self.possessions(item)
+    def _set_counts(self, item: Object) -> None:
+        sets = self.owned_objects(item)
         wanted, newest = item["spec"]["replicas"], name_of(new_replica_set(item))
         total, ready = (
             sum(at(found, f"status.{field}") or 0 for found in sets) for field in ("replicas", "readyReplicas")
@@ -89,19 +89,19 @@ class Deployments(Workloads):
         updated = sum(at(found, "status.replicas") or 0 for found in sets if name_of(found) == newest)
         status = {"replicas": total, "updatedReplicas": updated, "readyReplicas": ready, "availableReplicas": ready}
         status["unavailableReplicas"] = max(0, max(total, wanted) - ready)
-        self.note(item, {name: count for name, count in status.items() if count})
+        self.set_status(item, {name: count for name, count in status.items() if count})
         now = self._context.clock.utc()
         done = updated == total == ready == wanted
 
-        def judge(present: Object) -> None:
+        def set_conditions(present: Object) -> None:
             set_condition(present, now, _available(ready, wanted))
             set_condition(present, now, _progressing(newest, done))
 
-        self._store.edit(*path_of(self.plural, item), judge)
+        self._store.edit(*path_of(self.plural, item), set_conditions)
 
 
-def _lame(old: list[Object]) -> int:
-    """Old pods that do not run are no loss."""
+def _unavailable(old: list[Object]) -> int:
+    """Count the old pods that are not available: deleting them costs nothing."""
     return sum(max(0, found["spec"]["replicas"] - (at(found, "status.availableReplicas") or 0)) for found in old)
 
 
@@ -129,10 +129,10 @@ def _annotate(item: Object, revision: str) -> None:
 
 
 def new_replica_set(deployment: Object) -> Object:
-    """The ReplicaSet of the deployment's present template."""
+    """Return the ReplicaSet for the deployment's present template."""
     template = copied(deployment["spec"]["template"])
-    mark = {HASH: fingerprint(template)}
-    marked(template, mark)
+    mark = {HASH: template_hash(template)}
+    add_labels(template, mark)
     selector = copied(deployment["spec"]["selector"])
     selector["matchLabels"] = (selector.get("matchLabels") or {}) | mark
     return {

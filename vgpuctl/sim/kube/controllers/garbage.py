@@ -1,4 +1,4 @@
-"""What goes when something else went: dependents of deleted owners, contents of deleted namespaces."""
+"""The garbage collector: dependents of deleted owners, and the contents of deleted namespaces."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _DEPENDENTS = ("leases", "replicasets", "jobs", "pods", "configmaps")
 class GarbageCollector:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
-        self._orphaned = Queue(context.clock, self._collect)
-        self._ending = Queue(context.clock, self._empty)
+        self._orphaned = Queue(context.clock, self._delete_dependents)
+        self._terminating = Queue(context.clock, self._delete_contents)
         context.store.subscribe(_OWNERS, self._owner_changed)
         context.store.subscribe(STORED, self._content_changed)
 
@@ -24,7 +24,7 @@ class GarbageCollector:
         if change.type == "DELETED":
             self._orphaned.add(("", uid_of(change.object)))
 
-    def _collect(self, key: Key) -> None:
+    def _delete_dependents(self, key: Key) -> None:
         for plural in _DEPENDENTS:
             for item in self._context.store.where(plural, OWNER, key[1]):
                 self._context.delete(plural, item)
@@ -38,10 +38,10 @@ class GarbageCollector:
             return
         namespace = self._context.store.get("namespaces", "", name)
         if namespace is not None and is_leaving(namespace):
-            self._ending.add(key_of(namespace))
+            self._terminating.add(key_of(namespace))
 
-    def _empty(self, key: Key) -> None:
-        """A namespace that is leaving goes when nothing is left in it."""
+    def _delete_contents(self, key: Key) -> None:
+        """Delete everything in a terminating namespace, then the namespace."""
         name, left = key[1], False
         for plural, kind in STORED.items():
             if kind.namespaced:

@@ -1,11 +1,11 @@
-"""What stands in the cluster when the world begins, and the one workload that comes when the day workers are up."""
+"""The objects that the cluster begins with, and the workloads that come when the day workers are ready."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from vgpuctl.sim.inventory import Inventory, VmSpec, Workload
-from vgpuctl.sim.kube.controllers import clusterapi
+from vgpuctl.sim.kube.controllers import cluster_api
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.controllers.lifecycle import own_taints
 from vgpuctl.sim.kube.controllers.preplaced_pods import PodPlacer
@@ -18,14 +18,14 @@ from vgpuctl.sim.kube.store import Change, Key
 
 PROFILE_LABEL = "vgpu.type"
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-# The control plane's own requests: enough that the scheduler prefers the workers, with room left for three gateways.
+# The control plane's CPU requests: enough that the scheduler prefers the workers, with room left for three gateways.
 _CONTROL_PLANE = {"etcd": "1", "kube-apiserver": "2", "kube-controller-manager": "1", "kube-scheduler": "1"}
 _NODE_AGE = timedelta(days=30)
 _SILENCE = timedelta(days=1)
 
 
 class InitialObjects:
-    """Puts everything in place at once, then waits for the first shift's workers to create what came after them."""
+    """Creates everything at once, and the workloads with `after_day` when the first shift's workers are ready."""
 
     def __init__(self, context: ControllerContext, inventory: Inventory, kubelets: Kubelets, placer: PodPlacer) -> None:
         self._context = context
@@ -36,12 +36,12 @@ class InitialObjects:
             context.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for kubelet in kubelets:
             self._add_node(kubelet)
-        self._settle(after_day=False)
-        if self._all_take_pods():
-            self._settle(after_day=True)
+        self._place_workloads(after_day=False)
+        if self._all_ready():
+            self._place_workloads(after_day=True)
         else:
-            self._queue = Queue(context.clock, self._look)
-            self._end = context.store.subscribe(["nodes"], self._node_changed)
+            self._queue = Queue(context.clock, self._add_late_workloads)
+            self._unsubscribe = context.store.subscribe(["nodes"], self._node_changed)
 
     def _add_node(self, kubelet: Kubelet) -> None:
         vm = kubelet.place.vm
@@ -49,10 +49,10 @@ class InitialObjects:
         node = nodes.new_node(nodes.Boot(vm, kubelet.place.address))
         node["metadata"]["creationTimestamp"] = timestamp(now - _NODE_AGE)
         if self._inventory.cluster_api:
-            self._context.create("machines", clusterapi.new_machine(vm))
-            node["metadata"]["annotations"] = clusterapi.named_on_node(vm.name)
+            self._context.create("machines", cluster_api.new_machine(vm))
+            node["metadata"]["annotations"] = cluster_api.machine_annotations(vm.name)
         if vm.powered_on:
-            self._label(node, vm)
+            self._label_worker(node, vm)
             nodes.post_ready(node, now, nodes.Boot(vm, kubelet.place.address, gpus=len(vm.vgpus)))
             self._context.store.create("nodes", node)
             kubelet.start_now(gpus=len(vm.vgpus))
@@ -66,8 +66,8 @@ class InitialObjects:
         ]
         self._context.store.create("nodes", node)
 
-    def _label(self, node: Object, vm: VmSpec) -> None:
-        """A worker that has been at work for long has its label."""
+    def _label_worker(self, node: Object, vm: VmSpec) -> None:
+        """Give a worker that runs from the beginning the label of its profile."""
         for group in self._inventory.groups:
             if vm.name in group.workers and vm.vgpus == group.vgpus:
                 node["metadata"]["labels"][PROFILE_LABEL] = group.profile
@@ -78,13 +78,13 @@ class InitialObjects:
         for name, cpu in _CONTROL_PLANE.items():
             self._context.create("pods", mirror_pod(f"{name}-{node}", owner, cpu, self._context))
 
-    def _settle(self, *, after_day: bool) -> None:
+    def _place_workloads(self, *, after_day: bool) -> None:
         for workload in self._inventory.workloads:
             if workload.after_day is after_day:
-                self._placer.settle(self._add_workload(workload))
+                self._placer.place_pods(self._add_workload(workload))
 
     def _add_workload(self, workload: Workload) -> Object | None:
-        """Not again where a person has made one of that name meanwhile."""
+        """Create a workload, unless a person has created one of its name."""
         plural = "jobs" if workload.kind == "Job" else "deployments"
         if not workload.replicas or self._context.store.get(plural, "default", workload.name) is not None:
             return None
@@ -93,26 +93,26 @@ class InitialObjects:
         return self._context.create(plural, job(workload) if workload.kind == "Job" else deployment(workload))
 
     def _node_changed(self, change: Change) -> None:
-        if change.object["metadata"]["name"] in self._first_awake and _takes_pods(change.object):
+        if change.object["metadata"]["name"] in self._first_awake and _is_open(change.object):
             self._queue.add(("", ""))
 
-    def _look(self, _: Key) -> None:
-        if self._all_take_pods():
-            self._end()
+    def _add_late_workloads(self, _: Key) -> None:
+        if self._all_ready():
+            self._unsubscribe()
             for workload in self._inventory.workloads:
                 if workload.after_day:
                     self._add_workload(workload)
 
-    def _all_take_pods(self) -> bool:
+    def _all_ready(self) -> bool:
         found = [self._context.store.get("nodes", "", name) for name in self._first_awake]
-        return bool(found) and all(node is not None and _takes_pods(node) for node in found)
+        return bool(found) and all(node is not None and _is_open(node) for node in found)
 
 
 def mirror_pod(name: str, node: Object, cpu: str, context: ControllerContext) -> Object:
-    """A static pod's shadow in the API: bound from the start, Running, tolerating everything."""
+    """Return the mirror pod of a static pod: bound from the start, and tolerating every NoExecute taint."""
     now = context.clock.utc()
     host = node["metadata"]["name"]
-    mark = {"kubernetes.io/config.mirror": context.store.suffix(16), "kubernetes.io/config.source": "file"}
+    annotations = {"kubernetes.io/config.mirror": context.store.suffix(16), "kubernetes.io/config.source": "file"}
     container = {
         "name": name.removesuffix(f"-{host}"),
         "image": "control-plane:1.36",
@@ -124,7 +124,7 @@ def mirror_pod(name: str, node: Object, cpu: str, context: ControllerContext) ->
         "metadata": {
             "name": name,
             "namespace": "kube-system",
-            "annotations": mark,
+            "annotations": annotations,
             "labels": {"component": container["name"], "tier": "control-plane"},
             "ownerReferences": [owner_reference(node) | {"blockOwnerDeletion": False}],
         },
@@ -140,8 +140,8 @@ def mirror_pod(name: str, node: Object, cpu: str, context: ControllerContext) ->
     return pod
 
 
-def _takes_pods(node: Object) -> bool:
-    """Ready and not cordoned: while one of the workers takes no pods, those pods would not spread over all of them."""
+def _is_open(node: Object) -> bool:
+    """Ready and not cordoned. Pods placed while a worker is closed would not spread over all workers."""
     return is_true(node, "Ready") and not node["spec"].get("unschedulable")
 
 
@@ -170,7 +170,7 @@ def gpu_pod(workload: Workload) -> Object:
 
 
 def plain_pod(workload: Workload) -> Object:
-    """Spread over the nodes, as those who care about a budget do."""
+    """Return a pod without a GPU that spreads over the nodes, as workloads with a budget usually do."""
     requests = {"cpu": "500m", "memory": "512Mi"}
     container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"requests": requests}}
     spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
@@ -188,7 +188,7 @@ def budget(workload: Workload) -> Object:
 
 
 def job(workload: Workload) -> Object:
-    """All its pods at once. Evictions in the morning are part of its life and do not count as failures."""
+    """Return a Job that starts all pods at once. Evictions are normal for it, so they do not count as failures."""
     ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     return {
         "apiVersion": "batch/v1",

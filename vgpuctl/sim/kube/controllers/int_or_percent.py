@@ -1,4 +1,4 @@
-"""Limits that are a number or a share: of a budget, and of a rollout."""
+"""IntOrString limits of budgets and rollouts: a number, or a percentage."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from vgpuctl.sim.kube.api.kinds import Kind
 from vgpuctl.sim.kube.objects import Object, at
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
-_NOT_A_SHARE = (
+_NOT_A_PERCENTAGE = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
     "validation is '[0-9]+%')"
 )
-# The real server's rule has no end. Whoever writes more digits has slipped, and of thousands Python makes no number.
-_SHARE = re.compile(r"[0-9]{1,9}%")
+# The real server allows any number of digits. Python refuses to convert thousands, and nine are enough.
+_PERCENTAGE = re.compile(r"[0-9]{1,9}%")
 _ROLLING, _UPDATING = "spec.strategy.rollingUpdate", "spec.updateStrategy.rollingUpdate"
 _LIMITS = {
     "poddisruptionbudgets": ("spec.minAvailable", "spec.maxUnavailable"),
@@ -28,38 +28,38 @@ _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 _INVALID = "FieldValueInvalid"
 
 
-def share(value: int | str | None, whole: int, *, up: bool) -> int:
-    """`25%` of a whole, or the number itself."""
+def amount_of(value: int | str | None, whole: int, *, up: bool) -> int:
+    """Return `25%` of a whole, or the number itself."""
     if value is None or isinstance(value, int):
         return value or 0
     parts = int(value.rstrip("%")) * whole
     return -(-parts // 100) if up else parts // 100
 
 
-def mistakes(kind: Kind, item: Object) -> Iterator[tuple[str, str, str]]:
-    """Each with its field, reason and words. Only a deployment may grow by more than all while it changes."""
+def causes(kind: Kind, item: Object) -> Iterator[tuple[str, str, str]]:
+    """Return field, reason and message of each invalid limit. Only a Deployment's maxSurge may exceed 100%."""
     for path in _LIMITS.get(kind.plural, ()):
         limit = at(item, path)
-        if limit is not None and (why := _why_not(limit, more=path == f"{_ROLLING}.maxSurge")):
-            yield path, _INVALID, f"Invalid value: {json.dumps(limit)}: {why}"
+        if limit is not None and (message := _reason_against(limit, more=path == f"{_ROLLING}.maxSurge")):
+            yield path, _INVALID, f"Invalid value: {json.dumps(limit)}: {message}"
     if kind.plural == "poddisruptionbudgets":
-        yield from _of_a_budget(item.get("spec") or {})
+        yield from _budget_causes(item.get("spec") or {})
 
 
-def _why_not(limit: Any, *, more: bool) -> str:
+def _reason_against(limit: Any, *, more: bool) -> str:
     if isinstance(limit, int):
         return NOT_NEGATIVE if limit < 0 else ""
-    if not _SHARE.fullmatch(limit):
-        return _NOT_A_SHARE
-    return "" if more or share(limit, 100, up=True) <= 100 else "must not be greater than 100%"
+    if not _PERCENTAGE.fullmatch(limit):
+        return _NOT_A_PERCENTAGE
+    return "" if more or amount_of(limit, 100, up=True) <= 100 else "must not be greater than 100%"
 
 
-def _of_a_budget(spec: Object) -> Iterator[tuple[str, str, str]]:
+def _budget_causes(spec: Object) -> Iterator[tuple[str, str, str]]:
     least, most, policy = (spec.get(name) for name in ("minAvailable", "maxUnavailable", "unhealthyPodEvictionPolicy"))
     if least is not None and most is not None:
         names = {"MinAvailable": least, "Selector": spec.get("selector"), "MaxUnavailable": most}
-        said = json.dumps(names | {"UnhealthyPodEvictionPolicy": policy}, separators=(",", ":"))
-        yield "spec", _INVALID, f"Invalid value: {said}: minAvailable and maxUnavailable cannot be both set"
+        encoded = json.dumps(names | {"UnhealthyPodEvictionPolicy": policy}, separators=(",", ":"))
+        yield "spec", _INVALID, f"Invalid value: {encoded}: minAvailable and maxUnavailable cannot be both set"
     if policy is not None and policy not in _POLICIES:
         known = ", ".join(f'"{each}"' for each in _POLICIES)
         yield (

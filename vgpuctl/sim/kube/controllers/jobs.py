@@ -1,4 +1,4 @@
-"""Jobs: pods that run to an end. Each end is counted once; too many failures end the Job."""
+"""The Job controller: pods that run to completion. Each end is counted once; too many failures end the Job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vgpuctl.sim.kube.objects import (
 )
 from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 
-# Keeps an ended pod until its end has been counted.
+# Kubernetes' finalizer that keeps an ended pod until the Job has counted its end.
 TRACKING = "batch.kubernetes.io/job-tracking"
 
 
@@ -35,38 +35,38 @@ class Jobs(Workloads):
         if limit_s is not None and at(change.before or {}, "status.startTime") != at(change.object, "status.startTime"):
             self._context.clock.after(limit_s, lambda: self._queue.add(key_of(change.object)))
 
-    def _look_at(self, key: Key) -> None:
-        """The pods of a Job that is gone, or going, are let go."""
+    def _reconcile(self, key: Key) -> None:
+        """For a Job that is gone or leaving, only release its pods."""
         job = self._store.get(self.plural, *key)
         if job is not None and not is_leaving(job):
-            self.tend(job)
+            self.reconcile(job)
             return
         for pod in self._store.sorted("pods", key[0]):
             owner = controller_of(pod) or {}
             if owner.get("kind") == self.kind and owner["name"] == key[1] and _ended(pod, waits=False):
                 self._context.release(pod, TRACKING)
 
-    def tend(self, item: Object) -> None:
-        pods = sorted(self.possessions(item), key=key_of)
+    def reconcile(self, item: Object) -> None:
+        pods = sorted(self.owned_objects(item), key=key_of)
         waits = item["spec"]["podReplacementPolicy"] == "Failed"
         held = [pod for pod in pods if TRACKING in (pod["metadata"].get("finalizers") or [])]
         ended = [pod for pod in held if _ended(pod, waits=waits)]
-        done, failed = self._counted(item, ended)
-        over = is_true(item, "Complete") or is_true(item, "Failed")
-        verdict = None if over else self._verdict(item, done, failed, ended)
+        done, failed = self._count_ended(item, ended)
+        finished = is_true(item, "Complete") or is_true(item, "Failed")
+        verdict = None if finished else self._verdict(item, done, failed, ended)
         active = [pod for pod in pods if is_active(pod)]
-        if over or verdict:
-            self._cut(item, active, 0)
+        if finished or verdict:
+            self._delete_beyond(item, active, 0)
             active = []
         else:
-            active = self._fill(item, pods, active, done)
-        self._count(item, {"active": len(active), "succeeded": done, "failed": failed}, pods)
+            active = self._create_missing(item, pods, active, done)
+        self._set_counts(item, {"active": len(active), "succeeded": done, "failed": failed}, pods)
         if verdict:
-            self._conclude(item, verdict)
+            self._finish(item, verdict)
         for pod in ended:
             self._context.release(pod, TRACKING)
 
-    def _counted(self, item: Object, ended: list[Object]) -> tuple[int, int]:
+    def _count_ended(self, item: Object, ended: list[Object]) -> tuple[int, int]:
         done: int = at(item, "status.succeeded") or 0
         failed: int = at(item, "status.failed") or 0
         for pod in ended:
@@ -93,7 +93,7 @@ class Jobs(Workloads):
         late = (self._context.clock.utc() - from_timestamp(since)).total_seconds() >= limit_s
         return ("Failed", "DeadlineExceeded", "Job was active longer than specified deadline") if late else None
 
-    def _fill(self, item: Object, pods: list[Object], active: list[Object], done: int) -> list[Object]:
+    def _create_missing(self, item: Object, pods: list[Object], active: list[Object], done: int) -> list[Object]:
         spec = item["spec"]
         wanted = 0 if spec["suspend"] else max(0, min(spec["parallelism"], spec["completions"] - done))
         waits = spec["podReplacementPolicy"] == "Failed"
@@ -103,15 +103,15 @@ class Jobs(Workloads):
             pod = new_pod(item, self._store.suffix())
             pod["metadata"]["finalizers"] = [TRACKING]
             made.append(pod)
-            self.add(item, pod)
-        self._cut(item, active, wanted)
+            self.create_pod(item, pod)
+        self._delete_beyond(item, active, wanted)
         return [*active[:wanted], *made]
 
-    def _cut(self, item: Object, active: list[Object], left: int) -> None:
+    def _delete_beyond(self, item: Object, active: list[Object], left: int) -> None:
         for pod in active[left:]:
-            self.drop(item, pod)
+            self.delete_pod(item, pod)
 
-    def _count(self, item: Object, counts: dict[str, int], pods: list[Object]) -> None:
+    def _set_counts(self, item: Object, counts: dict[str, int], pods: list[Object]) -> None:
         status: Object = {name: count for name, count in counts.items() if count}
         status["ready"] = sum(is_active(pod) and is_true(pod, "Ready") for pod in pods)
         status["terminating"] = sum(is_leaving(pod) and not is_finished(pod) for pod in pods)
@@ -120,12 +120,12 @@ class Jobs(Workloads):
         former = {name: value for name, value in (item.get("status") or {}).items() if name == "completionTime"}
 
         def write(job: Object) -> None:
-            kept = {"conditions": found} if (found := at(job, "status.conditions")) else {}
-            job["status"] = status | former | kept | ({} if item["spec"]["suspend"] else {"startTime": since})
+            conditions = {"conditions": found} if (found := at(job, "status.conditions")) else {}
+            job["status"] = status | former | conditions | ({} if item["spec"]["suspend"] else {"startTime": since})
 
         self._store.edit(*path_of(self.plural, item), write)
 
-    def _conclude(self, item: Object, verdict: tuple[str, str, str]) -> None:
+    def _finish(self, item: Object, verdict: tuple[str, str, str]) -> None:
         kind, reason, message = verdict
         now = self._context.clock.utc()
 
@@ -136,34 +136,36 @@ class Jobs(Workloads):
                 job["status"]["completionTime"] = timestamp(now)
 
         self._store.edit(*path_of(self.plural, item), write)
-        told = ("Completed", "Job completed") if kind == "Complete" else (reason, message)
-        self._context.tell(item, self._teller, *told, warning=kind == "Failed")
+        event = ("Completed", "Job completed") if kind == "Complete" else (reason, message)
+        self._context.record_event(item, self._event_source, *event, warning=kind == "Failed")
 
 
 def _ended(pod: Object, *, waits: bool) -> bool:
-    """Its containers ended, or it is on its way out; `waits`: where it has a node, only its containers count."""
+    """Return True for a finished or leaving pod. With `waits`, a leaving pod on a node counts only once it
+    is finished.
+    """
     return is_finished(pod) or (is_leaving(pod) and not (waits and pod["spec"].get("nodeName")))
 
 
 def _action(job: Object, pod: Object) -> str:
-    """What the Job's podFailurePolicy says of a failed pod: the first rule that fits."""
+    """Return the action of the first rule in the Job's podFailurePolicy that matches a failed pod."""
     codes = {
         found["name"]: (at(found, "state.terminated") or {}).get("exitCode", 0)
         for found in at(pod, "status.containerStatuses") or []
     }
     for rule in at(job, "spec.podFailurePolicy.rules") or []:
         patterns = rule.get("onPodConditions") or []
-        by_condition = any(_shows(pod, pattern) for pattern in patterns)
-        if by_condition or _exited(rule.get("onExitCodes"), codes):
+        by_condition = any(_has_condition(pod, pattern) for pattern in patterns)
+        if by_condition or _matches_exit_code(rule.get("onExitCodes"), codes):
             return str(rule["action"])
     return "Count"
 
 
-def _shows(pod: Object, pattern: Object) -> bool:
+def _has_condition(pod: Object, pattern: Object) -> bool:
     return (condition(pod, pattern["type"]) or {}).get("status") == (pattern.get("status") or "True")
 
 
-def _exited(wanted: Object | None, codes: dict[str, int]) -> bool:
+def _matches_exit_code(wanted: Object | None, codes: dict[str, int]) -> bool:
     if not wanted:
         return False
     name, values = wanted.get("containerName"), wanted.get("values") or []

@@ -1,14 +1,14 @@
-"""The node lifecycle controller: silent nodes, their taints, and what the taints do to pods."""
+"""The node lifecycle controller: it marks silent nodes, and sets the taints of nodes."""
 
 from __future__ import annotations
 
 import math
 
 from vgpuctl.sim.inventory import Durations
-from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
 from vgpuctl.sim.kube.controllers.queue import Queue
 from vgpuctl.sim.kube.controllers.zones import Zones
-from vgpuctl.sim.kube.machines import nodes, podlife
+from vgpuctl.sim.kube.machines import nodes, pod_status
 from vgpuctl.sim.kube.objects import (
     Object,
     at,
@@ -21,81 +21,83 @@ from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 
 Pair = tuple[str, str]
 _OWN_TAINTS = (nodes.UNREACHABLE, nodes.NOT_READY, nodes.UNSCHEDULABLE)
-_TELLER = Teller("node-controller")
+_EVENT_SOURCE = EventSource("node-controller")
 ORPHAN_S = 40.0
 MONITOR_S = 5.0
 
 
 class NodeLifecycle:
-    """Judges nodes by when it last heard of them. One timer a node that is heard of, none for a silent one."""
+    """Judges nodes by their last heartbeat. A node with heartbeats has one timer, a silent one has none."""
 
     def __init__(self, context: ControllerContext, durations: Durations) -> None:
         self._context = context
         self._durations = durations
-        self._heard_s: dict[str, float] = {}
-        self._let_go: set[str] = set()
+        self._last_heard_s: dict[str, float] = {}
+        self._evictable: set[str] = set()
         self._taint_queue = Queue(context.clock, self._set_taints)
-        self._zones = Zones(context, self._may_be_emptied)
+        self._zones = Zones(context, self._allow_eviction)
         context.store.subscribe(["leases"], self._lease_changed)
         context.store.subscribe(["nodes"], self._node_changed)
 
     def _lease_changed(self, change: Change) -> None:
         namespace, name = key_of(change.object)
         if namespace == nodes.LEASE_NAMESPACE and change.type != "DELETED":
-            self._hear_of(name)
+            self._note_heartbeat(name)
 
-    def _hear_of(self, name: str) -> None:
-        if name not in self._heard_s:
-            self._look_later(name, self._durations.node_grace_s)
-        self._heard_s[name] = self._context.clock.now_s
+    def _note_heartbeat(self, name: str) -> None:
+        if name not in self._last_heard_s:
+            self._check_later(name, self._durations.node_grace_s)
+        self._last_heard_s[name] = self._context.clock.now_s
 
-    def _look_later(self, name: str, delay_s: float) -> None:
-        """At one of the moments at which all nodes are looked at."""
+    def _check_later(self, name: str, delay_s: float) -> None:
+        """Check again at the next of the common moments: the real controller looks at all nodes every 5 s."""
         due_s = math.ceil((self._context.clock.now_s + delay_s) / MONITOR_S) * MONITOR_S
-        self._context.clock.after(due_s - self._context.clock.now_s, lambda: self._judge(name))
+        self._context.clock.after(due_s - self._context.clock.now_s, lambda: self._check(name))
 
-    def _judge(self, name: str) -> None:
-        silent_s = self._context.clock.now_s - self._heard_s[name]
+    def _check(self, name: str) -> None:
+        silent_s = self._context.clock.now_s - self._last_heard_s[name]
         if silent_s <= self._durations.node_grace_s:
-            self._look_later(name, self._durations.node_grace_s - silent_s + 1e-3)
+            self._check_later(name, self._durations.node_grace_s - silent_s + 1e-3)
             return
-        del self._heard_s[name]
-        self._gone_silent(name)
+        del self._last_heard_s[name]
+        self._mark_silent(name)
 
-    def _gone_silent(self, name: str) -> None:
+    def _mark_silent(self, name: str) -> None:
         node = self._context.store.get("nodes", "", name)
         if node is None or (condition(node, "Ready") or {}).get("status") == "Unknown":
             return
         now = self._context.clock.utc()
         self._context.store.edit("nodes", "", name, lambda item: nodes.post_unknown(item, now))
-        self._context.tell(node, _TELLER, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+        self._context.record_event(node, _EVENT_SOURCE, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         for pod in self._context.store.where("pods", "spec.nodeName", name):
             if is_true(pod, "Ready"):
-                self._context.store.edit(*path_of("pods", pod), lambda item: podlife.not_ready(item, now))
-                self._context.tell(pod, _TELLER, "NodeNotReady", "Node is not ready", warning=True)
+                self._context.store.edit(*path_of("pods", pod), lambda item: pod_status.not_ready(item, now))
+                self._context.record_event(pod, _EVENT_SOURCE, "NodeNotReady", "Node is not ready", warning=True)
 
     def _node_changed(self, change: Change) -> None:
         if change.type == "DELETED":
             gone = name_of(change.object)
-            self._let_go.discard(gone)
+            self._evictable.discard(gone)
             self._context.clock.after(ORPHAN_S, lambda: self._collect_orphans(gone))
             return
         if change.type == "ADDED":
-            self._hear_of(name_of(change.object))
+            self._note_heartbeat(name_of(change.object))
         if set(self._wanted(change.object)) != _present(change.object):
             self._taint_queue.add(key_of(change.object))
 
-    def _may_be_emptied(self, name: str) -> None:
-        self._let_go.add(name)
+    def _allow_eviction(self, name: str) -> None:
+        self._evictable.add(name)
         self._taint_queue.add(("", name))
 
     def _wanted(self, node: Object) -> list[Pair]:
-        """A node that is well again must ask anew before it is emptied the next time."""
+        """Return the taints that the node should have. A node that is Ready again needs a new permission before it is
+        emptied.
+        """
         name = name_of(node)
         if is_true(node, "Ready"):
-            self._let_go.discard(name)
-        emptied = name in self._let_go or any(effect == "NoExecute" for _, effect in _present(node))
-        return [pair for pair in own_taints(node) if emptied or pair[1] != "NoExecute"]
+            self._evictable.discard(name)
+        evicts = name in self._evictable or any(effect == "NoExecute" for _, effect in _present(node))
+        return [pair for pair in own_taints(node) if evicts or pair[1] != "NoExecute"]
 
     def _set_taints(self, key: Key) -> None:
         now = timestamp(self._context.clock.utc())
@@ -118,10 +120,10 @@ class NodeLifecycle:
 
 
 def own_taints(node: Object) -> list[Pair]:
-    """The taints that this controller wants on a node in such a state."""
+    """Return the taints that this controller sets on a node in this state."""
     ready = (condition(node, "Ready") or {}).get("status", "False")
-    trouble = {"Unknown": nodes.UNREACHABLE, "False": nodes.NOT_READY}.get(ready)
-    wanted = [(trouble, "NoSchedule"), (trouble, "NoExecute")] if trouble else []
+    problem = {"Unknown": nodes.UNREACHABLE, "False": nodes.NOT_READY}.get(ready)
+    wanted = [(problem, "NoSchedule"), (problem, "NoExecute")] if problem else []
     return [*wanted, (nodes.UNSCHEDULABLE, "NoSchedule")] if at(node, "spec.unschedulable") else wanted
 
 

@@ -1,4 +1,4 @@
-"""What pods ask of nodes, and which node is the best for one of them."""
+"""What pods need from a node, and which node is the best for them."""
 
 from __future__ import annotations
 
@@ -7,87 +7,90 @@ import json
 from collections.abc import Iterable
 
 from vgpuctl.sim.kube.api.selectors import selector_test
-from vgpuctl.sim.kube.controllers.fitting import chosen_nodes, named_nodes, untolerated
-from vgpuctl.sim.kube.controllers.node_capacity import NodeCapacity, Room
+from vgpuctl.sim.kube.controllers.cluster_capacity import ClusterCapacity, NodeUsage
+from vgpuctl.sim.kube.controllers.node_tests import lacks_toleration, named_nodes, node_test
 from vgpuctl.sim.kube.machines import nodes
 from vgpuctl.sim.kube.objects import Object, controller_of, namespace_of, requests_of, tolerates
 
-_CORDON = {"key": nodes.UNSCHEDULABLE, "effect": "NoSchedule"}
-FULL = "Insufficient "
-CROWDED = "Too many pods"
+_CORDON_TAINT = {"key": nodes.UNSCHEDULABLE, "effect": "NoSchedule"}
+INSUFFICIENT = "Insufficient "
+TOO_MANY_PODS = "Too many pods"
 Rank = tuple[int, float, str]
 
 
-class Wish:
-    """What a pod asks of a node. Pods with the same wish are served or refused alike."""
+class PodRequirements:
+    """What a pod needs from a node. Pods with equal requirements are placed or refused alike."""
 
     def __init__(self, pod: Object) -> None:
         self.pod = pod
         self.requests = requests_of(pod)
-        self.chooses = chosen_nodes(pod["spec"])
+        self.accepts = node_test(pod["spec"])
         self._owner = (controller_of(pod) or {}).get("uid")
         spreads = pod["spec"].get("topologySpreadConstraints") or []
-        self._alike = selector_test(spreads[0].get("labelSelector")) if spreads else None
+        self._matches_spread = selector_test(spreads[0].get("labelSelector")) if spreads else None
 
-    def against(self, room: Room) -> list[str]:
-        """The first filter that refuses the node, in the real scheduler's order and words."""
-        if room.closed and not tolerates(self.pod, _CORDON):
+    def refusals(self, usage: NodeUsage) -> list[str]:
+        """Return the messages of the first filter that refuses the node, in the real scheduler's order and words."""
+        if usage.cordoned and not tolerates(self.pod, _CORDON_TAINT):
             return ["node(s) were unschedulable"]
-        if untolerated(self.pod, room.taints):
+        if lacks_toleration(self.pod, usage.taints):
             return ["node(s) had untolerated taint(s)"]
-        if room.node is None or not self.chooses(room.node):
+        if usage.node is None or not self.accepts(usage.node):
             return ["node(s) didn't match Pod's node affinity/selector"]
-        return self.lacking(room)
+        return self.missing_resources(usage)
 
-    def lacking(self, room: Room) -> list[str]:
-        """Sums of milli-units are not exact in floating point."""
-        used, offers = room.used, room.offers
+    def missing_resources(self, usage: NodeUsage) -> list[str]:
+        """Return a message for each resource that does not suffice. The tolerance is for sums of floats in
+        milli-units.
+        """
+        used, offers = usage.used, usage.offers
         over = [name for name, n in self.requests.items() if used.get(name, 0.0) + n > offers.get(name, 0.0) + 1e-6]
-        return [CROWDED if name == "pods" else f"{FULL}{name}" for name in over]
+        return [TOO_MANY_PODS if name == "pods" else f"{INSUFFICIENT}{name}" for name in over]
 
-    def rank(self, name: str, room: Room) -> Rank:
-        """The fewest pods of its kind, then the least asked-for processors, then the name."""
-        if self._alike:
-            alike = room.like(namespace_of(self.pod), self._alike)
+    def rank(self, name: str, usage: NodeUsage) -> Rank:
+        """Rank by the number of similar pods, then by requested CPU, then by name. The smallest rank wins."""
+        if self._matches_spread:
+            matching = usage.count_matching(namespace_of(self.pod), self._matches_spread)
         else:
-            alike = room.owned(self._owner) if self._owner else 0
-        return alike, room.load, name
+            matching = usage.count_owned(self._owner) if self._owner else 0
+        return matching, usage.load, name
 
 
 class NodeChoice:
-    """The nodes for one wish, best first. Nodes only fill up while it is used, so ranks only grow.
+    """Gives the nodes for one kind of pod, best first. Nodes only fill up while it is used, so ranks only grow.
 
-    A node is looked at only when it comes to the top: until then it stands there as if it had none of the kind.
+    A node's rank is computed only when it reaches the top of the heap; until then it counts as without similar pods.
     """
 
-    def __init__(self, board: NodeCapacity, wish: Wish, names: Iterable[str]) -> None:
-        self._board = board
-        self._wish = wish
-        self._heap: list[Rank] = [(0, board[name].load, name) for name in names]
+    def __init__(self, capacity: ClusterCapacity, requirements: PodRequirements, names: Iterable[str]) -> None:
+        self._capacity = capacity
+        self._requirements = requirements
+        self._heap: list[Rank] = [(0, capacity[name].load, name) for name in names]
         heapq.heapify(self._heap)
 
     def best(self) -> str | None:
         while self._heap:
             name = self._heap[0][2]
-            room = self._board[name]
-            if self._wish.against(room):
+            usage = self._capacity[name]
+            if self._requirements.refusals(usage):
                 heapq.heappop(self._heap)
-            elif (rank := self._wish.rank(name, room)) != self._heap[0]:
+            elif (rank := self._requirements.rank(name, usage)) != self._heap[0]:
                 heapq.heapreplace(self._heap, rank)
             else:
                 return name
         return None
 
 
-def choice(board: NodeCapacity, wish: Wish) -> NodeChoice:
-    """Among all nodes."""
-    spec = wish.pod["spec"]
+def candidates_for(capacity: ClusterCapacity, requirements: PodRequirements) -> NodeChoice:
+    """Return the choice among all nodes of the cluster."""
+    spec = requirements.pod["spec"]
     named = named_nodes(spec)
-    return NodeChoice(board, wish, board.labelled(spec.get("nodeSelector")) if named is None else board.there(named))
+    names = capacity.with_labels(spec.get("nodeSelector")) if named is None else capacity.present(named)
+    return NodeChoice(capacity, requirements, names)
 
 
-def kind_of(pod: Object) -> str:
-    """Two pods of the same kind have the same wish."""
+def requirements_key(pod: Object) -> str:
+    """Return a text that is equal for pods with equal requirements."""
     spec = pod["spec"]
     asks = [spec.get(part) for part in ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")]
     owner = (controller_of(pod) or {}).get("uid")

@@ -1,4 +1,4 @@
-"""How controllers learn of changes: keys to look at again, each once, when the present change is finished."""
+"""A controller's work queue: keys to reconcile, each once, after the present change is finished."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.kube.store import Key
 
-#: How long after a change those look who are programs of their own: the scheduler, and the controllers of workloads.
-HEARD_AFTER_S = 0.01
+#: How long the scheduler and the controllers of workloads take to react: in a real cluster they are other programs.
+REACTION_S = 0.01
 
 
 class Queue:
-    """Coalesces: a key that is named ten times until somebody looks is worked on once."""
+    """Coalesces: a key that is added ten times before the queue runs is worked on once."""
 
     def __init__(self, clock: Clock, work: Callable[[Key], None], after_s: float = 0.0) -> None:
         self._clock = clock

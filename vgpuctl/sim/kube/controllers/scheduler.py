@@ -1,4 +1,4 @@
-"""The scheduler: binds pods to nodes, and says why others wait."""
+"""The scheduler: it binds pods to nodes, and reports why the others wait."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
-from vgpuctl.sim.kube.controllers.node_capacity import NodeCapacity, Room
-from vgpuctl.sim.kube.controllers.node_choice import CROWDED, FULL, NodeChoice, Wish, choice, kind_of
-from vgpuctl.sim.kube.controllers.queue import HEARD_AFTER_S, Queue
+from vgpuctl.sim.kube.controllers.cluster_capacity import ClusterCapacity, NodeUsage
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
+from vgpuctl.sim.kube.controllers.node_choice import (
+    INSUFFICIENT,
+    TOO_MANY_PODS,
+    NodeChoice,
+    PodRequirements,
+    candidates_for,
+    requirements_key,
+)
+from vgpuctl.sim.kube.controllers.queue import REACTION_S, Queue
 from vgpuctl.sim.kube.objects import (
     Object,
     condition,
@@ -21,130 +28,139 @@ from vgpuctl.sim.kube.objects import (
 )
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
-_TELLER = Teller("default-scheduler")
-# A real scheduler backs off from a pod for 1 to 10 s, so its words follow a stormy cluster with a delay.
-RETELL_S = 5.0
+_EVENT_SOURCE = EventSource("default-scheduler")
+# The real scheduler retries a pod after 1 to 10 s, so its messages follow a fast-changing cluster with a delay.
+MESSAGE_EVERY_S = 5.0
 
 
 @dataclass(slots=True)
-class Objections:
-    """What speaks against each node, and how many nodes each of these words concerns: counted as they change, for a
-    large cluster has many nodes and few words."""
+class NodeRefusals:
+    """Why each node refuses a pod, and how many nodes give each reason.
 
-    _of: dict[str, list[str]] = field(default_factory=dict)
+    The counts are kept as they change, because a large cluster has many nodes and few reasons.
+    """
+
+    _refusals: dict[str, list[str]] = field(default_factory=dict)
     _counts: Counter[str] = field(default_factory=Counter)
-    _full: int = 0
+    _full_nodes: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self._of)
+        return bool(self._refusals)
 
-    def judge(self, board: NodeCapacity, against: Callable[[Room], list[str]], names: list[str]) -> None:
+    def update(self, capacity: ClusterCapacity, refusals: Callable[[NodeUsage], list[str]], names: list[str]) -> None:
         for name in names:
-            self._forget(name)
-            self._note(name, against(board[name]))
-        if len(self._of) > len(board):
-            for name in [name for name in self._of if name not in board]:
-                self._forget(name)
+            self._remove(name)
+            self._add(name, refusals(capacity[name]))
+        if len(self._refusals) > len(capacity):
+            for name in [name for name in self._refusals if name not in capacity]:
+                self._remove(name)
 
-    def _note(self, name: str, reasons: list[str]) -> None:
-        self._of[name] = reasons
+    def _add(self, name: str, reasons: list[str]) -> None:
+        self._refusals[name] = reasons
         self._counts.update(reasons)
-        self._full += _is_full(reasons)
+        self._full_nodes += _is_full(reasons)
 
-    def _forget(self, name: str) -> None:
-        reasons = self._of.pop(name, [])
+    def _remove(self, name: str) -> None:
+        reasons = self._refusals.pop(name, [])
         self._counts.subtract(reasons)
-        self._full -= _is_full(reasons)
+        self._full_nodes -= _is_full(reasons)
 
-    def told(self) -> str:
-        if not self._of:
+    def message(self) -> str:
+        if not self._refusals:
             return "no nodes available to schedule pods"
-        total = len(self._of)
+        total = len(self._refusals)
         texts = sorted(f"{count} {reason}" for reason, count in self._counts.items() if count)
-        helpless = [f"{self._full} No preemption victims found for incoming pod"] if self._full else []
-        helpless += [f"{total - self._full} Preemption is not helpful for scheduling"] if total > self._full else []
-        said = f"0/{total} nodes are available: "
-        return f"{said}{', '.join(texts)}. preemption: {said}{', '.join(helpless)}."
+        full, others = self._full_nodes, total - self._full_nodes
+        preemption = [f"{full} No preemption victims found for incoming pod"] if full else []
+        preemption += [f"{others} Preemption is not helpful for scheduling"] if others else []
+        message = f"0/{total} nodes are available: "
+        return f"{message}{', '.join(texts)}. preemption: {message}{', '.join(preemption)}."
 
 
 def _is_full(reasons: list[str]) -> bool:
-    return bool(reasons) and reasons[0].startswith((FULL, CROWDED))
+    return bool(reasons) and reasons[0].startswith((INSUFFICIENT, TOO_MANY_PODS))
 
 
 @dataclass(slots=True)
-class Line:
-    """Those who wait with the same wish. `against`: what speaks against each node; empty until one was refused."""
+class WaitingPods:
+    """Pods that wait with equal requirements. `refusals`: why each node refuses them; empty until they were refused
+    once.
+    """
 
-    wish: Wish
+    requirements: PodRequirements
     pods: dict[Key, None] = field(default_factory=dict)
-    against: Objections = field(default_factory=Objections)
-    told: str = ""
-    told_s: float = 0.0
+    refusals: NodeRefusals = field(default_factory=NodeRefusals)
+    message: str = ""
+    message_s: float = 0.0
 
 
 class Scheduler:
-    """Tries a pod when it appears, and those who wait when a node that they may like has changed or got room."""
+    """Tries a pod when it appears, and waiting pods when a node has changed or may have room."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
-        self.board = NodeCapacity(context)
-        self._lines: dict[str, Line] = {}
-        self._waiting: dict[Key, str] = {}
+        self.capacity = ClusterCapacity(context)
+        self._groups: dict[str, WaitingPods] = {}
+        self._group_of: dict[Key, str] = {}
         self._untried: set[Key] = set()
-        self._queue = Queue(context.clock, lambda _: self._try_all(), HEARD_AFTER_S)
+        self._queue = Queue(context.clock, lambda _: self._try_all(), REACTION_S)
         context.store.subscribe(["pods"], self._pod_changed)
-        context.store.subscribe(["nodes"], lambda _: self._wake())
+        context.store.subscribe(["nodes"], lambda _: self._try_later())
 
     def _pod_changed(self, change: Change) -> None:
         key, pod = key_of(change.object), change.object
         if change.type == "DELETED" or is_finished(pod) or is_leaving(pod) or pod["spec"].get("nodeName"):
-            self._leave(key)
+            self._remove_waiting(key)
         elif change.before is None or change.before.get("spec") != pod.get("spec"):
-            self._leave(key)
-            self._join(key, pod)
-        self._wake()
+            self._remove_waiting(key)
+            self._add_waiting(key, pod)
+        self._try_later()
 
-    def _join(self, key: Key, pod: Object) -> None:
-        kind = kind_of(pod)
-        if kind not in self._lines:
-            self._lines[kind] = Line(Wish(pod))
-        self._waiting[key] = kind
-        self._lines[kind].pods[key] = None
+    def _add_waiting(self, key: Key, pod: Object) -> None:
+        group = requirements_key(pod)
+        if group not in self._groups:
+            self._groups[group] = WaitingPods(PodRequirements(pod))
+        self._group_of[key] = group
+        self._groups[group].pods[key] = None
         self._untried.add(key)
 
-    def _leave(self, key: Key) -> None:
-        kind = self._waiting.pop(key, None)
-        if kind is not None:
+    def _remove_waiting(self, key: Key) -> None:
+        group = self._group_of.pop(key, None)
+        if group is not None:
             self._untried.discard(key)
-            del self._lines[kind].pods[key]
-            if not self._lines[kind].pods:
-                del self._lines[kind]
+            del self._groups[group].pods[key]
+            if not self._groups[group].pods:
+                del self._groups[group]
 
-    def _wake(self) -> None:
-        """Without anybody waiting it is of no interest what has become free."""
-        if not self._waiting:
-            self.board.stirred.clear()
-        elif self.board.stirred or self._untried:
+    def _try_later(self) -> None:
+        """Without waiting pods, changed nodes are of no interest."""
+        if not self._group_of:
+            self.capacity.changed_nodes.clear()
+        elif self.capacity.changed_nodes or self._untried:
             self._queue.add(("", ""))
 
     def _try_all(self) -> None:
-        stirred = self.board.there(sorted(self.board.stirred))
-        self.board.stirred.clear()
-        for line in tuple(self._lines.values()):
-            self._serve(line, stirred)
+        changed_nodes = self.capacity.present(sorted(self.capacity.changed_nodes))
+        self.capacity.changed_nodes.clear()
+        for waiting in tuple(self._groups.values()):
+            self._bind_or_refuse(waiting, changed_nodes)
 
-    def _serve(self, line: Line, stirred: list[str]) -> None:
-        """Whoever was refused once needs to look at those nodes only in which something has changed since."""
-        choose = NodeChoice(self.board, line.wish, stirred) if line.against else choice(self.board, line.wish)
-        for key in tuple(line.pods):
-            node = choose.best()
+    def _bind_or_refuse(self, waiting: WaitingPods, changed_nodes: list[str]) -> None:
+        """Bind as many pods as fit. Pods that were refused before only need the nodes that have changed since."""
+        candidates = (
+            NodeChoice(self.capacity, waiting.requirements, changed_nodes)
+            if waiting.refusals
+            else candidates_for(self.capacity, waiting.requirements)
+        )
+        for key in tuple(waiting.pods):
+            node = candidates.best()
             if node is None:
                 break
             self._bind(key, node)
-        if line.pods:
-            names = stirred if line.against else list(self.board)
-            line.against.judge(self.board, line.wish.against, names)
-            self._tell(line)
+        if waiting.pods:
+            names = changed_nodes if waiting.refusals else list(self.capacity)
+            waiting.refusals.update(self.capacity, waiting.requirements.refusals, names)
+            self._post_message(waiting)
 
     def _bind(self, key: Key, node: str) -> None:
         now = self._context.clock.utc()
@@ -154,30 +170,30 @@ class Scheduler:
             set_condition(item, now, {"type": "PodScheduled", "status": "True"})
 
         if pod := self._context.store.edit("pods", *key, bind):
-            said = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node}"
-            self._context.tell(pod, _TELLER, "Scheduled", said)
+            message = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node}"
+            self._context.record_event(pod, _EVENT_SOURCE, "Scheduled", message)
 
-    def _tell(self, line: Line) -> None:
-        """New pods are told at once why they wait, the others not too often."""
-        why, now_s = line.against.told(), self._context.clock.now_s
-        retell = why != line.told and (not line.told or now_s >= line.told_s + RETELL_S)
-        for key in tuple(line.pods):
-            if retell or key in self._untried:
+    def _post_message(self, waiting: WaitingPods) -> None:
+        """Report at once why a new pod waits, and later changes of the reason at most every `MESSAGE_EVERY_S`."""
+        why, now_s = waiting.refusals.message(), self._context.clock.now_s
+        is_new = why != waiting.message and (not waiting.message or now_s >= waiting.message_s + MESSAGE_EVERY_S)
+        for key in tuple(waiting.pods):
+            if is_new or key in self._untried:
                 self._refuse(key, why)
                 self._untried.discard(key)
-        if retell:
-            line.told, line.told_s = why, now_s
-        elif why != line.told:
-            self._context.clock.after(line.told_s + RETELL_S - now_s, lambda: self._retell(line))
+        if is_new:
+            waiting.message, waiting.message_s = why, now_s
+        elif why != waiting.message:
+            self._context.clock.after(waiting.message_s + MESSAGE_EVERY_S - now_s, lambda: self._post_again(waiting))
 
-    def _retell(self, line: Line) -> None:
-        if line.pods and line.against.told() != line.told:
-            self._tell(line)
+    def _post_again(self, waiting: WaitingPods) -> None:
+        if waiting.pods and waiting.refusals.message() != waiting.message:
+            self._post_message(waiting)
 
     def _refuse(self, key: Key, why: str) -> None:
         now, pod = self._context.clock.utc(), self._context.store.get("pods", *key)
-        said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
-        if pod is None or (condition(pod, "PodScheduled") or {}).items() >= said.items():
+        unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
+        if pod is None or (condition(pod, "PodScheduled") or {}).items() >= unscheduled.items():
             return
-        self._context.store.edit("pods", *key, lambda item: set_condition(item, now, said))
-        self._context.tell(pod, _TELLER, "FailedScheduling", why, warning=True)
+        self._context.store.edit("pods", *key, lambda item: set_condition(item, now, unscheduled))
+        self._context.record_event(pod, _EVENT_SOURCE, "FailedScheduling", why, warning=True)

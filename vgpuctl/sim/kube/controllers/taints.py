@@ -1,8 +1,8 @@
-"""Taint-based eviction: pods leave a node with a NoExecute taint when their toleration has run out."""
+"""Taint-based eviction: pods leave a node with a NoExecute taint when their toleration has expired."""
 
 from __future__ import annotations
 
-from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
 from vgpuctl.sim.kube.controllers.queue import Queue
 from vgpuctl.sim.kube.objects import (
     Object,
@@ -21,7 +21,7 @@ from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 
 
 class TaintEviction:
-    """Deletes pods from nodes with a NoExecute taint when their toleration has run out."""
+    """Deletes pods from nodes with a NoExecute taint when their toleration has expired."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
@@ -49,7 +49,7 @@ class TaintEviction:
                 self._context.clock.after(max(due_s, LEAST_S), lambda pod=pod: self._evict(pod))  # type: ignore[misc]
 
     def _due_s(self, pod: Object, node: Object) -> float | None:
-        """Seconds until the pod must go: the smallest limit of all tolerations; None when it may stay."""
+        """Return the seconds until the pod must go, by the shortest toleration of all taints; None if it may stay."""
         if is_mirror(pod) or is_finished(pod) or is_leaving(pod):
             return None
         now = self._context.clock.utc()
@@ -68,22 +68,20 @@ class TaintEviction:
         if present is None or node is None or uid_of(present) != uid_of(pod):
             return
         due_s = self._due_s(present, node)
-        # Moments are told apart to a microsecond, no better.
+        # datetime has microseconds, so the remaining time may be slightly above zero.
         if due_s is not None and due_s < 1e-3:
-            said = "Taint manager: deleting due to NoExecute taint"
-            self._context.disrupt(present, "DeletionByTaintManager", said)
-            self._context.tell(present, _TAINT_TELLER, "TaintManagerEviction", f"Marking for deletion Pod {_path(pod)}")
+            reason = "Taint manager: deleting due to NoExecute taint"
+            self._context.mark_disrupted(present, "DeletionByTaintManager", reason)
+            message = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
+            self._context.record_event(present, _EVENT_SOURCE, "TaintManagerEviction", message)
             self._context.delete("pods", self._context.store.get(*path_of("pods", pod)) or present)
 
 
-# Even who may not stay at all goes a moment later: else one who is made anew on the spot would stop the clock.
+# A pod that may not stay at all still goes a moment later. If it went at once and its controller created it again at
+# once, the clock would never advance.
 LEAST_S = 0.1
-_TAINT_TELLER = Teller("taint-eviction-controller")
+_EVENT_SOURCE = EventSource("taint-eviction-controller")
 
 
 def _no_execute(node: Object) -> list[Object]:
     return [taint for taint in node["spec"].get("taints") or [] if taint["effect"] == "NoExecute"]
-
-
-def _path(pod: Object) -> str:
-    return f"{namespace_of(pod)}/{name_of(pod)}"

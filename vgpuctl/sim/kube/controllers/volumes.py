@@ -1,29 +1,31 @@
-"""Volumes: a claim is bound at once, and its disk hangs on the node of a pod that uses it until that pod is gone."""
+"""Binds claims at once, and attaches a claim's disk to the node of its pod until that pod is gone."""
 
 from __future__ import annotations
 
 import hashlib
 from functools import partial
 
-from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
 from vgpuctl.sim.kube.controllers.queue import Queue
 from vgpuctl.sim.kube.objects import Object, at, is_finished, name_of, namespace_of, uid_of
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
 DRIVER = "csi.vsphere.vmware.com"
 ATTACH_S = DETACH_S = 1.0
-_TELLER = Teller("attachdetach-controller")
+_EVENT_SOURCE = EventSource("attachdetach-controller")
 
 
 class Volumes:
-    """Binds claims, attaches and detaches. A disk hangs on one node at a time, also when that node sleeps."""
+    """Binds claims, attaches and detaches disks. A disk is attached to one node at a time, also while that
+    node sleeps.
+    """
 
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._store = context.store
         self._users: dict[str, dict[Key, str]] = {}
         self._claims = Queue(context.clock, self._bind)
-        self._disks = Queue(context.clock, self._look_at)
+        self._disks = Queue(context.clock, self._reconcile)
         context.store.subscribe(["persistentvolumeclaims"], self._claim_changed)
         context.store.subscribe(["pods"], self._pod_changed)
         context.store.subscribe(["volumeattachments"], self._attachment_changed)
@@ -42,23 +44,23 @@ class Volumes:
         claim = self._store.edit("persistentvolumeclaims", *key, bind)
         if claim is not None:
             for pod in self._store.sorted("pods", key[0]):
-                self._take(pod)
+                self._use(pod)
 
     def _pod_changed(self, change: Change) -> None:
         pod = change.object
         if pod["spec"].get("volumes") and (change.type == "DELETED" or is_finished(pod)):
-            self._let_go(key_of(pod))
+            self._release(key_of(pod))
         else:
-            self._take(pod)
+            self._use(pod)
 
-    def _take(self, pod: Object) -> None:
+    def _use(self, pod: Object) -> None:
         node = pod["spec"].get("nodeName")
         for disk in disks_of(self._context, pod) if node and not is_finished(pod) else ():
             self._users.setdefault(disk, {})[key_of(pod)] = node
             self._disks.add(("", disk))
 
-    def _let_go(self, pod: Key) -> None:
-        """Whatever has become of its claims meanwhile."""
+    def _release(self, pod: Key) -> None:
+        """Release the pod's disks, also if its claims were deleted meanwhile."""
         for disk, users in self._users.items():
             if users.pop(pod, None):
                 self._disks.add(("", disk))
@@ -68,17 +70,17 @@ class Volumes:
         if change.type == "DELETED" and disk:
             self._disks.add(("", disk))
 
-    def _look_at(self, key: Key) -> None:
+    def _reconcile(self, key: Key) -> None:
         disk = key[1]
         wanted = set(self._users.get(disk, {}).values())
-        hanging = [item for item in self._store.all("volumeattachments") if _is_of(item, disk)]
-        for item in hanging:
+        attachments = [item for item in self._store.all("volumeattachments") if _is_for(item, disk)]
+        for item in attachments:
             if item["spec"]["nodeName"] not in wanted:
                 self._context.clock.after(DETACH_S, partial(self._detach, disk, name_of(item)))
-        if not hanging and wanted:
+        if not attachments and wanted:
             self._attach(disk, min(wanted))
-        elif wanted - {item["spec"]["nodeName"] for item in hanging}:
-            self._complain(disk, {item["spec"]["nodeName"] for item in hanging})
+        elif wanted - {item["spec"]["nodeName"] for item in attachments}:
+            self._report_multi_attach(disk, {item["spec"]["nodeName"] for item in attachments})
 
     def _attach(self, disk: str, node: str) -> None:
         digest = hashlib.sha256(f"{disk}{DRIVER}{node}".encode()).hexdigest()
@@ -100,26 +102,25 @@ class Volumes:
         if item is not None and item["spec"]["nodeName"] not in self._users.get(disk, {}).values():
             self._context.delete("volumeattachments", item)
 
-    def _complain(self, disk: str, nodes: set[str]) -> None:
+    def _report_multi_attach(self, disk: str, nodes: set[str]) -> None:
         for key, node in self._users[disk].items():
             pod = self._store.get("pods", *key)
             if pod is not None and node not in nodes:
-                said = f'Multi-Attach error for volume "{disk}" Volume is already exclusively attached to one node'
-                self._context.tell(
-                    pod, _TELLER, "FailedAttachVolume", f"{said} and can't be attached to another", warning=True
-                )
+                message = f'Multi-Attach error for volume "{disk}" Volume is already exclusively attached to one node'
+                message += " and can't be attached to another"
+                self._context.record_event(pod, _EVENT_SOURCE, "FailedAttachVolume", message, warning=True)
 
 
 def disks_of(context: ControllerContext, pod: Object) -> list[str]:
-    """The names of the disks behind the pod's bound claims."""
+    """Return the names of the disks behind the pod's bound claims."""
     names = [at(volume, "persistentVolumeClaim.claimName") for volume in pod["spec"].get("volumes") or []]
     claims = [context.store.get("persistentvolumeclaims", namespace_of(pod), name) for name in names if name]
     disks = [at(claim, "spec.volumeName") for claim in claims if claim is not None]
     return [disk for disk in disks if disk]
 
 
-def are_there(context: ControllerContext, pod: Object) -> bool:
-    """Does all that the pod wants to mount hang on its node?"""
+def are_attached(context: ControllerContext, pod: Object) -> bool:
+    """Return True if every volume of the pod is attached to its node."""
     wanted = [at(volume, "persistentVolumeClaim.claimName") for volume in pod["spec"].get("volumes") or []]
     disks = disks_of(context, pod)
     if len(disks) < len([name for name in wanted if name]):
@@ -130,5 +131,5 @@ def are_there(context: ControllerContext, pod: Object) -> bool:
     return ready >= set(disks)
 
 
-def _is_of(item: Object, disk: str) -> bool:
+def _is_for(item: Object, disk: str) -> bool:
     return bool(at(item, "spec.source.persistentVolumeName") == disk)

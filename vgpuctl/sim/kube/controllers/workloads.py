@@ -1,4 +1,4 @@
-"""What all controllers of workloads have in common: whom they own, and when they look again."""
+"""What the controllers of workloads have in common: their objects, their queue, and how they create and delete pods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
-from vgpuctl.sim.kube.controllers.queue import HEARD_AFTER_S, Queue
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
+from vgpuctl.sim.kube.controllers.queue import REACTION_S, Queue
 from vgpuctl.sim.kube.objects import (
     Object,
     controller_of,
@@ -23,7 +23,7 @@ from vgpuctl.sim.kube.store import OWNER, SAFE_CHARACTERS, Change, Key, key_of, 
 
 
 class Workloads(ABC):
-    """Looks at a workload again when it, or something that it owns, has changed."""
+    """Reconciles a workload when it, or an object that it owns, has changed."""
 
     kind: ClassVar[str]
     plural: ClassVar[str]
@@ -32,41 +32,41 @@ class Workloads(ABC):
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._store = context.store
-        self._teller = Teller(f"{self.kind.lower()}-controller")
-        self._queue = Queue(context.clock, self._look_at, HEARD_AFTER_S)
+        self._event_source = EventSource(f"{self.kind.lower()}-controller")
+        self._queue = Queue(context.clock, self._reconcile, REACTION_S)
         context.store.subscribe([self.plural], lambda change: self._queue.add(key_of(change.object)))
         context.store.subscribe([self.owned], self._owned_changed)
 
     @abstractmethod
-    def tend(self, item: Object) -> None:
-        """Bring what it owns one step nearer to what it wishes, and count."""
+    def reconcile(self, item: Object) -> None:
+        """Bring the owned objects one step nearer to the spec, and update the status."""
 
-    def possessions(self, item: Object) -> list[Object]:
-        """In no order that means something."""
-        return self._store.some(self.owned, OWNER, uid_of(item))
+    def owned_objects(self, item: Object) -> list[Object]:
+        """Return the owned objects, unsorted."""
+        return self._store.unordered(self.owned, OWNER, uid_of(item))
 
-    def note(self, item: Object, status: Object) -> None:
-        """The workload's new status; the conditions that others gave it stay."""
+    def set_status(self, item: Object, status: Object) -> None:
+        """Replace the workload's status. Conditions that other controllers set stay."""
 
         def write(present: Object) -> None:
-            kept = {"conditions": found} if (found := (present.get("status") or {}).get("conditions")) else {}
-            present["status"] = {"observedGeneration": item["metadata"]["generation"]} | kept | status
+            conditions = {"conditions": found} if (found := (present.get("status") or {}).get("conditions")) else {}
+            present["status"] = {"observedGeneration": item["metadata"]["generation"]} | conditions | status
 
         self._store.edit(*path_of(self.plural, item), write)
 
-    def add(self, item: Object, pod: Object) -> None:
+    def create_pod(self, item: Object, pod: Object) -> None:
         if self._store.get(*path_of("pods", pod)) is None:
             self._context.create("pods", pod)
-            self._context.tell(item, self._teller, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
+            self._context.record_event(item, self._event_source, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
 
-    def drop(self, item: Object, pod: Object) -> None:
+    def delete_pod(self, item: Object, pod: Object) -> None:
         self._context.delete("pods", pod)
-        self._context.tell(item, self._teller, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+        self._context.record_event(item, self._event_source, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
 
-    def _look_at(self, key: Key) -> None:
+    def _reconcile(self, key: Key) -> None:
         item = self._store.get(self.plural, *key)
         if item is not None and not is_leaving(item):
-            self.tend(item)
+            self.reconcile(item)
 
     def _owned_changed(self, change: Change) -> None:
         owner = controller_of(change.object)
@@ -75,21 +75,23 @@ class Workloads(ABC):
 
 
 def new_pod(owner: Object, suffix: str) -> Object:
-    """A pod of the owner's template."""
+    """Return a pod made from the owner's template."""
     template = copied(owner["spec"]["template"])
-    given, name = template.get("metadata") or {}, name_of(owner)
-    metadata = {part: given[part] for part in ("labels", "annotations", "finalizers") if given.get(part)}
+    template_metadata, name = template.get("metadata") or {}, name_of(owner)
+    metadata = {
+        part: template_metadata[part] for part in ("labels", "annotations", "finalizers") if template_metadata.get(part)
+    }
     metadata |= {"name": f"{name}-{suffix}", "generateName": f"{name}-", "namespace": namespace_of(owner)}
     metadata["ownerReferences"] = [owner_reference(owner)]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {"containers": []}}
 
 
-def marked(template: Object, mark: dict[str, str]) -> None:
-    """Put a label on all pods of a template, or on one pod."""
+def add_labels(template: Object, mark: dict[str, str]) -> None:
+    """Add labels to a pod template, or to a pod."""
     metadata = template["metadata"] = template.get("metadata") or {}
     metadata["labels"] = (metadata.get("labels") or {}) | mark
 
 
-def fingerprint(template: Object) -> str:
+def template_hash(template: Object) -> str:
     digest = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).digest()
     return "".join(SAFE_CHARACTERS[byte % len(SAFE_CHARACTERS)] for byte in digest[:9])

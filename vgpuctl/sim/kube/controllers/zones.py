@@ -1,4 +1,6 @@
-"""How quickly nodes in trouble may be emptied: one after another, and not at all while most of a zone is in trouble."""
+"""How fast unhealthy nodes of a zone may be emptied: one after another, and not at all while most of the zone is
+unhealthy.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,15 @@ from vgpuctl.sim.kube.objects import Object, is_true, labels_of, name_of
 from vgpuctl.sim.kube.store import Change
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
-_PLACE = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
-# The real controller's defaults, in nodes a second.
-USUAL, SLOW, NEVER = 0.1, 0.01, 0.0
-_LARGE, _FEW, _MOST = 50, 2, 0.55
+_ZONE_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+# The real controller's default rates, in nodes per second.
+NORMAL, SLOW, NEVER = 0.1, 0.01, 0.0
+_LARGE_ZONE, _FEW_TROUBLED, _UNHEALTHY_SHARE = 50, 2, 0.55
 
 
 @dataclass(slots=True)
 class Zone:
-    """Names of nodes. The excluded are in neither count, but may wait."""
+    """Names of nodes. Excluded nodes are in neither count, but may wait to be emptied."""
 
     ready: set[str] = field(default_factory=set)
     troubled: set[str] = field(default_factory=set)
@@ -31,46 +33,49 @@ class Zone:
 
     @property
     def pace(self) -> float:
+        # Zone disruption in Kubernetes: with three unhealthy nodes and 55 % of the zone, evictions slow down or stop.
         total = len(self.ready) + len(self.troubled)
-        if self.lost or len(self.troubled) <= _FEW or len(self.troubled) / total < _MOST:
-            return USUAL
-        return SLOW if total > _LARGE else NEVER
+        if self.lost or len(self.troubled) <= _FEW_TROUBLED or len(self.troubled) / total < _UNHEALTHY_SHARE:
+            return NORMAL
+        return SLOW if total > _LARGE_ZONE else NEVER
 
 
 class Zones:
-    """Tells `let_go` of each node in trouble, at its zone's pace. When all zones are lost, nobody is told of any."""
+    """Calls `allow_eviction` for each unhealthy node, at its zone's pace. While every zone is lost, it calls it for
+    none.
+    """
 
-    def __init__(self, context: ControllerContext, let_go: Callable[[str], None]) -> None:
+    def __init__(self, context: ControllerContext, allow_eviction: Callable[[str], None]) -> None:
         self._clock = context.clock
-        self._let_go = let_go
+        self._allow_eviction = allow_eviction
         self._zones: dict[str, Zone] = {}
         context.store.subscribe(["nodes"], self._changed)
 
     def _changed(self, change: Change) -> None:
         name = name_of(change.object)
-        before = _standing(change.before) if change.before else None
-        after = _standing(change.object) if change.type != "DELETED" else None
+        before = _zone_of(change.before) if change.before else None
+        after = _zone_of(change.object) if change.type != "DELETED" else None
         if before == after:
             return
         if before is not None:
-            self._take(name, self._zones[before[0]])
+            self._remove(name, self._zones[before[0]])
         if after is not None:
             zone, counted, ready = after
-            self._put(name, self._zones.setdefault(zone, Zone()), counted, ready)
-        self._clock.after(0, self._look)
+            self._add(name, self._zones.setdefault(zone, Zone()), counted, ready)
+        self._clock.after(0, self._serve_all)
 
-    def _take(self, name: str, zone: Zone) -> None:
+    def _remove(self, name: str, zone: Zone) -> None:
         zone.ready.discard(name)
         zone.troubled.discard(name)
         zone.waiting.pop(name, None)
 
-    def _put(self, name: str, zone: Zone, counted: bool, ready: bool) -> None:
+    def _add(self, name: str, zone: Zone, counted: bool, ready: bool) -> None:
         if counted:
             (zone.ready if ready else zone.troubled).add(name)
         if not ready:
             zone.waiting[name] = None
 
-    def _look(self) -> None:
+    def _serve_all(self) -> None:
         if all(zone.lost for zone in self._zones.values()):
             return
         for zone in self._zones.values():
@@ -83,11 +88,11 @@ class Zones:
         name = next(iter(zone.waiting))
         del zone.waiting[name]
         zone.next_s = now_s + 1 / zone.pace
-        self._clock.after(1 / zone.pace, self._look)
-        self._let_go(name)
+        self._clock.after(1 / zone.pace, self._serve_all)
+        self._allow_eviction(name)
 
 
-def _standing(node: Object) -> tuple[str, bool, bool]:
-    """Its zone, whether it counts there, and whether it is well."""
+def _zone_of(node: Object) -> tuple[str, bool, bool]:
+    """Return the node's zone, whether the node counts there, and whether it is ready."""
     labels = labels_of(node)
-    return "/".join(labels.get(part, "") for part in _PLACE), EXCLUDED not in labels, is_true(node, "Ready")
+    return "/".join(labels.get(part, "") for part in _ZONE_LABELS), EXCLUDED not in labels, is_true(node, "Ready")

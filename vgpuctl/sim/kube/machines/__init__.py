@@ -1,1 +1,1 @@
-"""The machines inside VMs, their kubelets, nodes and pods."""
+"""The machines inside VMs: their kubelets, nodes and pods."""

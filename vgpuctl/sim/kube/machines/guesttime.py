@@ -6,7 +6,7 @@ from vgpuctl.sim.clock import Action, Clock, Timer
 
 
 class GuestTime:
-    """Timers that pause and go on with the VM, and are lost with its power."""
+    """Timers that pause and resume with the VM, and are lost when it is powered off."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

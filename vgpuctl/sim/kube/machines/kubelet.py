@@ -1,4 +1,4 @@
-"""The kubelet of one VM: heartbeats, and the life of the pods that are bound to its node."""
+"""The kubelet of one VM: its heartbeats, and the pods that are bound to its node."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from vgpuctl.sim.inventory import Durations, VmSpec
 from vgpuctl.sim.kube.controllers import volumes
-from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
-from vgpuctl.sim.kube.machines import nodes, podlife
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
+from vgpuctl.sim.kube.machines import nodes, pod_status
 from vgpuctl.sim.kube.machines.machine import Machine
 from vgpuctl.sim.kube.objects import (
     Object,
@@ -22,13 +22,13 @@ from vgpuctl.sim.kube.objects import (
 from vgpuctl.sim.kube.store import path_of
 
 _SLOTS = 20
-# How often a kubelet looks whether a disk has come.
+# How often a kubelet checks whether a disk is attached.
 VOLUME_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class MachineAddress:
-    """Where a kubelet lives: its VM and the addresses that it gives out."""
+    """A kubelet's VM, its address, and the addresses of its pods."""
 
     vm: VmSpec
     number: int
@@ -42,26 +42,26 @@ class MachineAddress:
 
 
 class Kubelet(Machine):
-    """Alive from the end of the guest's boot until the power goes. While frozen it does, hears and says nothing."""
+    """Runs from the end of the guest's boot until power-off. While the VM is suspended it does nothing."""
 
     def __init__(
-        self, context: ControllerContext, place: MachineAddress, durations: Durations, chance: random.Random
+        self, context: ControllerContext, place: MachineAddress, durations: Durations, rng: random.Random
     ) -> None:
         super().__init__(context.clock, durations)
         self.place = place
         self.name = place.vm.name
-        self.speaking = False
+        self.reporting = False
         self._context = context
-        self._chance = chance
-        self._teller = Teller("kubelet", self.name)
+        self._rng = rng
+        self._event_source = EventSource("kubelet", self.name)
         self._gpus = 0
         self._boot_id = ""
-        self._beat = 0
-        self._pods_given = 0
+        self._heartbeat_id = 0
+        self._addresses_given = 0
         self._stage: dict[str, str] = {}
-        # What was last posted: while the node still shows just that, a heartbeat is all there is to tell.
+        # The status posted last. While the node still has it, only the heartbeat has to change.
         self._posted: Object | None = None
-        self._quiet_s = 0.0
+        self._since_report_s = 0.0
 
     def boot(self, gpus: int) -> None:
         super().boot(gpus)
@@ -69,11 +69,11 @@ class Kubelet(Machine):
 
     def freeze(self) -> None:
         super().freeze()
-        self._beat += 1
-        self.speaking = False
+        self._heartbeat_id += 1
+        self.reporting = False
 
     def thaw(self) -> None:
-        """The Lease is renewed before the status is posted, as measured."""
+        """The Lease is renewed first and the status later, as measured on a real kubelet."""
         was_frozen = self.frozen
         super().thaw()
         if was_frozen and self.guest_up and self._boot_id:
@@ -82,36 +82,36 @@ class Kubelet(Machine):
     def halt(self) -> None:
         super().halt()
         self._stage.clear()
-        self._beat += 1
+        self._heartbeat_id += 1
         self._boot_id = ""
         self._posted = None
-        self.speaking = False
+        self.reporting = False
 
     def start_now(self, gpus: int) -> None:
-        """Machines that have been on for long do not all speak in the same instant, nor each in one of its own."""
+        """Spread the first heartbeats over a period, but over few moments: many machines share each of them."""
         super().start_now(gpus)
         self._gpus = gpus
         self._start_kubelet(first_beat=(1 + self.place.number % _SLOTS) / _SLOTS)
 
     def adopt(self, pod: Object) -> str:
-        """A pod that has run here since before the world began; the answer is its address."""
-        self._begin(pod)
-        return self.place.pod_address(self._pods_given)
+        """Take over a pod that runs here from the beginning; return its address."""
+        self._mark_started(pod)
+        return self.place.pod_address(self._addresses_given)
 
     def _guest_is_up(self) -> None:
         super()._guest_is_up()
         self._time.after(self._durations.kubelet_s, self._start_kubelet)
 
     def _start_kubelet(self, first_beat: float = 1.0) -> None:
-        self._boot_id = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+        self._boot_id = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         self._register()
         self._renew()
-        self._speak(restarted=True, first_beat=first_beat)
+        self._start_reporting(restarted=True, first_beat=first_beat)
 
     def _first_lease(self) -> None:
         self._register()
         self._renew()
-        self._time.after(self._durations.kubelet_s, lambda: self._speak(restarted=False))
+        self._time.after(self._durations.kubelet_s, lambda: self._start_reporting(restarted=False))
 
     def _register(self) -> None:
         if self._context.store.get("nodes", "", self.name) is None:
@@ -129,25 +129,27 @@ class Kubelet(Machine):
         else:
             self._context.store.update("leases", nodes.renewed(lease, now))
 
-    def _speak(self, *, restarted: bool, first_beat: float = 1.0) -> None:
-        """Post the status, take up the pods again, and go on doing so; `first_beat`: after which part of a period."""
-        self.speaking = True
-        self._beat += 1
-        self._post()
+    def _start_reporting(self, *, restarted: bool, first_beat: float = 1.0) -> None:
+        """Post the status, resume the pods, and start the heartbeats. `first_beat`: part of a period before the first
+        one.
+        """
+        self.reporting = True
+        self._heartbeat_id += 1
+        self._post_status()
         for pod in self._own_pods():
-            self._take_up(pod, restarted=restarted)
-        beat = self._beat
-        self._time.after(self._durations.heartbeat_s * first_beat, lambda: self._heartbeat(beat))
+            self._resume_pod(pod, restarted=restarted)
+        heartbeat_id = self._heartbeat_id
+        self._time.after(self._durations.heartbeat_s * first_beat, lambda: self._heartbeat(heartbeat_id))
 
-    def _heartbeat(self, beat: int) -> None:
-        if beat == self._beat:
+    def _heartbeat(self, heartbeat_id: int) -> None:
+        if heartbeat_id == self._heartbeat_id:
             self._renew()
-            self._post()
-            self._time.after(self._durations.heartbeat_s, lambda: self._heartbeat(beat))
+            self._post_status()
+            self._time.after(self._durations.heartbeat_s, lambda: self._heartbeat(heartbeat_id))
 
-    def _post(self) -> None:
+    def _post_status(self) -> None:
         before = self._context.store.get("nodes", "", self.name)
-        if before is None or self._has_no_news(before):
+        if before is None or self._may_skip_status(before):
             return
         now = self._context.clock.utc()
         if before["status"] is self._posted:
@@ -157,37 +159,42 @@ class Kubelet(Machine):
             after = self._context.store.edit("nodes", "", self.name, lambda node: nodes.post_ready(node, now, boot))
         self._posted = after["status"] if after else None
         if after is not None and not is_true(before, "Ready"):
-            self._context.tell(after, self._teller, "NodeReady", f"Node {self.name} status is now: NodeReady")
+            message = f"Node {self.name} status is now: NodeReady"
+            self._context.record_event(after, self._event_source, "NodeReady", message)
 
-    def _has_no_news(self, node: Object) -> bool:
-        """By its own clock, which stands still while the VM sleeps."""
-        self._quiet_s += self._durations.heartbeat_s
-        quiet = self._quiet_s <= self._durations.report_s and node["status"] == self._posted
-        self._quiet_s = self._quiet_s if quiet else 0.0
-        return quiet
+    def _may_skip_status(self, node: Object) -> bool:
+        """Return True if nothing changed within `report_s`, by the guest's time, which stands still during
+        a suspend.
+        """
+        self._since_report_s += self._durations.heartbeat_s
+        may_skip = self._since_report_s <= self._durations.report_s and node["status"] == self._posted
+        self._since_report_s = self._since_report_s if may_skip else 0.0
+        return may_skip
 
     def _own_pods(self) -> list[Object]:
         return self._context.store.where("pods", "spec.nodeName", self.name)
 
-    def _take_up(self, pod: Object, *, restarted: bool) -> None:
+    def _resume_pod(self, pod: Object, *, restarted: bool) -> None:
         ran = pod["status"]["phase"] == "Running" and not is_leaving(pod)
         if ran and restarted and not is_mirror(pod):
             self._restart(pod)
         elif ran and self._stage.get(uid_of(pod)) == "running":
-            self._edit(pod, lambda item: podlife.ready_again(item, self._context.clock.utc()))
-        self.look_at(self._present(pod) or pod)
+            self._edit(pod, lambda item: pod_status.ready_again(item, self._context.clock.utc()))
+        self.sync_pod(self._present(pod) or pod)
 
     def _restart(self, pod: Object) -> None:
-        """After a reboot: containers start anew where the pod's policy allows it, else the pod has failed."""
+        """After a reboot containers start again where the pod's restartPolicy allows it; otherwise the pod
+        has failed.
+        """
         now = self._context.clock.utc()
         if pod["spec"]["restartPolicy"] == "Never":
-            self._edit(pod, lambda item: podlife.failed(item, now))
+            self._edit(pod, lambda item: pod_status.failed(item, now))
         else:
-            self._edit(pod, lambda item: podlife.restarting(item, now))
+            self._edit(pod, lambda item: pod_status.restarting(item, now))
 
-    def look_at(self, pod: Object) -> None:
-        """A pod of this node is new or has changed."""
-        if not self.speaking or is_finished(pod):
+    def sync_pod(self, pod: Object) -> None:
+        """Start or end a pod of this node that is new or has changed."""
+        if not self.reporting or is_finished(pod):
             return
         uid = uid_of(pod)
         if is_leaving(pod):
@@ -202,36 +209,37 @@ class Kubelet(Machine):
     def _start(self, pod: Object) -> None:
         self._stage[uid_of(pod)] = "starting"
         now = self._context.clock.utc()
-        self._edit(pod, lambda item: podlife.creating(item, now, self.place.address))
+        self._edit(pod, lambda item: pod_status.creating(item, now, self.place.address))
         self._time.after(self._durations.kubelet_s, lambda: self._started(pod))
 
     def _started(self, pod: Object) -> None:
         if self._stage.get(uid_of(pod)) != "starting":
             return
-        if not volumes.are_there(self._context, pod):
+        if not volumes.are_attached(self._context, pod):
             self._time.after(VOLUME_S, lambda: self._started(pod))
             return
-        self._begin(pod)
-        now, address = self._context.clock.utc(), self.place.pod_address(self._pods_given)
-        self._edit(pod, lambda item: podlife.running(item, now, address))
+        self._mark_started(pod)
+        now, address = self._context.clock.utc(), self.place.pod_address(self._addresses_given)
+        self._edit(pod, lambda item: pod_status.running(item, now, address))
 
-    def _begin(self, pod: Object) -> None:
+    def _mark_started(self, pod: Object) -> None:
         self._stage[uid_of(pod)] = "running"
-        self._pods_given += 1
-        if podlife.ends_by_itself(pod):
+        self._addresses_given += 1
+        if pod_status.ends_by_itself(pod):
             self._time.after(self._durations.training_s, lambda: self._succeeded(pod))
 
     def _succeeded(self, pod: Object) -> None:
         if self._stage.get(uid_of(pod)) == "running":
             now = self._context.clock.utc()
-            self._edit(pod, lambda item: podlife.succeeded(item, now))
+            self._edit(pod, lambda item: pod_status.succeeded(item, now))
 
     def _end(self, pod: Object) -> None:
-        was = self._stage.get(uid_of(pod))
+        stage = self._stage.get(uid_of(pod))
         self._stage[uid_of(pod)] = "ending"
-        if was == "running":
+        if stage == "running":
             for container in pod["spec"]["containers"]:
-                self._context.tell(pod, self._teller, "Killing", f"Stopping container {container['name']}")
+                message = f"Stopping container {container['name']}"
+                self._context.record_event(pod, self._event_source, "Killing", message)
         grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
         self._time.after(min(self._durations.pod_end_s, grace_s), lambda: self._ended(pod))
 
@@ -241,7 +249,7 @@ class Kubelet(Machine):
             return
         if present["metadata"].get("finalizers"):
             now = self._context.clock.utc()
-            self._edit(pod, lambda item: podlife.failed(item, now))
+            self._edit(pod, lambda item: pod_status.failed(item, now))
             self._edit(pod, lambda item: item["metadata"].update(deletionGracePeriodSeconds=0))
         else:
             self._context.store.remove(*path_of("pods", pod))
@@ -250,6 +258,6 @@ class Kubelet(Machine):
         present = self._context.store.get(*path_of("pods", pod))
         return present if present is not None and uid_of(present) == uid_of(pod) else None
 
-    def _edit(self, pod: Object, change: podlife.Edit) -> None:
+    def _edit(self, pod: Object, change: pod_status.Edit) -> None:
         if self._present(pod) is not None:
             self._context.store.edit(*path_of("pods", pod), change)

@@ -1,4 +1,4 @@
-"""The machines inside all VMs, most of them kubelets, and what the power of their VMs does to them."""
+"""The machines inside all VMs, most of them with a kubelet."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from vgpuctl.sim.kube.store import Change, Key, key_of
 
 class Kubelets:
     def __init__(
-        self, context: ControllerContext, inventory: Inventory, durations: Durations, chance: random.Random
+        self, context: ControllerContext, inventory: Inventory, durations: Durations, rng: random.Random
     ) -> None:
         self._context = context
         self._durations = durations
         self._kubelets = {
-            vm.name: Kubelet(context, MachineAddress(vm, number), durations, chance)
+            vm.name: Kubelet(context, MachineAddress(vm, number), durations, rng)
             for number, vm in enumerate(vm for vm in inventory.vms if vm.has_node)
         }
-        # Machines without a kubelet; those that were off or unknown are made when somebody asks for them.
+        # Machines without a kubelet. Those that are off at the beginning are created on first use.
         self._others = {vm.name: self._other(on=True) for vm in inventory.vms if vm.powered_on and not vm.has_node}
-        self._queue = Queue(context.clock, self._look_at)
-        context.store.subscribe(["pods"], self._heard)
+        self._queue = Queue(context.clock, self._reconcile)
+        context.store.subscribe(["pods"], self._pod_changed)
 
     def __iter__(self) -> Iterator[Kubelet]:
         return iter(self._kubelets.values())
@@ -35,7 +35,7 @@ class Kubelets:
         return self._kubelets[vm]
 
     def machine(self, vm: str) -> Machine:
-        """A VM that was made later, such as a clone, has a machine too; it just never joins the cluster."""
+        """Return a VM's machine. A VM created later, such as a clone, has one too, but it never joins the cluster."""
         if vm in self._kubelets:
             return self._kubelets[vm]
         return self._others.setdefault(vm, self._other(on=False))
@@ -46,17 +46,17 @@ class Kubelets:
             machine.start_now(gpus=0)
         return machine
 
-    def _heard(self, change: Change) -> None:
+    def _pod_changed(self, change: Change) -> None:
         kubelet = self._kubelets.get(change.object["spec"].get("nodeName") or "")
         if kubelet is None:
             return
         if change.type == "DELETED":
             kubelet.forget(change.object)
-        elif kubelet.speaking:
+        elif kubelet.reporting:
             self._queue.add(key_of(change.object))
 
-    def _look_at(self, key: Key) -> None:
+    def _reconcile(self, key: Key) -> None:
         pod = self._context.store.get("pods", *key)
         kubelet = self._kubelets.get(pod["spec"].get("nodeName") or "") if pod else None
         if pod is not None and kubelet is not None:
-            kubelet.look_at(pod)
+            kubelet.sync_pod(pod)

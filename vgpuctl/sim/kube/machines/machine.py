@@ -1,4 +1,4 @@
-"""The machine inside a VM: it boots, stands still while the VM is suspended, and ends with its power."""
+"""The machine inside a VM: it boots, stands still while the VM is suspended, and is lost at power-off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vgpuctl.sim.kube.machines.guesttime import GuestTime
 
 
 class Machine:
-    """A guest's operating system. Most VMs of a vCenter are no more than this to Kubernetes."""
+    """A guest's operating system. VMs without a node have only this."""
 
     def __init__(self, clock: Clock, durations: Durations) -> None:
         self.guest_up = False
@@ -33,7 +33,7 @@ class Machine:
         self._time.freeze()
 
     def thaw(self) -> None:
-        """Everything goes on where it was."""
+        """Everything goes on from where it was."""
         if self.frozen:
             self._time.thaw()
 
@@ -42,7 +42,7 @@ class Machine:
         self.guest_up = False
 
     def shut_down(self, then: Callable[[], None]) -> None:
-        """In order: the guest goes down after a while, unless the power went before."""
+        """Shut the guest down after `guest_shutdown_s`, unless the VM is powered off before."""
 
         def down() -> None:
             self.halt()
@@ -51,7 +51,7 @@ class Machine:
         self._time.after(self._durations.guest_shutdown_s, down)
 
     def start_now(self, gpus: int) -> None:
-        """For a VM that has been on since before the world began."""
+        """Mark the guest as up, for a VM that is on from the beginning."""
         self.guest_up = True
 
     def _guest_is_up(self) -> None:

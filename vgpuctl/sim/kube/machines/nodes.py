@@ -1,4 +1,4 @@
-"""What a kubelet says about its node: the Node object, its Lease, and the conditions in it."""
+"""The Node and Lease objects that a kubelet writes, and the conditions of a node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONDITION_TYPES = (*(kind for kind, _, _ in _PRESSURES), "Ready")
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """What one boot of a machine found and was given."""
+    """What one boot of a machine found: its address, boot id and GPUs."""
 
     vm: VmSpec
     address: str
@@ -38,7 +38,7 @@ def is_control_plane(name: str) -> bool:
 
 
 def new_node(boot: Boot) -> Object:
-    """As a kubelet registers it."""
+    """Return the Node as a kubelet registers it."""
     vm = boot.vm
     labels = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in _PLATFORM.items()}
     labels["kubernetes.io/hostname"] = vm.name
@@ -46,15 +46,15 @@ def new_node(boot: Boot) -> Object:
         labels["node-role.kubernetes.io/control-plane"] = ""
     node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": vm.name, "labels": labels}}
     node |= {"spec": {"providerID": f"vsphere://{vm.uuid}"}, "status": {"conditions": []}}
-    _post_machine(node["status"], boot)
+    _set_machine_fields(node["status"], boot)
     return node
 
 
 _PLATFORM = {"os": "linux", "arch": "amd64"}
 
 
-def _post_machine(status: Object, boot: Boot) -> None:
-    """Resources that others have put there stay: a kubelet minds only its own."""
+def _set_machine_fields(status: Object, boot: Boot) -> None:
+    """Set the resources that a kubelet owns. Resources that other programs added stay."""
     vm = boot.vm
     resources = {"cpu": str(vm.cpus), "memory": f"{vm.memory_mib}Mi", "ephemeral-storage": "100Gi", "pods": "110"}
     for field in ("capacity", "allocatable"):
@@ -82,8 +82,8 @@ def _node_info(boot: Boot) -> Object:
 
 
 def post_ready(node: Object, now: datetime, boot: Boot) -> None:
-    """The kubelet's status: fresh heartbeats, the resources that this boot found."""
-    _post_machine(node.setdefault("status", {}), boot)
+    """Set the status that a healthy kubelet posts: fresh heartbeats and the resources of this boot."""
+    _set_machine_fields(node.setdefault("status", {}), boot)
     for kind, reason, message in _PRESSURES:
         _set(node, now, {"type": kind, "status": "False", "reason": reason, "message": message})
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}
@@ -91,7 +91,7 @@ def post_ready(node: Object, now: datetime, boot: Boot) -> None:
 
 
 def post_unknown(node: Object, now: datetime) -> None:
-    """What the node lifecycle controller writes when a kubelet has gone silent; the last heartbeat stays."""
+    """Set what the node lifecycle controller writes for a silent kubelet. The last heartbeat stays."""
     present = {found["type"]: found for found in at(node, "status.conditions") or []}
     for kind in _CONDITION_TYPES:
         heartbeat = present.get(kind, {}).get("lastHeartbeatTime") or timestamp(now)
@@ -101,7 +101,9 @@ def post_unknown(node: Object, now: datetime) -> None:
 
 
 def with_heartbeat(node: Object, now: datetime) -> Object:
-    """The same node, heard of now. Thousands of these are made: what does not change is shared, not copied."""
+    """Return the node with a new heartbeat. Thousands of these are made, so unchanged parts are shared and
+    not copied.
+    """
     time = timestamp(now)
     conditions = [found | {"lastHeartbeatTime": time} for found in node["status"]["conditions"]]
     return node | {"metadata": dict(node["metadata"]), "status": node["status"] | {"conditions": conditions}}

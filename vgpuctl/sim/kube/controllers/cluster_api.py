@@ -1,9 +1,11 @@
-"""Cluster API's controllers, as far as workers feel them: Machines, and the health check that replaces silent ones."""
+"""Cluster API's controllers, as far as workers notice them: Machines, and the health check that replaces
+silent ones.
+"""
 
 from __future__ import annotations
 
 from vgpuctl.sim.inventory import Durations, VmSpec
-from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, Teller
+from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
 from vgpuctl.sim.kube.controllers.queue import Queue
 from vgpuctl.sim.kube.objects import Object, annotations_of, at, condition, from_timestamp, is_true, name_of
 from vgpuctl.sim.kube.store import Change, Key, key_of
@@ -11,11 +13,11 @@ from vgpuctl.sim.kube.store import Change, Key, key_of
 NAMESPACE = "default"
 SKIP = "cluster.x-k8s.io/skip-remediation"
 _CLUSTER = "gpu"
-_TELLER = Teller("machinehealthcheck-controller")
+_EVENT_SOURCE = EventSource("machinehealthcheck-controller")
 
 
 def new_machine(vm: VmSpec) -> Object:
-    """One that was off for long before the world began is there still because somebody has seen to it by hand."""
+    """Return a VM's Machine. For a VM that is off at the beginning it carries the annotation that stops remediation."""
     metadata: Object = {"name": vm.name, "namespace": NAMESPACE, "labels": {"cluster.x-k8s.io/cluster-name": _CLUSTER}}
     if not vm.powered_on:
         metadata["annotations"] = {SKIP: ""}
@@ -28,18 +30,18 @@ def new_machine(vm: VmSpec) -> Object:
     }
 
 
-def named_on_node(machine: str) -> dict[str, str]:
-    """The annotations that tell of a node which Machine it is."""
+def machine_annotations(machine: str) -> dict[str, str]:
+    """Return the node annotations that name the node's Machine."""
     return {"cluster.x-k8s.io/machine": machine, "cluster.x-k8s.io/cluster-namespace": NAMESPACE}
 
 
 class ClusterApi:
-    """Looks at a Machine when it or its node changes, and once more when that node has been silent for too long."""
+    """Checks a Machine when it or its node changes, and again when the node has been silent for `unhealthy_s`."""
 
     def __init__(self, context: ControllerContext, durations: Durations) -> None:
         self._context, self._store = context, context.store
         self._durations = durations
-        self._queue = Queue(context.clock, self._look)
+        self._queue = Queue(context.clock, self._reconcile)
         context.store.subscribe(["machines"], self._machine_changed)
         context.store.subscribe(["nodes"], self._node_changed)
 
@@ -49,15 +51,15 @@ class ClusterApi:
     def _node_changed(self, change: Change) -> None:
         self._queue.add((NAMESPACE, name_of(change.object)))
 
-    def _look(self, key: Key) -> None:
-        """One that has had no node yet is given all the time it wants."""
+    def _reconcile(self, key: Key) -> None:
+        """Skip a Machine that has had no node yet: it may take any time to start."""
         machine = self._store.get("machines", *key)
         name = at(machine, "status.nodeRef.name") if machine else None
         if machine is None or name is None:
             return
         node = self._store.get("nodes", "", name)
         if node is not None:
-            self._name_on(node, named_on_node(key[1]))
+            self._annotate(node, machine_annotations(key[1]))
         left_s = self._durations.unhealthy_s - self._silent_s(node)
         if SKIP in annotations_of(machine) or (node is not None and is_true(node, "Ready")):
             return
@@ -66,25 +68,26 @@ class ClusterApi:
         else:
             self._replace(machine, node)
 
-    def _name_on(self, node: Object, annotations: dict[str, str]) -> None:
+    def _annotate(self, node: Object, annotations: dict[str, str]) -> None:
         if annotations.items() <= annotations_of(node).items():
             return
 
-        def name(item: Object) -> None:
+        def add_annotations(item: Object) -> None:
             item["metadata"].setdefault("annotations", {}).update(annotations)
 
-        self._store.edit("nodes", "", name_of(node), name)
+        self._store.edit("nodes", "", name_of(node), add_annotations)
 
     def _silent_s(self, node: Object | None) -> float:
-        """A node that is gone has been silent for long enough."""
+        """Return how long the node has been silent. A deleted node counts as silent for long enough."""
         ready = condition(node, "Ready") if node else None
         if ready is None:
             return self._durations.unhealthy_s
         return (self._context.clock.utc() - from_timestamp(ready["lastTransitionTime"])).total_seconds()
 
     def _replace(self, machine: Object, node: Object | None) -> None:
-        """The Machine goes, and its node with it; nobody here makes another."""
-        self._context.tell(machine, _TELLER, "MachineMarkedUnhealthy", "Machine has been marked as unhealthy")
+        """Delete the Machine and its node. No new Machine is made here."""
+        message = "Machine has been marked as unhealthy"
+        self._context.record_event(machine, _EVENT_SOURCE, "MachineMarkedUnhealthy", message)
         self._context.delete("machines", machine)
         if node is not None:
             self._context.delete("nodes", node)

@@ -1,4 +1,4 @@
-"""Which nodes a pod may run on at all: by its selector and affinity, and by the nodes' taints."""
+"""Which nodes a pod may run on: by its selector and affinity, and by the nodes' taints."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ NodeTest = Callable[[Object], bool]
 _REQUIRED = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
 
-def chosen_nodes(spec: Object) -> NodeTest:
-    """What a pod's nodeSelector and required node affinity say of a node."""
+def node_test(spec: Object) -> NodeTest:
+    """Return the test for a pod's nodeSelector and required node affinity."""
     wanted = (spec.get("nodeSelector") or {}).items()
     terms = at(spec, _REQUIRED)
     tests = None if terms is None else [_term(term) for term in terms]
@@ -25,7 +25,7 @@ def chosen_nodes(spec: Object) -> NodeTest:
 
 
 def named_nodes(spec: Object) -> list[str] | None:
-    """The only nodes that can be meant, where the pod names them; a daemon's pod does."""
+    """Return the only nodes that the pod's affinity names, or None if it names none. A daemon's pod names one."""
     terms = at(spec, _REQUIRED)
     if not terms:
         return None
@@ -38,16 +38,16 @@ def named_nodes(spec: Object) -> list[str] | None:
     return names
 
 
-def untolerated(pod: Object, taints: Iterable[Object]) -> bool:
+def lacks_toleration(pod: Object, taints: Iterable[Object]) -> bool:
     return any(not tolerates(pod, taint) for taint in taints)
 
 
-def keeps_pods_off(node: Object) -> list[Object]:
+def hard_taints(node: Object) -> list[Object]:
     return [taint for taint in node["spec"].get("taints") or [] if taint["effect"] != "PreferNoSchedule"]
 
 
 def _term(term: Object) -> NodeTest:
-    """A term without any requirement matches nothing."""
+    """Return the test for one term. A term without requirements matches nothing."""
     labels = [expression_test(each) for each in term.get("matchExpressions") or []]
     names = [expression_test(each) for each in term.get("matchFields") or []]
 

@@ -1,4 +1,4 @@
-"""What every node offers and what is taken of it, kept up to date as pods and nodes change."""
+"""What every node offers and what its pods use, kept up to date as pods and nodes change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from vgpuctl.sim.kube.api.selectors import LabelTest
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
-from vgpuctl.sim.kube.controllers.fitting import keeps_pods_off
+from vgpuctl.sim.kube.controllers.node_tests import hard_taints
 from vgpuctl.sim.kube.objects import (
     Object,
     at,
@@ -23,96 +23,96 @@ from vgpuctl.sim.kube.objects import (
 from vgpuctl.sim.kube.store import Change
 
 
-class Room:
-    """One node: what it offers, and the pods that hold a part of it until they are finished or gone."""
+class NodeUsage:
+    """One node: what it offers, and the pods that use it until they are finished or gone."""
 
-    __slots__ = ("closed", "load", "node", "offers", "pods", "taints", "used")
+    __slots__ = ("cordoned", "load", "node", "offers", "pods", "taints", "used")
 
     def __init__(self) -> None:
         self.node: Object | None = None
-        self.closed = False
+        self.cordoned = False
         self.load = 0.0
         self.taints: list[Object] = []
         self.offers: dict[str, float] = {}
         self.used: dict[str, float] = {}
         self.pods: dict[str, Object] = {}
 
-    def show(self, node: Object) -> None:
+    def set_node(self, node: Object) -> None:
         self.node = node
-        self.closed = bool(at(node, "spec.unschedulable"))
-        self.taints = keeps_pods_off(node)
+        self.cordoned = bool(at(node, "spec.unschedulable"))
+        self.taints = hard_taints(node)
         self.offers = {name: quantity(amount) for name, amount in (at(node, "status.allocatable") or {}).items()}
-        self._weigh()
+        self._update_load()
 
-    def put(self, pod: Object) -> None:
+    def add_pod(self, pod: Object) -> None:
         if uid_of(pod) not in self.pods:
             self._count(pod, 1)
         self.pods[uid_of(pod)] = pod
 
-    def take(self, pod: Object) -> None:
+    def remove_pod(self, pod: Object) -> None:
         if self.pods.pop(uid_of(pod), None) is not None:
             self._count(pod, -1)
 
-    def like(self, namespace: str, matches: LabelTest) -> int:
-        """A leaving pod keeps its resources until it is gone, but no longer counts as one of its kind."""
+    def count_matching(self, namespace: str, matches: LabelTest) -> int:
+        """Count pods by label. A leaving pod still uses resources, but does not count here."""
         pods = [pod for pod in self.pods.values() if namespace_of(pod) == namespace and not is_leaving(pod)]
         return sum(matches(labels_of(pod)) for pod in pods)
 
-    def owned(self, owner: str) -> int:
+    def count_owned(self, owner: str) -> int:
         pods = [pod for pod in self.pods.values() if not is_leaving(pod)]
         return sum((controller_of(pod) or {}).get("uid") == owner for pod in pods)
 
     def _count(self, pod: Object, sign: int) -> None:
         for resource, amount in requests_of(pod).items():
             self.used[resource] = self.used.get(resource, 0.0) + sign * amount
-        self._weigh()
+        self._update_load()
 
-    def _weigh(self) -> None:
+    def _update_load(self) -> None:
         self.load = self.used.get("cpu", 0.0) / max(0.001, self.offers.get("cpu", 0.0))
 
 
-class NodeCapacity:
-    """All rooms, found by name or by a label of their nodes. `stirred`: where something may have become free."""
+class ClusterCapacity:
+    """The usage of all nodes, by name or label. `changed_nodes`: nodes where room may have become free."""
 
     def __init__(self, context: ControllerContext) -> None:
-        self.stirred: set[str] = set()
-        self._rooms: dict[str, Room] = {}
-        self._open: dict[str, Room] = {}
+        self.changed_nodes: set[str] = set()
+        self._usage: dict[str, NodeUsage] = {}
+        self._present: dict[str, NodeUsage] = {}
         self._by_label: dict[tuple[str, str], set[str]] = {}
         context.store.subscribe(["nodes"], self._node_changed)
         context.store.subscribe(["pods"], self._pod_changed)
 
-    def __getitem__(self, name: str) -> Room:
-        return self._open[name]
+    def __getitem__(self, name: str) -> NodeUsage:
+        return self._present[name]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._open
+        return name in self._present
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._present)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._open)
+        return iter(self._present)
 
-    def there(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if name in self._open]
+    def present(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name in self._present]
 
-    def labelled(self, wanted: Object | None) -> Iterable[str]:
-        """The nodes that may match a nodeSelector: those with the rarest of its labels."""
+    def with_labels(self, wanted: Object | None) -> Iterable[str]:
+        """Return a superset of the nodes that match a nodeSelector: those with the rarest of its labels."""
         if not wanted:
-            return self._open
+            return self._present
         return min((self._by_label.get(pair, set()) for pair in wanted.items()), key=len)
 
     def _node_changed(self, change: Change) -> None:
         name = name_of(change.object)
         if change.type == "DELETED":
             self._index(name, labels_of(change.object), {})
-            self._open.pop(name, None)
-        elif change.before is None or _gist(change.before) != _gist(change.object):
+            self._present.pop(name, None)
+        elif change.before is None or _seen_fields(change.before) != _seen_fields(change.object):
             self._index(name, labels_of(change.before) if change.before else {}, labels_of(change.object))
-            self._open[name] = self._room(name)
-            self._open[name].show(change.object)
-            self.stirred.add(name)
+            self._present[name] = self._usage_of(name)
+            self._present[name].set_node(change.object)
+            self.changed_nodes.add(name)
 
     def _index(self, name: str, before: dict[str, str], after: dict[str, str]) -> None:
         for pair in before.items() - after.items():
@@ -121,23 +121,23 @@ class NodeCapacity:
             self._by_label.setdefault(pair, set()).add(name)
 
     def _pod_changed(self, change: Change) -> None:
-        was = _holds(change.before) if change.before else ""
-        now = _holds(change.object) if change.type != "DELETED" else ""
+        was = _node_held(change.before) if change.before else ""
+        now = _node_held(change.object) if change.type != "DELETED" else ""
         if was and was != now:
-            self._room(was).take(change.object)
-            self.stirred.add(was)
+            self._usage_of(was).remove_pod(change.object)
+            self.changed_nodes.add(was)
         if now:
-            self._room(now).put(change.object)
+            self._usage_of(now).add_pod(change.object)
 
-    def _room(self, name: str) -> Room:
-        return self._rooms.setdefault(name, Room())
+    def _usage_of(self, name: str) -> NodeUsage:
+        return self._usage.setdefault(name, NodeUsage())
 
 
-def _holds(pod: Object) -> str:
-    """The node of which a pod holds a part."""
+def _node_held(pod: Object) -> str:
+    """Return the node whose resources the pod uses, or nothing."""
     return "" if is_finished(pod) else pod["spec"].get("nodeName") or ""
 
 
-def _gist(node: Object) -> tuple[object, ...]:
-    """What of a node matters here: not its heartbeats."""
+def _seen_fields(node: Object) -> tuple[object, ...]:
+    """Return the fields that matter for capacity. Heartbeats are not among them."""
     return node.get("spec"), labels_of(node), at(node, "status.allocatable")

@@ -1,4 +1,4 @@
-"""What a kubelet writes into a pod's status as it lives."""
+"""The changes that a kubelet makes to a pod's status."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ready_again(pod: Object, now: datetime) -> None:
 
 
 def not_ready(pod: Object, now: datetime) -> None:
-    """Written by the node lifecycle controller when the node has gone silent."""
+    """The node lifecycle controller writes this when the pod's node has gone silent."""
     _conditions(pod, now, {"Ready": "False"})
 
 
@@ -57,14 +57,14 @@ def restarting(pod: Object, now: datetime) -> None:
 
 
 def succeeded(pod: Object, now: datetime) -> None:
-    _over(pod, now, "Succeeded", {"exitCode": 0, "reason": "Completed"})
+    _set_terminated(pod, now, "Succeeded", {"exitCode": 0, "reason": "Completed"})
 
 
 def failed(pod: Object, now: datetime) -> None:
-    _over(pod, now, "Failed", {"exitCode": 137, "reason": "Error"})
+    _set_terminated(pod, now, "Failed", {"exitCode": 137, "reason": "Error"})
 
 
-def _over(pod: Object, now: datetime, phase: str, terminated: Object) -> None:
+def _set_terminated(pod: Object, now: datetime, phase: str, terminated: Object) -> None:
     pod["status"]["phase"] = phase
     reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
     _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, reason)
