@@ -87,7 +87,7 @@ class Provision:
         world = self.rehearsal.world
         for standing in world.calls.faults:
             world.calls.faults.clear(standing.id)
-        world.estate.work.let_go()
+        world.estate.work.release_hung()
         self.rehearsal.wait(60)
 
 
@@ -161,7 +161,7 @@ def test_whatever_happens_to_any_write_the_next_run_ends_it(server: str, call: s
     assert standing.met == 1
     once = Counter(rehearsal.sent)
     rehearsal.world.calls.faults.clear(standing.id)
-    rehearsal.world.estate.work.let_go()
+    rehearsal.world.estate.work.release_hung()
     assert rehearsal.provision(ALL_FOUR).finished
     assert (stand(rehearsal), rehearsal.broken) == (used_with("grid_v100-2q"), [])
     again = sorted(key for key, times in Counter(rehearsal.sent).items() if times > 1)

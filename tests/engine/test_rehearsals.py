@@ -57,7 +57,7 @@ def test_a_night_with_faults_breaks_no_law_and_the_next_run_ends_it(seed: int) -
         assert rehearsal.awake() == (day if ended.state.going_back else night), "all the way, or all the way back"
     for standing in rehearsal.world.calls.faults:
         rehearsal.world.calls.faults.clear(standing.id)
-    rehearsal.world.estate.work.let_go()
+    rehearsal.world.estate.work.release_hung()
     rehearsal.wait(60)
     shift, expected = chance.choice([("night", night), ("day", day)])
     for _ in range(TRIES):

@@ -17,7 +17,7 @@ from tests.support.physics import without_nodes
 from tests.support.soap import Answer, SoapClient, call, envelope
 from vgpuctl.sim.inventory import story
 from vgpuctl.sim.vcenter.wire import service
-from vgpuctl.sim.vcenter.wire.bodies import MOST_BYTES
+from vgpuctl.sim.vcenter.wire.bodies import MAX_BYTES
 from vgpuctl.sim.vcenter.wire.dispatch import HANDLERS
 from vgpuctl.sim.vcenter.wire.metadata import wire_name, wire_type
 from vgpuctl.sim.vcenter.wire.requests import method_info
@@ -305,7 +305,7 @@ def too_large(size: int) -> bytes:
 @pytest.mark.parametrize("announced", [True, False])
 def test_a_body_that_is_too_large_is_refused_and_its_connection_ends(announced: bool) -> None:
     vcenter = vcenter_of_its_own()
-    body = too_large(MOST_BYTES)
+    body = too_large(MAX_BYTES)
     headers = {"content-length": str(len(body))} if announced else {}
     answer = vcenter.post(body, headers, pieces=9)
     assert_protocol(vcenter, answer)
@@ -314,14 +314,14 @@ def test_a_body_that_is_too_large_is_refused_and_its_connection_ends(announced: 
 
 def test_a_large_body_is_read_whole_in_pieces() -> None:
     vcenter = vcenter_of_its_own()
-    answer = vcenter.post(too_large(MOST_BYTES // 2), pieces=9)
+    answer = vcenter.post(too_large(MAX_BYTES // 2), pieces=9)
     assert (answer.status, vcenter.troubles) == (200, [])
 
 
 LONG = {
-    "a long text": "x" * (MOST_BYTES - 2000),
-    "many lines": "\n" * (MOST_BYTES - 2000),
-    "many entities": "&amp;" * (MOST_BYTES // 6),
+    "a long text": "x" * (MAX_BYTES - 2000),
+    "many lines": "\n" * (MAX_BYTES - 2000),
+    "many entities": "&amp;" * (MAX_BYTES // 6),
 }
 
 

@@ -164,7 +164,7 @@ def test_who_waits_for_a_newest_page_is_woken_by_news(client: Any, of: str) -> N
 def test_there_is_an_end_to_how_much_is_kept_and_how_many_collect(client: Any, estate: Estate) -> None:
     def note_many(world: World) -> None:
         for _ in range(1100):
-            world.center.history.note("UserLoginSessionEvent", "x", ipAddress="", userAgent="", locale="")
+            world.center.history.record("UserLoginSessionEvent", "x", ipAddress="", userAgent="", locale="")
 
     estate.within(note_many)
     manager = content_of(client).eventManager

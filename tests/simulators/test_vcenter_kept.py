@@ -15,8 +15,8 @@ from tests.support.fleets import QUARTER, WHOLE
 from tests.support.physics import change, on, prepare, suspend, without_nodes
 from vgpuctl.sim.inventory import story
 from vgpuctl.sim.vcenter.inventory.center import Center, Context
+from vgpuctl.sim.vcenter.inventory.objects import read
 from vgpuctl.sim.vcenter.inventory.property_cache import PropertyCache
-from vgpuctl.sim.vcenter.inventory.things import read
 from vgpuctl.sim.vcenter.methods import handlers
 from vgpuctl.sim.vcenter.physics import clone_destroy
 from vgpuctl.sim.vcenter.physics.records import Changes
@@ -50,7 +50,7 @@ def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
     added = Changes(added=((0, chance.choice([QUARTER, WHOLE])),), memory_locked=True)
     removed = Changes(removed=tuple((0, key) for key in list(vm.vgpus)[:1]))
     changed = Changes(annotation="x" * chance.randrange(3), extra_config=(("a", str(chance.random())),))
-    copied = clone_destroy.Wanted(f"copy-{chance.randrange(5)}", host, Changes(cpus=2), chance.random() < 0.5)
+    copied = clone_destroy.CloneSpec(f"copy-{chance.randrange(5)}", host, Changes(cpus=2), chance.random() < 0.5)
     return [
         *[partial(estate.power_on, vm)] * 4,
         *[partial(estate.power_off, vm)] * 2,
@@ -67,7 +67,7 @@ def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
 
 def differing(center: Center) -> list[str]:
     found = []
-    for thing in center._things.values():
+    for thing in center._objects.values():
         for path in (*thing.table.readers, *thing.table.writers):
             value = read(thing, path, Context(center, None))
             if (center.xml(thing, (path, NEWEST), None) or "") != xml(value):
@@ -107,7 +107,7 @@ def test_every_leaf_says_what_its_whole_says() -> None:
     world = World(story(cards=2))
     change(world, "worker-1", Changes(added=((0, QUARTER),)))
     compared = 0
-    for thing in world.center._things.values():
+    for thing in world.center._objects.values():
         context = Context(world.center, None)
         for path in thing.table.readers:
             whole = read(thing, path.partition(".")[0], context)
@@ -121,11 +121,11 @@ def test_every_leaf_says_what_its_whole_says() -> None:
 
 
 def test_there_is_an_end_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vgpuctl.sim.vcenter.inventory.property_cache._MOST_CHARACTERS", 10)
+    monkeypatch.setattr("vgpuctl.sim.vcenter.inventory.property_cache._MAX_CHARACTERS", 10)
     kept = PropertyCache()
     for number in range(4):
-        kept.keep(f"vm-{number}", ("name", None), Xml("four"))
-    assert [bool(kept.of(f"vm-{number}")) for number in range(4)] == [False, False, True, True]
+        kept.store(f"vm-{number}", ("name", None), Xml("four"))
+    assert [bool(kept.values_of(f"vm-{number}")) for number in range(4)] == [False, False, True, True]
     kept.forget("vm-3")
-    kept.keep("vm-4", ("name", None), Xml("four"))
-    assert kept.of("vm-2")
+    kept.store("vm-4", ("name", None), Xml("four"))
+    assert kept.values_of("vm-2")

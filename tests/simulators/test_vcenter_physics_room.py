@@ -65,7 +65,7 @@ def test_a_suspend_that_fails_at_its_end_leaves_no_file() -> None:
     on(world, "a")
     free = world.estate.store.free_mib
     task = world.estate.suspend(world.estate.vms["a"])
-    world.estate.work.doom(task.moid, Refusal("Timedout", "injected"))
+    world.estate.work.set_outcome(task.moid, Refusal("Timedout", "injected"))
     assert kind(world.wait_for(task)) == "Timedout"
     assert (world.estate.vms["a"].power, world.estate.store.free_mib) == (Power.ON, free)
 

@@ -104,10 +104,10 @@ def test_a_power_on_can_be_cancelled_until_it_is_almost_done_and_a_suspend_canno
 def test_a_task_that_hangs_stays_at_95_per_cent_until_it_is_let_go() -> None:
     world = many(1)
     (task,) = start_all(world)
-    world.estate.work.doom(task.moid, HANGS)
+    world.estate.work.set_outcome(task.moid, HANGS)
     world.clock.advance_to(1000)
     assert (task.state, task.progress) == (TaskState.RUNNING, 95)
-    world.estate.work.let_go()
+    world.estate.work.release_hung()
     world.wait_for(task)
     assert task.state is TaskState.SUCCESS
     assert world.clock.now_s == pytest.approx(1000.2)
@@ -116,7 +116,7 @@ def test_a_task_that_hangs_stays_at_95_per_cent_until_it_is_let_go() -> None:
 def test_a_world_waits_for_a_task_no_longer_than_an_hour() -> None:
     world = many(1)
     (task,) = start_all(world)
-    world.estate.work.doom(task.moid, HANGS)
+    world.estate.work.set_outcome(task.moid, HANGS)
     with pytest.raises(TimeoutError, match="PowerOnVM_Task of vm-0 does not end"):
         world.wait_for(task)
     assert not task.done
@@ -139,7 +139,7 @@ def test_the_answer_cancel_ends_the_power_on() -> None:
     world = World(story())
     prepare(world, WHOLE, "worker-1", "worker-2")
     vm = world.estate.vms["worker-1"]
-    world.estate.ask(vm, "Was it moved or copied?")
+    world.estate.set_question(vm, "Was it moved or copied?")
     task = world.estate.power_on(vm)
     world.wait(1)
     assert kind(on(world, "worker-2")) == "InsufficientGraphicsResourcesFault", "who asks holds its seat"

@@ -227,7 +227,7 @@ def deed_at_any_time(world: World, dice: random.Random) -> None:
             estate.answer(vm, dice.choice("012"))
         else:
             fate = dice.choice([None, None, None, Refusal("Timedout", "injected")])
-            estate.work.doom(start(vm).moid, fate)
+            estate.work.set_outcome(start(vm).moid, fate)
     except Refusal as refusal:
         assert refusal.kind in ("TaskInProgress", "NotSupported")
     world.wait(dice.choice([0.0, 0.5, 3.0]))

@@ -138,7 +138,7 @@ class Adventure(Rehearsal):
             timer.cancel()
         for standing in self.world.calls.faults:
             self.world.calls.faults.clear(standing.id)
-        self.world.estate.work.let_go()
+        self.world.estate.work.release_hung()
         self.wait(90)
 
     def journey(self) -> list[str]:

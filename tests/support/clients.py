@@ -181,6 +181,6 @@ class _Stub(adapter.SoapStubAdapter):  # type: ignore[misc]
     def _log_in(self) -> None:
         given = (self._logins.user, self._logins.password, None)
         login = Called("Login", method_info("Login"), refs.SESSIONS, given)
-        session = self._api.answer(login, Caller(cookie=None, version=NEWEST), None).call.member
+        session = self._api.answer(login, Caller(cookie=None, version=NEWEST), None).call.required_session
         session.answering += 1  # the product's stream waits for updates all the while
         self._session = session.key

@@ -126,12 +126,12 @@ class ControlApi:
         estate = self._world.estate
         vm = _find(estate.vms, request, "VM")
         if "question" in request:
-            estate.ask(vm, str(request["question"]))
+            estate.set_question(vm, str(request["question"]))
         if "tools" in request:
             estate.set_tools(vm, bool(request["tools"]))
         if "answer" in request:
             estate.answer(vm, str(request["answer"]))
-        return {"name": vm.name, "question": vm.asks, "tools": vm.tools}
+        return {"name": vm.name, "question": vm.power_on_question, "tools": vm.tools}
 
     def set_host(self, request: Document) -> Document:
         estate = self._world.estate
@@ -147,7 +147,7 @@ class ControlApi:
     def _clear(self, fault: ActiveFault) -> None:
         self._world.calls.faults.clear(fault.id)
         if fault.rule.effect.how is How.TASK_HANGS:
-            self._world.estate.work.let_go()
+            self._world.estate.work.release_hung()
         self._servers.apply_down_faults()
 
 

@@ -97,7 +97,7 @@ def _check_failure(server: str, what: str) -> None:
         if not (what.isdigit() and 400 <= int(what) <= 599):
             raise InvalidRequest(f"a status of Kubernetes must be from 400 to 599, not {what!r}")
     elif not faults.is_fault(what):
-        raise InvalidRequest(f"vCenter has no fault {what!r}{nearest(what, faults.KNOWN)}")
+        raise InvalidRequest(f"vCenter has no fault {what!r}{nearest(what, faults.COMMON)}")
 
 
 def _number(request: Mapping[str, Any], name: str) -> int:

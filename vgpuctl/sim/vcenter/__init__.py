@@ -1,1 +1,1 @@
-"""A simulated vCenter: its physics (`estate`) apart from its protocol (`app`)."""
+"""A simulated vCenter: its physics apart from its API."""

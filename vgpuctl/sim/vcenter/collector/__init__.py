@@ -1,1 +1,1 @@
-"""The property collector: filters, what they select, and what has changed under them."""
+"""The property collector: filters, the objects that they select, and the changes of those."""

@@ -1,4 +1,4 @@
-"""Property collectors: filters, and waiting for what changes under them."""
+"""Property collectors: their filters, and the wait for changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import vmodl
 
 
 class Collector:
-    """Each answer makes the next version; the last one is kept in case it was lost on its way."""
+    """Each answer has the next version. The last answer is kept in case the client did not receive it."""
 
     def __init__(self, center: Center) -> None:
         self.filters: dict[str, Filter] = {}
@@ -21,17 +21,17 @@ class Collector:
         self._wake: asyncio.Event | None = None
         self._canceled = False
         self._closed = False
-        self._stop_listening = center.listen(self._note)
+        self._stop_listening = center.listen(self._on_change)
 
     def add(self, new: Filter) -> None:
         self.filters[new.ref._moId] = new
-        self._rouse()
+        self._wake_waiter()
 
     def remove(self, moid: str) -> None:
         self.filters.pop(moid, None)
 
     def close(self) -> None:
-        """For good: a wait that was asked for, but has not begun, ends as well."""
+        """Close the collector for good. A wait that was requested but has not begun ends as well."""
         self._closed = True
         self._stop_listening()
         self.cancel()
@@ -39,20 +39,20 @@ class Collector:
     def cancel(self) -> None:
         """End the wait under way, if there is one."""
         self._canceled = self._wake is not None
-        self._rouse()
+        self._wake_waiter()
 
     async def wait(self, version: str, seconds: float | None, limit: int | None) -> Xml | None:
         if self._last and version and version == self._last[0]:
             return self._last[1]
-        self._accept(version)
+        self._check_version(version)
         deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
         while not (answer := self._answer(limit)):
-            if not await self._changes(deadline):
+            if not await self._wait_for_change(deadline):
                 return None
         self._last = (version, answer)
         return answer
 
-    def _accept(self, version: str) -> None:
+    def _check_version(self, version: str) -> None:
         if not version:
             self._last = None
             for each in self.filters.values():
@@ -76,8 +76,8 @@ class Collector:
         closing = text("truncated", "true") if truncated else ""
         return element("returnval", text("version", str(self._version)), *sets, closing)
 
-    async def _changes(self, deadline: float | None) -> bool:
-        """Wait for news; False when the time is over. A second wait on one collector ends the first."""
+    async def _wait_for_change(self, deadline: float | None) -> bool:
+        """Wait for a change; return False when the time is over. A second wait on the same collector ends the first."""
         if self._closed:
             raise faults.canceled()
         self.cancel()
@@ -96,11 +96,11 @@ class Collector:
             raise faults.canceled()
         return True
 
-    def _note(self, moid: str) -> None:
-        concerned = [each for each in self.filters.values() if each.note(moid)]
+    def _on_change(self, moid: str) -> None:
+        concerned = [each for each in self.filters.values() if each.mark_changed(moid)]
         if concerned:
-            self._rouse()
+            self._wake_waiter()
 
-    def _rouse(self) -> None:
+    def _wake_waiter(self) -> None:
         if self._wake:
             self._wake.set()

@@ -1,4 +1,4 @@
-"""One property filter: which properties of which objects, and what of them its client has not seen yet."""
+"""One property filter: the properties that it selects, and the changes that its client has not received yet."""
 
 from __future__ import annotations
 
@@ -8,79 +8,79 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from vgpuctl.sim.vcenter.collector.partial_updates import Change, nested
+from vgpuctl.sim.vcenter.collector.partial_updates import Change, element_changes
 from vgpuctl.sim.vcenter.collector.selection import Selection, UnknownSelection
 from vgpuctl.sim.vcenter.inventory.center import Center
+from vgpuctl.sim.vcenter.inventory.objects import InventoryObject
 from vgpuctl.sim.vcenter.inventory.property_cache import Key
-from vgpuctl.sim.vcenter.inventory.things import Thing
 from vgpuctl.sim.vcenter.wire import faults, rights
 from vgpuctl.sim.vcenter.wire.metadata import UnknownPath, check_path, wire_name
 from vgpuctl.sim.vcenter.wire.serialiser import Xml, element, reference, serialise, text
 from vgpuctl.sim.vcenter.wire.sessions import Session
 from vgpuctl.sim.vcenter.wire.vmomi import vmodl
 
-_MOST_TRAVERSALS = 256
-"""More than any client needs: each may be followed from each object of the inventory."""
+_MAX_TRAVERSALS = 256
+"""More than any client needs. Without a bound, each could be followed from each object of the inventory."""
 Values = dict[str, Xml]
 Changed = Mapping[str, Xml | None]
 
 
 class Missing(Xml):
-    """In place of a property's value: that this user may not read it."""
+    """Stands for the value of a property that this user may not read."""
 
     __slots__ = ()
 
 
-class Wanted(NamedTuple):
-    """Of each object of one type: what is read, and what its reader has no right to, with the right."""
+class SelectedPaths(NamedTuple):
+    """For one type of object: the properties to read, and those that its reader lacks a privilege for."""
 
     keys: list[Key]
     missing: list[tuple[str, str]]
 
 
 @dataclass
-class Scope:
-    """A filter's specification, checked, and what is read by it."""
+class FilterScope:
+    """A filter's specification, checked, and what it reads."""
 
     center: Center
     session: Session
     version: Any
     spec: Any
     selection: Selection = field(init=False)
-    _wanted: dict[Any, Wanted | None] = field(default_factory=dict)
+    _paths_by_type: dict[Any, SelectedPaths | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check(self.spec)
-        there = []
+        found = []
         for spec in self.spec.objectSet:
             if self.center.find(spec.obj, self.session):
-                there.append(spec)
+                found.append(spec)
             elif not self.spec.reportMissingObjectsInResults:
                 raise faults.not_found(spec.obj)
         try:
-            self.selection = Selection(there, self._follow)
+            self.selection = Selection(found, self._follow)
         except UnknownSelection as unknown:
             raise faults.invalid_argument(f"specSet.selectSet.name {unknown}") from unknown
 
-    def values(self, moid: str) -> tuple[Thing, Values] | None:
-        """The set properties of one selected object; None where no PropertySpec speaks of its type."""
+    def values(self, moid: str) -> tuple[InventoryObject, Values] | None:
+        """Return the set properties of one selected object; None if no PropertySpec names its type."""
         ref = self.selection.refs.get(moid)
-        thing = self.center.find(ref, self.session) if ref else None
-        if not thing:
+        obj = self.center.find(ref, self.session) if ref else None
+        if not obj:
             return None
-        wanted = self._wanted_of(thing)
-        if wanted is None:
+        paths = self._selected_paths(obj)
+        if paths is None:
             return None
-        values: Values = {path: self._missing(thing.ref, path, lacking) for path, lacking in wanted.missing}
-        for key in wanted.keys:
-            xml = self._xml(thing, key)
+        values: Values = {path: self._missing(obj.ref, path, lacking) for path, lacking in paths.missing}
+        for key in paths.keys:
+            xml = self._xml(obj, key)
             if xml is not None:
                 values[key[0]] = xml
-        return thing, values
+        return obj, values
 
-    def _xml(self, thing: Thing, key: Key) -> Xml | None:
+    def _xml(self, obj: InventoryObject, key: Key) -> Xml | None:
         try:
-            return self.center.xml(thing, key, self.session)
+            return self.center.xml(obj, key, self.session)
         except UnknownPath:
             raise faults.invalid_property(key[0]) from None
 
@@ -90,31 +90,31 @@ class Scope:
         return Missing(serialise("missingSet", lacking, kind, self.version))
 
     def _follow(self, ref: Any, path: str) -> Any:
-        thing = self.center.find(ref, self.session)
+        obj = self.center.find(ref, self.session)
         try:
-            return self.center.read(thing, path, self.session) if thing else None
+            return self.center.read(obj, path, self.session) if obj else None
         except UnknownPath:
             raise faults.invalid_property(path) from None
 
-    def _wanted_of(self, thing: Thing) -> Wanted | None:
-        """The union of all PropertySpecs that name the object's type or one of its ancestors."""
-        kind = type(thing.ref)
-        if kind not in self._wanted:
+    def _selected_paths(self, obj: InventoryObject) -> SelectedPaths | None:
+        """Return the union of all PropertySpecs that name the object's type or one of its ancestors."""
+        kind = type(obj.ref)
+        if kind not in self._paths_by_type:
             specs = [spec for spec in self.spec.propSet if issubclass(kind, spec.type)]
-            paths = [path for spec in specs for path in (thing.table.names() if spec.all else spec.pathSet)]
-            lacking = {path: rights.to_read(self.session, kind, path) for path in paths}
+            paths = [path for spec in specs for path in (obj.table.names() if spec.all else spec.pathSet)]
+            lacking = {path: rights.missing_read_privilege(self.session, kind, path) for path in paths}
             keys = [(path, self.version) for path, privilege in lacking.items() if not privilege]
             missing = [(path, privilege) for path, privilege in lacking.items() if privilege]
-            self._wanted[kind] = Wanted(keys, missing) if specs else None
-        return self._wanted[kind]
+            self._paths_by_type[kind] = SelectedPaths(keys, missing) if specs else None
+        return self._paths_by_type[kind]
 
 
 @dataclass
 class Filter:
-    """`partial`: of a change inside a property only what changed is told."""
+    """One filter. `partial`: for a change inside a property, only the changed part is sent."""
 
     ref: Any
-    scope: Scope
+    scope: FilterScope
     partial: bool = False
     _known: dict[str, tuple[Any, Values]] = field(default_factory=dict)
     _touched: dict[str, None] = field(default_factory=dict)
@@ -124,21 +124,21 @@ class Filter:
         self.restart()
 
     def restart(self) -> None:
-        """Its client has seen nothing."""
+        """Send everything again: the client has received nothing."""
         self._known.clear()
-        self._follow_changes()
+        self._refresh_selection()
         self._dirty = dict.fromkeys(self.scope.selection.selected)
 
-    def note(self, moid: str) -> bool:
-        """Something has changed: does it concern this filter?"""
+    def mark_changed(self, moid: str) -> bool:
+        """Note that an object changed; return True if this filter selects or passes it."""
         if not self.scope.selection.concerns(moid):
             return False
         self._touched[moid] = None
         return True
 
     def drain(self, limit: int | None) -> tuple[list[Xml], bool]:
-        """Up to `limit` objects' updates, and whether there are more."""
-        self._follow_changes()
+        """Return the updates of up to `limit` objects, and whether there are more."""
+        self._refresh_selection()
         updates: list[Xml] = []
         while self._dirty and (limit is None or len(updates) < limit):
             moid = next(iter(self._dirty))
@@ -146,7 +146,7 @@ class Filter:
             updates += self._update(moid)
         return updates, bool(self._dirty)
 
-    def _follow_changes(self) -> None:
+    def _refresh_selection(self) -> None:
         for moid in self._touched:
             self._dirty[moid] = None
             self._dirty.update(self.scope.selection.refresh(moid))
@@ -157,12 +157,12 @@ class Filter:
         found = self.scope.values(moid) if selected else None
         known = self._known.pop(moid, None)
         if found:
-            thing, values = found
-            self._known[moid] = (thing.ref, values)
+            obj, values = found
+            self._known[moid] = (obj.ref, values)
             if not known:
-                yield _object_update("enter", thing.ref, values)
+                yield _object_update("enter", obj.ref, values)
             elif changed := _difference(known[1], values):
-                yield _object_update("modify", thing.ref, changed, known[1] if self.partial else {})
+                yield _object_update("modify", obj.ref, changed, known[1] if self.partial else {})
         elif known:
             yield _object_update("leave", known[0], {})
 
@@ -173,29 +173,29 @@ def _difference(before: Values, after: Values) -> Changed:
 
 
 def _object_update(kind: str, ref: Any, values: Changed, before: Changed = MappingProxyType({})) -> Xml:
-    """Told as it nests where it was there `before`."""
-    told = (change for path, xml in _there(values) for change in _changes(path, before.get(path), xml))
-    changes = [f"<changeSet>{_named(path)}<op>{op}</op>{xml}</changeSet>" for path, op, xml in told]
+    """Return one object's update. With the values `before`, changes inside them are sent as partial updates."""
+    readable = (change for path, xml in _readable(values) for change in _changes(path, before.get(path), xml))
+    changes = [f"<changeSet>{_name_element(path)}<op>{op}</op>{xml}</changeSet>" for path, op, xml in readable]
     return element("objectSet", text("kind", kind), reference("obj", ref), *changes, *_missing(values))
 
 
 def _changes(path: str, before: Xml | None, after: Xml | None) -> Iterable[Change]:
     if before is None or after is None or isinstance(before, Missing):
         return (Change(path, "assign", after or Xml()),)
-    return nested(path, before, after)
+    return element_changes(path, before, after)
 
 
-def object_content(name: str, thing: Thing, values: Values) -> Xml:
-    properties = [f"<propSet>{_named(path)}{xml}</propSet>" for path, xml in _there(values)]
-    return element(name, reference("obj", thing.ref), *properties, *_missing(values))
+def object_content(name: str, obj: InventoryObject, values: Values) -> Xml:
+    properties = [f"<propSet>{_name_element(path)}{xml}</propSet>" for path, xml in _readable(values)]
+    return element(name, reference("obj", obj.ref), *properties, *_missing(values))
 
 
 @lru_cache(maxsize=1024)
-def _named(path: str) -> Xml:
+def _name_element(path: str) -> Xml:
     return text("name", path)
 
 
-def _there(values: Changed) -> list[tuple[str, Xml | None]]:
+def _readable(values: Changed) -> list[tuple[str, Xml | None]]:
     return [(path, xml) for path, xml in values.items() if not isinstance(xml, Missing)]
 
 
@@ -209,7 +209,7 @@ def _check(spec: Any) -> None:
             _check_path(properties.type, path)
     for each in spec.objectSet:
         traversals = list(_traversals(each.selectSet))
-        if len(traversals) > _MOST_TRAVERSALS:
+        if len(traversals) > _MAX_TRAVERSALS:
             raise faults.invalid_argument("specSet.objectSet.selectSet")
         for traversal in traversals:
             _check_path(traversal.type, traversal.path)

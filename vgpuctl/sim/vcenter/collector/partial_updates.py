@@ -1,6 +1,6 @@
-"""Changes told as they nest: of an array whose elements have keys, only the elements that changed.
+"""Partial updates: for an array whose elements have keys, only the elements that changed.
 
-How deep vCenter goes inside an element is inferred. Here it is one step, and only to what has parts of its own.
+How deep vCenter goes inside an element is inferred. Here it is one step, and only for parts that are data objects.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from vgpuctl.sim.vcenter.wire.metadata import UnknownPath, property_type, wire_n
 from vgpuctl.sim.vcenter.wire.serialiser import Xml
 from vgpuctl.sim.vcenter.wire.vmomi import support
 
-_ONE = re.compile(r"<(\w+)([^>]*)>(.*?)</\1>", re.DOTALL)
-"""An element: its name, its attributes and what is inside. None contains another of its own name."""
+_ELEMENT = re.compile(r"<(\w+)([^>]*)>(.*?)</\1>", re.DOTALL)
+"""An XML element: its name, its attributes and its content. No element here contains another of its own name."""
 _TYPE = re.compile(r'xsi:type="(\w+)"')
 
 
@@ -26,39 +26,39 @@ class Element(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Its type, where that is said."""
-        said = _TYPE.search(self.attributes)
-        return said[1] if said else ""
+        """The element's type, if it is given."""
+        declared = _TYPE.search(self.attributes)
+        return declared[1] if declared else ""
 
     def as_value(self, kind: str) -> Xml:
         return Xml(f'<val xsi:type="{self.kind or kind}">{self.inside}</val>')
 
 
 class Change(NamedTuple):
-    """`value`: a `<val>`; empty where something is gone."""
+    """One change. `value` is a `<val>`, or empty where something was removed."""
 
     path: str
     op: str
     value: Xml
 
 
-def nested(path: str, before: Xml, after: Xml) -> Iterator[Change]:
-    """What is told of a property that was `before` and is `after`."""
+def element_changes(path: str, before: Xml, after: Xml) -> Iterator[Change]:
+    """Return the changes of a property from `before` to `after`."""
     known, now = _by_key(before), _by_key(after)
     if not known or not now:
         yield Change(path, "assign", after)
         return
     for key in known.keys() - now.keys():
-        yield Change(_at(path, key), "remove", Xml())
+        yield Change(_keyed_path(path, key), "remove", Xml())
     for key, element in now.items():
         if key not in known:
-            yield Change(_at(path, key), "add", element.as_value(element.name))
+            yield Change(_keyed_path(path, key), "add", element.as_value(element.name))
         elif known[key] != element:
-            yield from _inside(_at(path, key), known[key], element)
+            yield from _part_changes(_keyed_path(path, key), known[key], element)
 
 
-def _inside(path: str, before: Element, after: Element) -> Iterator[Change]:
-    """The parts that changed, where they can be told alone; else the whole element."""
+def _part_changes(path: str, before: Element, after: Element) -> Iterator[Change]:
+    """Return the changed parts of an element, if they can be sent alone; else the whole element."""
     old, new = _parts(before.inside), _parts(after.inside)
     changed = {name: part for name, part in new.items() if old.get(name) != part}
     kinds = {name: _kind_of_part(after.kind, name) for name in changed}
@@ -69,28 +69,30 @@ def _inside(path: str, before: Element, after: Element) -> Iterator[Change]:
         yield Change(f"{path}.{name}", "assign", part.as_value(kinds[name]))
 
 
-def _at(path: str, key: str) -> str:
+def _keyed_path(path: str, key: str) -> str:
     return f"{path}[{key}]" if key.removeprefix("-").isdecimal() else f'{path}["{key}"]'
 
 
 @lru_cache(maxsize=1024)
 def _by_key(value: str) -> Mapping[str, Element]:
-    """The elements of an array by their keys; none where it is no array of things that have some. Kept: what is told
-    now is what it was before the next change."""
-    whole = _ONE.fullmatch(value)
+    """Return an array's elements by key; nothing if it is not an array of elements with keys.
+
+    Cached, because the value after one change is the value before the next.
+    """
+    whole = _ELEMENT.fullmatch(value)
     if not whole or not Element(*whole.groups()).kind.startswith("ArrayOf"):
         return {}
-    found = [Element(*each) for each in _ONE.findall(whole[3])]
+    found = [Element(*each) for each in _ELEMENT.findall(whole[3])]
     keys = [part["key"].inside if "key" in (part := _parts(each.inside)) else "" for each in found]
     return dict(zip(keys, found, strict=True)) if all(keys) else {}
 
 
 def _parts(inside: str) -> dict[str, Element]:
-    return {each[0]: Element(*each) for each in _ONE.findall(inside)}
+    return {each[0]: Element(*each) for each in _ELEMENT.findall(inside)}
 
 
 def _kind_of_part(kind: str, part: str) -> str:
-    """The name of its declared type; "" where that has no parts."""
+    """Return the name of a part's declared type, or "" if that type has no parts."""
     try:
         declared = property_type(wire_type(kind), part)
     except (KeyError, UnknownPath):

@@ -1,4 +1,4 @@
-"""Which objects a filter selects: a walk along its traversals, brought up to date one object at a time."""
+"""The objects that a filter selects: a walk along its traversals, updated one object at a time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from vgpuctl.sim.vcenter.wire.vmomi import support, vmodl
 
 _Traversal = vmodl.query.PropertyCollector.TraversalSpec
-_END = -1
+_NO_SELECTOR = -1
 Follow = Callable[[Any, str], Any]
-"""Reads a property of a reference: one reference, several, or None where there is none."""
+"""Reads a property of a reference: one reference, several, or None."""
 
 
 class UnknownSelection(KeyError):  # noqa: N818
@@ -20,14 +20,14 @@ class UnknownSelection(KeyError):  # noqa: N818
 
 
 class Visit(NamedTuple):
-    """One object, reached with one set of traversals still to follow from there."""
+    """One object, and the set of traversals to follow from there."""
 
     moid: str
     selector: int
 
 
 class Step(NamedTuple):
-    """Where a traversal led."""
+    """The visit that a traversal leads to, and whether it selects the object."""
 
     visit: Visit
     selects: bool
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Selection:
-    """`selected` counts the ways that lead to each object: it leaves when the last of them is gone."""
+    """The selected objects. `selected` counts the ways to each: it leaves when the last way is gone."""
 
     specs: Sequence[Any]
     follow: Follow
@@ -52,29 +52,29 @@ class Selection:
         for spec in self.specs:
             self._remember_names(spec.selectSet)
         for spec in self.specs:
-            self._arrive(self._step(spec.obj, spec.selectSet, not spec.skip))
+            self._add_step(self._step(spec.obj, spec.selectSet, not spec.skip))
 
     def concerns(self, moid: str) -> bool:
         return moid in self._visits_of or moid in self.selected
 
     def refresh(self, moid: str) -> dict[str, None]:
-        """Walk on from one object that has changed; the answer names what entered or left."""
-        moved: dict[str, None] = {}
+        """Walk on from one object that changed; return the objects that entered or left the selection."""
+        changed: dict[str, None] = {}
         for visit in tuple(self._visits_of.get(moid, ())):
             if visit not in self._steps:
-                continue  # it departed with another
-            old, new = self._steps[visit], self._look(visit)
+                continue  # an earlier step of this loop removed it
+            old, new = self._steps[visit], self._steps_from(visit)
             if old == new:
                 continue
             self._steps[visit] = new
             before, after = Counter(old), Counter(new)
-            came, went = list((after - before).elements()), list((before - after).elements())
-            for step in came:
-                self._arrive(step)
-            for step in went:
-                self._depart(step)
-            moved |= {step.visit.moid: None for step in (*came, *went)}
-        return moved
+            entered, left = list((after - before).elements()), list((before - after).elements())
+            for step in entered:
+                self._add_step(step)
+            for step in left:
+                self._remove_step(step)
+            changed |= {step.visit.moid: None for step in (*entered, *left)}
+        return changed
 
     def _remember_names(self, select_set: Iterable[Any]) -> None:
         for spec in select_set or ():
@@ -88,47 +88,49 @@ class Selection:
         return Step(Visit(ref._moId, self._number(select_set)), selects)
 
     def _number(self, select_set: list[Any]) -> int:
-        """Traversals have no name of their own; all ends of the walk are alike."""
+        """Return a number for a set of traversals, which has no name of its own. All empty sets have the
+        same number.
+        """
         if not select_set:
-            return _END
+            return _NO_SELECTOR
         if id(select_set) not in self._numbers:
             self._numbers[id(select_set)] = len(self._numbers)
             self._selectors.append(select_set)
         return self._numbers[id(select_set)]
 
-    def _arrive(self, step: Step) -> None:
-        waiting = [step]
-        while waiting:
-            (moid, selector), selects = waiting.pop()
+    def _add_step(self, step: Step) -> None:
+        pending = [step]
+        while pending:
+            (moid, selector), selects = pending.pop()
             if selects:
                 self.selected[moid] = self.selected.get(moid, 0) + 1
-            if selector != _END:
-                waiting += reversed(self._reach(Visit(moid, selector)))
+            if selector != _NO_SELECTOR:
+                pending += reversed(self._add_visit(Visit(moid, selector)))
 
-    def _reach(self, visit: Visit) -> list[Step]:
-        """The steps onward, where nobody has been before."""
+    def _add_visit(self, visit: Visit) -> list[Step]:
+        """Return the steps from here, if this is the first way to here."""
         self._reached[visit] = self._reached.get(visit, 0) + 1
         if self._reached[visit] > 1:
             return []
         self._visits_of.setdefault(visit.moid, set()).add(visit)
-        self._steps[visit] = self._look(visit)
+        self._steps[visit] = self._steps_from(visit)
         return self._steps[visit]
 
-    def _depart(self, step: Step) -> None:
-        waiting = [step]
-        while waiting:
-            visit, selects = waiting.pop()
+    def _remove_step(self, step: Step) -> None:
+        pending = [step]
+        while pending:
+            visit, selects = pending.pop()
             if selects:
                 self.selected[visit.moid] -= 1
                 if not self.selected[visit.moid]:
                     del self.selected[visit.moid]
-            if visit.selector != _END:
-                waiting += self._leave(visit)
+            if visit.selector != _NO_SELECTOR:
+                pending += self._remove_visit(visit)
             if not self.concerns(visit.moid):
                 self.refs.pop(visit.moid, None)
 
-    def _leave(self, visit: Visit) -> list[Step]:
-        """The steps onward, once the last way to here is gone."""
+    def _remove_visit(self, visit: Visit) -> list[Step]:
+        """Return the steps from here, if this was the last way to here."""
         self._reached[visit] -= 1
         if self._reached[visit]:
             return []
@@ -139,7 +141,7 @@ class Selection:
             del self._visits_of[visit.moid]
         return self._steps.pop(visit, [])
 
-    def _look(self, visit: Visit) -> list[Step]:
+    def _steps_from(self, visit: Visit) -> list[Step]:
         ref = self.refs[visit.moid]
         found: list[Step] = []
         for spec in self._selectors[visit.selector]:

@@ -1,1 +1,1 @@
-"""Managed objects as clients read them: the tree, properties and history."""
+"""The managed objects as clients read them: the inventory tree, properties and history."""

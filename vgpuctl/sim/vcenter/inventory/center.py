@@ -1,4 +1,4 @@
-"""All managed objects of one vCenter, by their ids, and news of what changes."""
+"""All managed objects of one vCenter by id, and notifications of their changes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.history import History
 from vgpuctl.sim.vcenter.inventory.host_properties import GRAPHICS_MANAGER, HOST
+from vgpuctl.sim.vcenter.inventory.objects import MANAGERS, InventoryObject, PropertyTable, read
 from vgpuctl.sim.vcenter.inventory.property_cache import Key, PropertyCache
 from vgpuctl.sim.vcenter.inventory.task_properties import TASK
-from vgpuctl.sim.vcenter.inventory.things import MANAGERS, PropertyTable, Thing, read
 from vgpuctl.sim.vcenter.inventory.tree import tree
 from vgpuctl.sim.vcenter.inventory.vm_properties import VM
 from vgpuctl.sim.vcenter.physics.estate import Estate
@@ -28,24 +28,24 @@ Listener = Callable[[str], None]
 class Context:
     """What a property may depend on beside its own subject.
 
-    It notices whether it was asked for anything: if not, the value holds until its own object is said to have changed.
+    It records whether it was used. If not, the value stays valid until its own object changes.
     """
 
-    __slots__ = ("_center", "_session", "asked")
+    __slots__ = ("_center", "_session", "was_used")
 
     def __init__(self, center: Center, session: Session | None) -> None:
         self._center = center
         self._session = session
-        self.asked = False
+        self.was_used = False
 
     @property
     def center(self) -> Center:
-        self.asked = True
+        self.was_used = True
         return self._center
 
     @property
     def session(self) -> Session | None:
-        self.asked = True
+        self.was_used = True
         return self._session
 
     @property
@@ -62,117 +62,121 @@ class Center:
         self.estate = estate
         self.sessions = sessions
         self.page_limit: int | None = None
-        self._kept = PropertyCache()
-        self._reckoned: dict[Hashable, Any] = {}
+        self._cache = PropertyCache()
+        self._computed: dict[Hashable, Any] = {}
         self._listeners: dict[Listener, None] = {}
-        self._things = {thing.moid: thing for thing in self._standing_things()}
+        self._objects = {obj.moid: obj for obj in self._initial_objects()}
         self.history = History(estate)
-        self.history.on_event = self._tell_of_history
+        self.history.on_event = self._notify_history
         estate.subscribe(self._changed)
 
-    def find(self, ref: Any, session: Session | None) -> Thing | None:
-        """A thing by its reference, which must not claim to be of another type."""
-        thing = self._by_moid(ref._moId, session)
-        return thing if thing and isinstance(thing.ref, type(ref)) else None
+    def find(self, ref: Any, session: Session | None) -> InventoryObject | None:
+        """Return an object by reference. A reference with another type finds nothing."""
+        obj = self._by_moid(ref._moId, session)
+        return obj if obj and isinstance(obj.ref, type(ref)) else None
 
-    def read(self, thing: Thing, path: str, session: Session | None) -> Any:
-        return read(thing, path, self.context(session))
+    def read(self, obj: InventoryObject, path: str, session: Session | None) -> Any:
+        return read(obj, path, self.context(session))
 
-    def xml(self, thing: Thing, key: Key, session: Session | None) -> Xml | None:
-        """A property's value as `<val>`; none where it is unset."""
-        known = self._kept.of(thing.moid)
+    def xml(self, obj: InventoryObject, key: Key, session: Session | None) -> Xml | None:
+        """Return a property's value as `<val>`; None if it is unset."""
+        known = self._cache.values_of(obj.moid)
         if key in known:
             return known[key]
         context = self.context(session)
-        xml = _write(thing, key, context)
-        if not context.asked:
-            self._kept.keep(thing.moid, key, xml)
+        xml = _to_xml(obj, key, context)
+        if not context.was_used:
+            self._cache.store(obj.moid, key, xml)
         return xml
 
-    def while_vms_stay(self, key: Hashable, reckon: Callable[[], Any]) -> Any:
-        """What is reckoned from the inventory, which stands but for its VMs."""
-        if key not in self._reckoned:
-            self._reckoned[key] = reckon()
-        return self._reckoned[key]
+    def cached_until_vms_change(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return what `compute` returns, cached until a VM is created or destroyed."""
+        if key not in self._computed:
+            self._computed[key] = compute()
+        return self._computed[key]
 
     def context(self, session: Session | None) -> Context:
         return Context(self, session)
 
     def subject(self, ref: Any) -> Any:
-        """The VM or host behind a reference that has been found already."""
-        return self._things[ref._moId].subject
+        """Return the VM or host behind a reference that was found before."""
+        return self._objects[ref._moId].subject
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tell `listener` the id of each thing that changes; the answer is a function that ends it."""
+        """Call `listener` with the id of each object that changes. Returns a function that ends this."""
         self._listeners[listener] = None
         return partial(self._listeners.pop, listener, None)
 
-    def tell(self, moid: str) -> None:
-        """Something behind this id has changed."""
-        self._kept.forget(moid)
+    def notify_changed(self, moid: str) -> None:
+        """Forget the cached values of an object and call the listeners."""
+        self._cache.forget(moid)
         for listener in tuple(self._listeners):
             listener(moid)
 
-    def _by_moid(self, moid: str, session: Session | None) -> Thing | None:
-        found = self._things.get(moid)
+    def _by_moid(self, moid: str, session: Session | None) -> InventoryObject | None:
+        found = self._objects.get(moid)
         if not found and session:
-            found = session.things.get(moid)
+            found = session.objects.get(moid)
         if not found and moid in self.estate.tasks:
             task = self.estate.tasks[moid]
-            found = Thing(refs.of(task), TASK, task)
+            found = InventoryObject(refs.of(task), TASK, task)
         return found
 
     def _changed(self, changed: Record) -> None:
         if isinstance(changed, Vm):
-            self._let_come_and_go(changed)
-        self.tell(changed.moid)
+            self._add_or_remove_vm(changed)
+        self.notify_changed(changed.moid)
         if isinstance(changed, Host):
-            self.tell(refs.graphics_manager(changed)._moId)
+            self.notify_changed(refs.graphics_manager(changed)._moId)
         if isinstance(changed, Task):
-            self.tell(refs.TASKS._moId)
-            self._tell_all_of(vim.TaskHistoryCollector)
+            self.notify_changed(refs.TASKS._moId)
+            self._notify_all_of(vim.TaskHistoryCollector)
 
-    def _tell_of_history(self) -> None:
-        self.tell(refs.EVENTS._moId)
-        self._tell_all_of(vim.event.EventHistoryCollector)
+    def _notify_history(self) -> None:
+        self.notify_changed(refs.EVENTS._moId)
+        self._notify_all_of(vim.event.EventHistoryCollector)
 
-    def _tell_all_of(self, kind: Any) -> None:
-        """Of things that belong to sessions."""
+    def _notify_all_of(self, kind: Any) -> None:
+        """Notify about the objects of one type that belong to sessions."""
         for session in self.sessions.all():
             for moid in session.moids_of(kind):
-                self.tell(moid)
+                self.notify_changed(moid)
 
-    def _let_come_and_go(self, vm: Vm) -> None:
+    def _add_or_remove_vm(self, vm: Vm) -> None:
         exists = self.estate.vms.get(vm.name) is vm
-        if exists == (vm.moid in self._things):
+        if exists == (vm.moid in self._objects):
             return
         if exists:
-            self._things[vm.moid] = Thing(refs.of(vm), VM, vm)
+            self._objects[vm.moid] = InventoryObject(refs.of(vm), VM, vm)
         else:
-            del self._things[vm.moid]
-        self._reckoned.clear()
+            del self._objects[vm.moid]
+        self._computed.clear()
         for moid in (vm.host.moid, *(ref._moId for ref in refs.HOLDERS_OF_VMS)):
-            self.tell(moid)
-        self._tell_all_of(vim.view.ContainerView)
+            self.notify_changed(moid)
+        self._notify_all_of(vim.view.ContainerView)
 
-    def _standing_things(self) -> list[Thing]:
+    def _initial_objects(self) -> list[InventoryObject]:
         estate = self.estate
         hosts = list(estate.hosts.values())
-        standing = [
-            Thing(refs.SERVICE, SERVICE, None),
-            *(Thing(refs.of(host), HOST, host) for host in hosts),
-            *(Thing(refs.graphics_manager(host), GRAPHICS_MANAGER, host) for host in hosts),
-            *(Thing(refs.of(vm), VM, vm) for vm in estate.vms.values()),
+        fixed = [
+            InventoryObject(refs.SERVICE, SERVICE, None),
+            *(InventoryObject(refs.of(host), HOST, host) for host in hosts),
+            *(InventoryObject(refs.graphics_manager(host), GRAPHICS_MANAGER, host) for host in hosts),
+            *(InventoryObject(refs.of(vm), VM, vm) for vm in estate.vms.values()),
         ]
-        managers = (Thing(ref, MANAGERS[ref._moId], None) for ref in service.managers() if ref._moId != refs.ROOT._moId)
-        return [*standing, *managers, *tree(estate)]
+        managers = (
+            InventoryObject(ref, MANAGERS[ref._moId], None)
+            for ref in service.managers()
+            if ref._moId != refs.ROOT._moId
+        )
+        return [*fixed, *managers, *tree(estate)]
 
 
-def _write(thing: Thing, key: Key, context: Context) -> Xml | None:
+def _to_xml(obj: InventoryObject, key: Key, context: Context) -> Xml | None:
     path, version = key
-    if writer := thing.table.writers.get(path):
-        return Xml(writer(thing.subject, version))
-    value = read(thing, path, context)
+    if writer := obj.table.writers.get(path):
+        return Xml(writer(obj.subject, version))
+    value = read(obj, path, context)
     return None if value is None else leaf(value, version)
 
 

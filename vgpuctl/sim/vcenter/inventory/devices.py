@@ -1,4 +1,4 @@
-"""A VM's virtual devices: a plausible least, and its vGPUs."""
+"""A VM's virtual devices: a minimal set, and its vGPUs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def device_list(vm: Vm) -> list[Any]:
 
 
 def _vgpus(vm: Vm) -> list[Any]:
-    return [_vgpu(key, vgpu, place) for place, (key, vgpu) in enumerate(sorted(vm.vgpus.items()))]
+    return [_vgpu(key, vgpu, index) for index, (key, vgpu) in enumerate(sorted(vm.vgpus.items()))]
 
 
-def _vgpu(key: int, vgpu: str, place: int) -> Any:
+def _vgpu(key: int, vgpu: str, index: int) -> Any:
     return vim.vm.device.VirtualPCIPassthrough(
         key=key,
-        deviceInfo=vim.Description(label=f"PCI device {place}", summary=f"NVIDIA GRID vGPU {vgpu}"),
+        deviceInfo=vim.Description(label=f"PCI device {index}", summary=f"NVIDIA GRID vGPU {vgpu}"),
         backing=vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo(vgpu=vgpu, migrateSupported=True),
         controllerKey=_PCI,
-        unitNumber=18 + place,
+        unitNumber=18 + index,
     )
 
 
@@ -107,11 +107,11 @@ def _sriov_card(vm: Vm) -> Any:
 
 
 def macs(name: str) -> tuple[str, str]:
-    """A VM's addresses, its SR-IOV card's last: the same in every world."""
+    """Return the MAC addresses of a VM's network card and SR-IOV card: the same in every world."""
     return _mac(name), _mac(f"{name} sriov")
 
 
 def _mac(name: str) -> str:
-    """In VMware's range."""
+    """Return an address in VMware's range."""
     digest = hashlib.sha256(name.encode()).digest()
     return f"00:50:56:{digest[0] & 0x3F:02x}:{digest[1]:02x}:{digest[2]:02x}"

@@ -1,4 +1,4 @@
-"""A cluster's settings: HA, DRS, overrides for single VMs, and rules that bind VMs to hosts."""
+"""A cluster's configuration: HA, DRS, overrides for single VMs, and rules that bind VMs to hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of events that happen here, and how each is told."""
+"""The types of events that happen here, and their texts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _category(kind: str) -> str:
 
 
 class _Fields:
-    """An event's properties, as a format asks for them."""
+    """Gives an event's properties to a format string."""
 
     def __init__(self, event: Any) -> None:
         self._event = event

@@ -1,4 +1,4 @@
-"""What a cluster tells of HA: its settings, and what is kept free at this moment."""
+"""A cluster's HA properties: its settings, and the resources that are free for failover now."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ def settings(estate: Estate) -> Any:
 
 
 def _policy(estate: Estate) -> Any:
-    kept, kinds = estate.inventory.ha, vim.cluster
-    assert kept is not None
-    if kept.memory_percent:
+    ha, kinds = estate.inventory.ha, vim.cluster
+    assert ha is not None
+    if ha.memory_percent:
         return kinds.FailoverResourcesAdmissionControlPolicy(
-            cpuFailoverResourcesPercent=kept.memory_percent,
-            memoryFailoverResourcesPercent=kept.memory_percent,
+            cpuFailoverResourcesPercent=ha.memory_percent,
+            memoryFailoverResourcesPercent=ha.memory_percent,
             failoverLevel=1,
             autoComputePercentages=False,
         )
-    if kept.level:
-        fixed = kinds.FixedSizeSlotPolicy(cpu=32, memory=kept.slot_mib) if kept.slot_mib else None
-        return kinds.FailoverLevelAdmissionControlPolicy(failoverLevel=kept.level, slotPolicy=fixed)
-    spares = [refs.of(host) for host in estate.hosts.values() if host.name in kept.hosts]
+    if ha.level:
+        fixed = kinds.FixedSizeSlotPolicy(cpu=32, memory=ha.slot_mib) if ha.slot_mib else None
+        return kinds.FailoverLevelAdmissionControlPolicy(failoverLevel=ha.level, slotPolicy=fixed)
+    spares = [refs.of(host) for host in estate.hosts.values() if host.name in ha.hosts]
     return kinds.FailoverHostAdmissionControlPolicy(failoverHosts=spares, failoverLevel=len(spares))
 
 
 def state(estate: Estate) -> Any:
-    """What is kept at this moment; nothing where nothing is reckoned."""
-    kept = estate.inventory.ha
-    if kept is None or not kept.memory_percent:
+    """Return what is free for failover now; None unless the policy is a percentage."""
+    ha = estate.inventory.ha
+    if ha is None or not ha.memory_percent:
         return None
     return vim.cluster.FailoverResourcesAdmissionControlInfo(
         currentCpuFailoverResourcesPercent=100,

@@ -1,4 +1,4 @@
-"""What has happened, as vCenter's events, and the tasks that did it: the last thousand of each."""
+"""The last thousand events and the last thousand tasks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from vgpuctl.sim.vcenter.wire.faults import fault_of
 from vgpuctl.sim.vcenter.wire.metadata import wire_type
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
-KEPT = 1000
-_NOW = {Power.ON: "VmPoweredOnEvent", Power.OFF: "VmPoweredOffEvent", Power.SUSPENDED: "VmSuspendedEvent"}
-_BEGINS = {Operation.POWER_OFF: "VmStoppingEvent", Operation.SUSPEND: "VmSuspendingEvent"}
-_FAILS = {
+MAX_HISTORY = 1000
+_POWER_EVENTS = {Power.ON: "VmPoweredOnEvent", Power.OFF: "VmPoweredOffEvent", Power.SUSPENDED: "VmSuspendedEvent"}
+_START_EVENTS = {Operation.POWER_OFF: "VmStoppingEvent", Operation.SUSPEND: "VmSuspendingEvent"}
+_FAILURE_EVENTS = {
     Operation.POWER_ON: "VmFailedToPowerOnEvent",
     Operation.POWER_OFF: "VmFailedToPowerOffEvent",
     Operation.SUSPEND: "VmFailedToSuspendEvent",
@@ -27,32 +27,33 @@ _FAILS = {
 
 
 @dataclass(frozen=True)
-class Noted:
-    """One event. Its object is made when a client first reads it, for most are never read.
+class RecordedEvent:
+    """One event. Its vim object is created when a client first reads it, because most are never read.
 
-    `details`: its further fields, or what makes them. `place`: the VM, its host at that moment, and the cluster.
+    `details`: its further fields, or functions that create them. `location`: the VM, its host at that moment, and the
+    cluster.
     """
 
     kind: str
     details: dict[str, Any]
-    place: tuple[Vm, Host, str] | None
+    location: tuple[Vm, Host, str] | None
 
     @cached_property
     def event(self) -> Any:
-        made = {name: detail() if callable(detail) else detail for name, detail in self.details.items()}
-        event = wire_type(self.kind)(**made, **(_place(*self.place) if self.place else {}))
+        fields = {name: detail() if callable(detail) else detail for name, detail in self.details.items()}
+        event = wire_type(self.kind)(**fields, **(_location_fields(*self.location) if self.location else {}))
         event.fullFormattedMessage = event_texts.message(self.kind, event)
         return event
 
 
 class History:
     def __init__(self, estate: Estate) -> None:
-        self._noted: deque[Noted] = deque(maxlen=KEPT)
-        self.tasks: deque[Task] = deque(maxlen=KEPT)
+        self._events: deque[RecordedEvent] = deque(maxlen=MAX_HISTORY)
+        self.tasks: deque[Task] = deque(maxlen=MAX_HISTORY)
         self.on_event: Callable[[], None] = lambda: None
         self._estate = estate
         self._last_key = 0
-        self._acting = ""
+        self._acting_user = ""
         self._users: dict[str, str] = {}
         self._states: dict[str, TaskState] = {}
         self._vms = {vm.moid: vm for vm in estate.vms.values()}
@@ -61,26 +62,26 @@ class History:
 
     @property
     def events(self) -> list[Any]:
-        """The oldest first."""
-        return [noted.event for noted in self._noted]
+        """All events, oldest first."""
+        return [recorded.event for recorded in self._events]
 
     @contextmanager
-    def acted_by(self, user: str) -> Iterator[None]:
-        """Tasks that begin meanwhile are this user's."""
-        self._acting = user
+    def acting_as(self, user: str) -> Iterator[None]:
+        """Tasks that start within this context belong to this user."""
+        self._acting_user = user
         try:
             yield
         finally:
-            self._acting = ""
+            self._acting_user = ""
 
     def user_of(self, task: Task) -> str:
         return self._users.get(task.moid, "")
 
-    def note(self, kind: str, user: str, vm: Vm | None = None, **details: Any) -> None:
+    def record(self, kind: str, user: str, vm: Vm | None = None, **details: Any) -> None:
         self._last_key += 1
         details |= {"key": self._last_key, "chainId": self._last_key}
         details |= {"createdTime": self._estate.clock.utc(), "userName": user}
-        self._noted.append(Noted(kind, details, (vm, vm.host, self._estate.inventory.cluster) if vm else None))
+        self._events.append(RecordedEvent(kind, details, (vm, vm.host, self._estate.inventory.cluster) if vm else None))
         self.on_event()
 
     def _changed(self, changed: Record) -> None:
@@ -95,51 +96,51 @@ class History:
         self._powers[vm.moid] = vm.power
         if vm.power is not before:
             ended = [task for task in vm.recent_tasks if task.completed == self._estate.clock.utc()]
-            self.note(_NOW[vm.power], self.user_of(ended[-1]) if ended else "", vm)
+            self.record(_POWER_EVENTS[vm.power], self.user_of(ended[-1]) if ended else "", vm)
 
     def _follow_task(self, task: Task) -> None:
         before = self._states.get(task.moid)
         if before is None:
-            self._users[task.moid] = self._acting
+            self._users[task.moid] = self._acting_user
             self._remember(task)
         if before is task.state:
             return
         self._states[task.moid] = task.state
         vm = self._vms.get(task.entity_moid)
         if task.state is TaskState.RUNNING and vm:
-            self._begun(task, vm)
+            self._on_started(task, vm)
         elif task.state is TaskState.SUCCESS:
-            self._succeeded(task, vm)
-        elif task.error and task.operation in _FAILS:
-            self.note(_FAILS[task.operation], self.user_of(task), vm, reason=partial(fault_of, task.error))
+            self._on_success(task, vm)
+        elif task.error and task.operation in _FAILURE_EVENTS:
+            self.record(_FAILURE_EVENTS[task.operation], self.user_of(task), vm, reason=partial(fault_of, task.error))
 
     def _remember(self, task: Task) -> None:
-        if len(self.tasks) == KEPT:
+        if len(self.tasks) == MAX_HISTORY:
             self._users.pop(self.tasks[0].moid, None)
             self._states.pop(self.tasks[0].moid, None)
         self.tasks.append(task)
 
-    def _begun(self, task: Task, vm: Vm) -> None:
+    def _on_started(self, task: Task, vm: Vm) -> None:
         user = self.user_of(task)
         if task.operation is Operation.POWER_ON:
             resumes = vm.power is Power.SUSPENDED
-            self.note("VmResumingEvent" if resumes else "VmStartingEvent", user, vm)
-        elif task.operation in _BEGINS:
-            self.note(_BEGINS[task.operation], user, vm)
+            self.record("VmResumingEvent" if resumes else "VmStartingEvent", user, vm)
+        elif task.operation in _START_EVENTS:
+            self.record(_START_EVENTS[task.operation], user, vm)
 
-    def _succeeded(self, task: Task, vm: Vm | None) -> None:
+    def _on_success(self, task: Task, vm: Vm | None) -> None:
         user = self.user_of(task)
         if task.operation is Operation.RECONFIGURE and vm:
-            self.note("VmReconfiguredEvent", user, vm, configSpec=vim.vm.ConfigSpec)
+            self.record("VmReconfiguredEvent", user, vm, configSpec=vim.vm.ConfigSpec)
         elif isinstance(task.result, Vm) and vm:
             source = partial(vim.event.VmEventArgument, name=vm.name, vm=refs.of(vm))
-            self.note("VmClonedEvent", user, task.result, sourceVm=source)
+            self.record("VmClonedEvent", user, task.result, sourceVm=source)
         elif task.operation is Operation.DESTROY:
-            self.note("VmRemovedEvent", user, vm)
+            self.record("VmRemovedEvent", user, vm)
             del self._vms[task.entity_moid], self._powers[task.entity_moid]
 
 
-def _place(vm: Vm, host: Host, cluster: str) -> dict[str, Any]:
+def _location_fields(vm: Vm, host: Host, cluster: str) -> dict[str, Any]:
     argument = vim.event
     return {
         "template": False,

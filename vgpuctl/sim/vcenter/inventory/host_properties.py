@@ -1,4 +1,4 @@
-"""A host's properties, its cards' among them."""
+"""A host's properties, with those of its cards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from vgpuctl.sim.card_models import CardMode
 from vgpuctl.sim.inventory import uuid_of
 from vgpuctl.sim.vcenter.inventory import refs
-from vgpuctl.sim.vcenter.inventory.things import PropertyTable
+from vgpuctl.sim.vcenter.inventory.objects import PropertyTable
 from vgpuctl.sim.vcenter.physics.cards import Card
 from vgpuctl.sim.vcenter.physics.records import Host
 from vgpuctl.sim.vcenter.wire import service
@@ -22,7 +22,7 @@ _MODE = {
     CardMode.MIG: "multiInstanceGpu",
 }
 NVIDIA = 0x10DE
-"""The PCI vendor's number."""
+"""NVIDIA's PCI vendor id."""
 _DISPLAY_CONTROLLER = 0x0302
 
 
@@ -195,12 +195,12 @@ def _graphics_type(card: Card) -> str:
 
 
 def _configured_mode(card: Card) -> str | None:
-    """vSphere's setting knows no MIG: that is a mode of the card itself."""
+    """vSphere's setting has no value for MIG, which is a mode of the card itself."""
     return None if card.spec.mode is CardMode.MIG else _MODE[card.spec.mode]
 
 
 def _pci_device(card: Card) -> Any:
-    """govc takes for a physical GPU what is NVIDIA's and has a subdevice."""
+    """govc takes a PCI device for a physical GPU if it is NVIDIA's and has a subdevice."""
     _, bus, slot_function = card.spec.pci_id.split(":")
     slot, _, function = slot_function.partition(".")
     return vim.host.PciDevice(
@@ -219,7 +219,7 @@ def _pci_device(card: Card) -> Any:
 
 
 def _signed_byte(number: int) -> int:
-    """An xsd:byte has a sign, a PCI bus has none."""
+    """An xsd:byte is signed, a PCI bus number is not."""
     return number - 256 if number > 127 else number
 
 

@@ -1,4 +1,4 @@
-"""Property values as XML, kept until their object changes: in a big inventory nothing else is quick enough."""
+"""Property values as XML, cached until their object changes. Large inventories are too slow without it (measured)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.wire.serialiser import Xml
 
-_MOST_CHARACTERS = 64 << 20
+_MAX_CHARACTERS = 64 << 20
 Key = tuple[str, Any]
-"""A property's path, and the version of the API: an older client may be told less."""
+"""A property's path and the API version: an older client may get fewer fields."""
 
 
 class PropertyCache:
     def __init__(self) -> None:
-        self._of: dict[str, dict[Key, Xml | None]] = {}
+        self._values: dict[str, dict[Key, Xml | None]] = {}
         self._characters = 0
 
-    def of(self, moid: str) -> dict[Key, Xml | None]:
-        """What is known of one object; read only."""
-        return self._of.get(moid, {})
+    def values_of(self, moid: str) -> dict[Key, Xml | None]:
+        """Return the cached values of one object. The caller must not change them."""
+        return self._values.get(moid, {})
 
-    def keep(self, moid: str, key: Key, xml: Xml | None) -> None:
+    def store(self, moid: str, key: Key, xml: Xml | None) -> None:
         self._characters += len(xml or "")
-        if self._characters > _MOST_CHARACTERS:
-            self._of.clear()
+        if self._characters > _MAX_CHARACTERS:
+            self._values.clear()
             self._characters = len(xml or "")
-        self._of.setdefault(moid, {})[key] = xml
+        self._values.setdefault(moid, {})[key] = xml
 
     def forget(self, moid: str) -> None:
-        for xml in self._of.pop(moid, {}).values():
+        for xml in self._values.pop(moid, {}).values():
             self._characters -= len(xml or "")

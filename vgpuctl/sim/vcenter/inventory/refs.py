@@ -1,4 +1,4 @@
-"""References to the things of the estate, and to the tree around them, whose ids never change."""
+"""References to hosts, VMs and tasks, and to the inventory tree around them, whose ids never change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TASKS = vim.TaskManager("TaskManager")
 EVENTS = vim.event.EventManager("EventManager")
 
 HOLDERS_OF_VMS = (VM_FOLDER, POOL, STORE, NETWORK)
-"""Whose lists of VMs change when one comes or goes, its host's aside."""
+"""The objects whose lists of VMs change when one is created or destroyed, beside its host."""
 
 
 def of(subject: Record) -> Any:
@@ -46,7 +46,7 @@ def of(subject: Record) -> Any:
 
 @cache
 def vm(moid: str) -> Any:
-    """Kept: a folder of ten thousand is asked for again and again."""
+    """Cached: a folder with ten thousand VMs is read often."""
     return vim.VirtualMachine(moid)
 
 

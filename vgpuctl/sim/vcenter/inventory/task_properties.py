@@ -1,11 +1,11 @@
-"""A task's properties: `info` whole, and each of its leaves."""
+"""A task's properties: `info`, and single fields of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
-from vgpuctl.sim.vcenter.inventory.things import PropertyTable
+from vgpuctl.sim.vcenter.inventory.objects import PropertyTable
 from vgpuctl.sim.vcenter.physics.records import Operation, PoweredOnMany, Task, Vm
 from vgpuctl.sim.vcenter.wire.faults import fault_of
 from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE

@@ -1,4 +1,4 @@
-"""The inventory around the hosts and VMs: it stands from the beginning, but VMs come and go in it."""
+"""The inventory around hosts and VMs. It is fixed; only VMs are created and destroyed in it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import drs_properties, ha_properties, refs
-from vgpuctl.sim.vcenter.inventory.things import PropertyTable, Thing
+from vgpuctl.sim.vcenter.inventory.objects import InventoryObject, PropertyTable
 from vgpuctl.sim.vcenter.physics.estate import DATACENTER, Estate
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 _TIB = 1 << 40
 
 
-def tree(estate: Estate) -> Iterator[Thing]:
+def tree(estate: Estate) -> Iterator[InventoryObject]:
     yield from _folders(estate)
     yield _datacenter()
     yield from _compute(estate)
     yield from _storage_and_network(estate)
 
 
-def _folders(estate: Estate) -> Iterator[Thing]:
+def _folders(estate: Estate) -> Iterator[InventoryObject]:
     yield _thing(refs.ROOT, "Datacenters", None, childEntity=[refs.DC], childType=["Folder", "Datacenter"])
     yield _folder(refs.VM_FOLDER, "vm", _vms, "VirtualMachine")
     yield _folder(refs.HOST_FOLDER, "host", [refs.CLUSTER], "ComputeResource")
@@ -28,7 +28,7 @@ def _folders(estate: Estate) -> Iterator[Thing]:
     yield _folder(refs.NETWORK_FOLDER, "network", [refs.NETWORK], "Network")
 
 
-def _datacenter() -> Thing:
+def _datacenter() -> InventoryObject:
     return _thing(
         refs.DC,
         DATACENTER[1],
@@ -43,7 +43,7 @@ def _datacenter() -> Thing:
     )
 
 
-def _compute(estate: Estate) -> Iterator[Thing]:
+def _compute(estate: Estate) -> Iterator[InventoryObject]:
     hosts = refs.of_all(estate.hosts.values())
     yield _thing(
         refs.CLUSTER,
@@ -57,7 +57,7 @@ def _compute(estate: Estate) -> Iterator[Thing]:
         configurationEx=lambda context, _: drs_properties.configuration(context.estate),
         summary=lambda context, _: _cluster_summary(context.estate),
     )
-    yield Thing(refs.ENVIRONMENT_BROWSER, PropertyTable(), None)
+    yield InventoryObject(refs.ENVIRONMENT_BROWSER, PropertyTable(), None)
     yield _thing(
         refs.POOL,
         "Resources",
@@ -92,7 +92,7 @@ def _pool_runtime() -> Any:
     return vim.ResourcePool.RuntimeInfo(memory=usage, cpu=usage, overallStatus="green")
 
 
-def _storage_and_network(estate: Estate) -> Iterator[Thing]:
+def _storage_and_network(estate: Estate) -> Iterator[InventoryObject]:
     store = _thing(refs.STORE, estate.store.name, refs.STORE_FOLDER, vm=_vms)
     store.table("summary")(lambda context, _: _store_summary(context.estate))
     yield store
@@ -119,16 +119,16 @@ def _vms(context: Any, _: Any) -> list[Any]:
     return refs.of_all(context.estate.vms.values())
 
 
-def _folder(ref: Any, name: str, children: Any, kind: str) -> Thing:
+def _folder(ref: Any, name: str, children: Any, kind: str) -> InventoryObject:
     return _thing(ref, name, refs.DC, childEntity=children, childType=["Folder", kind])
 
 
-def _thing(ref: Any, name: str, parent: Any, **values: Any) -> Thing:
+def _thing(ref: Any, name: str, parent: Any, **values: Any) -> InventoryObject:
     entity = {"name": name, "parent": parent, "overallStatus": "green", "configStatus": "green", **values}
     table = PropertyTable()
     for path, value in entity.items():
         table(path)(value if callable(value) else _from_subject(path))
-    return Thing(ref, table, entity)
+    return InventoryObject(ref, table, entity)
 
 
 def _from_subject(path: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.device_xml import device_xml
 from vgpuctl.sim.vcenter.inventory.devices import device_list
-from vgpuctl.sim.vcenter.inventory.things import PropertyTable
+from vgpuctl.sim.vcenter.inventory.objects import PropertyTable
 from vgpuctl.sim.vcenter.physics.records import CHOICES, STORE_NAME, Power, Vm
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 

@@ -1,4 +1,4 @@
-"""vCenter's methods, a module for each of its managers. A new module is found by being here."""
+"""vCenter's methods, one module for each manager. A new module needs no registration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vgpuctl.sim.vcenter.wire.dispatch import HANDLERS, Handler
 
 
 def handlers() -> Mapping[str, Handler]:
-    """By the method's name on the wire."""
+    """Import every module of this package; return the handlers by the method's name on the wire."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return HANDLERS

@@ -1,4 +1,4 @@
-"""From the wire's VirtualMachineConfigSpec to the physics' changes; what we do not do is refused, not swallowed."""
+"""Turns a VirtualMachineConfigSpec into the physics' changes. What is not simulated is refused, never ignored."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.physics.records import Changes
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.metadata import names_set
+from vgpuctl.sim.vcenter.wire.metadata import set_properties
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
-_UNDERSTOOD = {
+_SUPPORTED = {
     "deviceChange",
     "memoryReservationLockedToMax",
     "memoryAllocation",
@@ -23,8 +23,8 @@ _PASSTHROUGH = vim.vm.device.VirtualPCIPassthrough
 
 
 def changes_of(spec: Any) -> Changes:
-    if beside := names_set(spec) - _UNDERSTOOD:
-        raise faults.not_supported("to reconfigure " + ", ".join(sorted(beside)))
+    if unsupported := set_properties(spec) - _SUPPORTED:
+        raise faults.not_supported("to reconfigure " + ", ".join(sorted(unsupported)))
     return Changes(
         added=tuple((index, _vgpu(change)) for index, change in _devices(spec, "add")),
         replaced=tuple((index, change.device.key, _vgpu(change)) for index, change in _devices(spec, "edit")),

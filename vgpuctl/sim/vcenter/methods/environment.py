@@ -1,4 +1,4 @@
-"""The EnvironmentBrowser: what a VM may be given on the cluster's hosts, or on one of them."""
+"""The EnvironmentBrowser: what a VM can be given on the cluster's hosts, or on one of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from vgpuctl.sim.vcenter.inventory.host_properties import CORES, vgpu_types
 from vgpuctl.sim.vcenter.methods.graphics import devices, profiles
 from vgpuctl.sim.vcenter.physics.records import Host
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 
-@answers("QueryConfigTarget")
+@handles("QueryConfigTarget")
 def query_config_target(call: Call, host: Any) -> Any:
     hosts = _hosts(call, host)
     types = dict.fromkeys(vgpu for each in hosts for vgpu in vgpu_types(each))

@@ -5,78 +5,78 @@ from __future__ import annotations
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import event_texts, refs
-from vgpuctl.sim.vcenter.inventory.scrolls import Scroll
-from vgpuctl.sim.vcenter.inventory.things import MANAGERS, PropertyTable, Thing
+from vgpuctl.sim.vcenter.inventory.history_collector import HistoryCollector
+from vgpuctl.sim.vcenter.inventory.objects import MANAGERS, InventoryObject, PropertyTable
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 EVENTS = MANAGERS["EventManager"]
-SCROLL = PropertyTable()
+COLLECTOR = PropertyTable()
 MOST_COLLECTORS = 32
 _HOLDERS = (refs.ROOT, refs.VM_FOLDER, refs.HOST_FOLDER, refs.POOL)
 
 
-@answers("QueryEvents")
+@handles("QueryEvents")
 def query_events(call: Call, wanted: Any, view: Any) -> Any:
     if view is not None:
         raise faults.not_supported("an eventViewSpec")
-    return _scroll(call, wanted).found()
+    return _new_collector(call, wanted).matching()
 
 
-@answers("CreateCollectorForEvents")
+@handles("CreateCollectorForEvents")
 def create_collector_for_events(call: Call, wanted: Any) -> Any:
-    scroll = _scroll(call, wanted)
-    scroll.resize(wanted.maxCount or 0)
-    ref = vim.event.EventHistoryCollector(call.member.fresh_moid("EventHistoryCollector"))
-    return add_collector(call, Thing(ref, SCROLL, scroll))
+    collector = _new_collector(call, wanted)
+    collector.resize(wanted.maxCount or 0)
+    ref = vim.event.EventHistoryCollector(call.required_session.next_moid("EventHistoryCollector"))
+    return add_collector(call, InventoryObject(ref, COLLECTOR, collector))
 
 
-def add_collector(call: Call, thing: Thing) -> Any:
-    if len(call.member.moids_of(type(thing.ref))) >= MOST_COLLECTORS:
+def add_collector(call: Call, obj: InventoryObject) -> Any:
+    if len(call.required_session.moids_of(type(obj.ref))) >= MOST_COLLECTORS:
         raise faults.invalid_state("Too many collectors.")
-    return call.member.add(thing)
+    return call.required_session.add(obj)
 
 
-@answers("ReadNextEvents")
+@handles("ReadNextEvents")
 def read_next_events(call: Call, count: int) -> Any:
     return call.subject.read_next(count)
 
 
-@answers("ReadPreviousEvents")
+@handles("ReadPreviousEvents")
 def read_previous_events(call: Call, count: int) -> Any:
     return call.subject.read_previous(count)
 
 
-@answers("SetCollectorPageSize")
+@handles("SetCollectorPageSize")
 def set_collector_page_size(call: Call, count: int) -> None:
     call.subject.resize(count)
-    call.center.tell(call.thing.moid)
+    call.center.notify_changed(call.target.moid)
 
 
-@answers("ResetCollector")
+@handles("ResetCollector")
 def reset_collector(call: Call) -> None:
     call.subject.reset()
 
 
-@answers("RewindCollector")
+@handles("RewindCollector")
 def rewind_collector(call: Call) -> None:
     call.subject.rewind()
 
 
-@answers("DestroyCollector")
+@handles("DestroyCollector")
 def destroy_collector(call: Call) -> None:
-    call.member.drop(call.thing.moid)
+    call.required_session.drop(call.target.moid)
 
 
-@SCROLL("filter")
-def _filter(_: Any, scroll: Scroll) -> Any:
-    return scroll.filter
+@COLLECTOR("filter")
+def _filter(_: Any, collector: HistoryCollector) -> Any:
+    return collector.filter
 
 
-@SCROLL("latestPage")
-def _latest_page(_: Any, scroll: Scroll) -> Any:
-    return scroll.latest_page()
+@COLLECTOR("latestPage")
+def _latest_page(_: Any, collector: HistoryCollector) -> Any:
+    return collector.latest_page()
 
 
 @EVENTS("description")
@@ -98,11 +98,11 @@ def _most(_: Any, __: Any) -> int:
     return MOST_COLLECTORS
 
 
-def _scroll(call: Call, wanted: Any) -> Scroll:
+def _new_collector(call: Call, wanted: Any) -> HistoryCollector:
     entity = wanted.entity.entity if wanted.entity else None
     if entity is not None and not call.center.find(entity, call.session):
         raise faults.not_found(entity)
-    return Scroll(wanted, lambda: call.center.history.events, _matches, lambda event: event.key)
+    return HistoryCollector(wanted, lambda: call.center.history.events, _matches, lambda event: event.key)
 
 
 def _matches(event: Any, wanted: Any) -> bool:
@@ -124,7 +124,7 @@ def in_time(when: Any, wanted: Any) -> bool:
 
 
 def _concerns(event: Any, wanted: Any) -> bool:
-    """Of its root folder's events a vCenter tells all, of other folders' what happened to the things in them."""
+    """For the root folder vCenter returns all events, for other folders those of the objects in them."""
     if wanted.entity == refs.ROOT and wanted.recursion != "children":
         return True
     if not event.vm:

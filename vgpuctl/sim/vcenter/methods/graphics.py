@@ -1,4 +1,4 @@
-"""What a host's GraphicsManager says of its vGPU types and cards."""
+"""A host's GraphicsManager: vGPU types and cards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from vgpuctl.sim.card_models import CardMode, CardModel
 from vgpuctl.sim.vcenter.inventory.host_properties import NVIDIA
 from vgpuctl.sim.vcenter.physics.records import Host
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 _CLASSES = {"q": "quadro", "c": "compute"}
@@ -19,19 +19,19 @@ _SHARING = {
 }
 
 
-@answers("RetrieveVgpuProfileInfo")
+@handles("RetrieveVgpuProfileInfo")
 def retrieve_vgpu_profile_info(call: Call) -> list[Any]:
     return profiles([call.subject])
 
 
-@answers("RetrieveVgpuDeviceInfo")
+@handles("RetrieveVgpuDeviceInfo")
 def retrieve_vgpu_device_info(call: Call) -> list[Any]:
     return devices([call.subject])
 
 
-@answers("RefreshGraphicsManager")
+@handles("RefreshGraphicsManager")
 def refresh(call: Call) -> None:
-    """What it would fetch from the host is never old here."""
+    """Do nothing: the data that it would fetch from the host is never stale here."""
 
 
 def profiles(hosts: Iterable[Host]) -> list[Any]:
@@ -69,5 +69,5 @@ def _device(model: CardModel) -> Any:
 
 
 def _id_of(model: CardModel) -> int:
-    """The PCI vendor's id in the lower half, the device's in the upper, as the API documents it."""
+    """Return the device's PCI id in the upper half and the vendor's in the lower, as the API documents it."""
     return model.device_id << 16 | NVIDIA

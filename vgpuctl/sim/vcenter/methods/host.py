@@ -1,4 +1,4 @@
-"""What can be done to a host."""
+"""The methods of a host."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 
 
-@answers("EnterMaintenanceMode_Task")
+@handles("EnterMaintenanceMode_Task")
 def enter_maintenance_mode(call: Call, timeout: int, evacuate: bool | None, spec: Any) -> Any:
     if evacuate or spec is not None:
         raise faults.not_supported("to move VMs away from a host that enters maintenance mode")
     return refs.of(call.center.estate.enter_maintenance(call.subject, timeout))
 
 
-@answers("ExitMaintenanceMode_Task")
+@handles("ExitMaintenanceMode_Task")
 def exit_maintenance_mode(call: Call, timeout: int) -> Any:
-    """It never takes long enough for its timeout to matter."""
+    """Its timeout is ignored: it never takes that long here."""
     return refs.of(call.center.estate.leave_maintenance(call.subject))

@@ -7,51 +7,51 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from vgpuctl.sim.vcenter.collector.collectors import Collector
-from vgpuctl.sim.vcenter.collector.filters import Filter, Scope, object_content
+from vgpuctl.sim.vcenter.collector.filters import Filter, FilterScope, object_content
 from vgpuctl.sim.vcenter.inventory import refs
-from vgpuctl.sim.vcenter.inventory.things import PropertyTable, Thing
+from vgpuctl.sim.vcenter.inventory.objects import InventoryObject, PropertyTable
 from vgpuctl.sim.vcenter.wire import faults, rights
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.metadata import UnknownPath
 from vgpuctl.sim.vcenter.wire.serialiser import Xml, element, text
 from vgpuctl.sim.vcenter.wire.vmomi import vmodl
 
 COLLECTOR = PropertyTable()
 FILTER = PropertyTable()
-_MOST_PAGES = 32
-"""Tokens that nobody comes back with are forgotten, the oldest first."""
+_MAX_PAGES = 32
+"""The oldest tokens are forgotten, in case their client never returns."""
 _DEFAULT = f"default-{refs.COLLECTOR._moId}"
 
 
-@answers("CreatePropertyCollector")
+@handles("CreatePropertyCollector")
 def create_property_collector(call: Call) -> Any:
-    ref = vmodl.query.PropertyCollector(call.member.fresh_moid("PropertyCollector"))
+    ref = vmodl.query.PropertyCollector(call.required_session.next_moid("PropertyCollector"))
     collector = Collector(call.center)
-    return call.member.add(Thing(ref, COLLECTOR, collector), on_end=collector.close)
+    return call.required_session.add(InventoryObject(ref, COLLECTOR, collector), on_end=collector.close)
 
 
-@answers("DestroyPropertyCollector")
+@handles("DestroyPropertyCollector")
 def destroy_property_collector(call: Call) -> None:
     for moid in list(_collector(call).filters):
-        call.member.drop(moid)
-    call.member.drop(call.thing.moid)
+        call.required_session.drop(moid)
+    call.required_session.drop(call.target.moid)
 
 
-@answers("CreateFilter")
+@handles("CreateFilter")
 def create_filter(call: Call, spec: Any, partial_updates: bool) -> Any:
     collector = _collector(call)
-    ref = vmodl.query.PropertyCollector.Filter(call.member.fresh_moid("PropertyFilter"))
-    scope = Scope(call.center, call.member, call.version, spec)
+    ref = vmodl.query.PropertyCollector.Filter(call.required_session.next_moid("PropertyFilter"))
+    scope = FilterScope(call.center, call.required_session, call.version, spec)
     collector.add(Filter(ref, scope, partial_updates))
-    return call.member.add(Thing(ref, FILTER, spec), on_end=lambda: collector.remove(ref._moId))
+    return call.required_session.add(InventoryObject(ref, FILTER, spec), on_end=lambda: collector.remove(ref._moId))
 
 
-@answers("DestroyPropertyFilter")
+@handles("DestroyPropertyFilter")
 def destroy_property_filter(call: Call) -> None:
-    call.member.drop(call.thing.moid)
+    call.required_session.drop(call.target.moid)
 
 
-@answers("WaitForUpdatesEx")
+@handles("WaitForUpdatesEx")
 async def wait_for_updates_ex(call: Call, version: str | None, options: Any) -> Xml | None:
     seconds = options.maxWaitSeconds if options else None
     limit = options.maxObjectUpdates if options else None
@@ -62,27 +62,27 @@ async def wait_for_updates_ex(call: Call, version: str | None, options: Any) -> 
     return await _collector(call).wait(version or "", seconds, limit)
 
 
-@answers("WaitForUpdates")
+@handles("WaitForUpdates")
 async def wait_for_updates(call: Call, version: str | None) -> Xml | None:
     return await _collector(call).wait(version or "", None, None)
 
 
-@answers("CheckForUpdates")
+@handles("CheckForUpdates")
 async def check_for_updates(call: Call, version: str | None) -> Xml | None:
     return await _collector(call).wait(version or "", 0, None)
 
 
-@answers("CancelWaitForUpdates")
+@handles("CancelWaitForUpdates")
 def cancel_wait_for_updates(call: Call) -> None:
     _collector(call).cancel()
 
 
-@answers("RetrieveProperties")
+@handles("RetrieveProperties")
 def retrieve_properties(call: Call, specs: list[Any]) -> Xml:
     return Xml("".join(_contents(call, specs, "returnval")))
 
 
-@answers("RetrievePropertiesEx")
+@handles("RetrievePropertiesEx")
 def retrieve_properties_ex(call: Call, specs: list[Any], options: Any) -> Xml | None:
     limit = options.maxObjects if options else None
     if limit is not None and limit < 1:
@@ -90,32 +90,32 @@ def retrieve_properties_ex(call: Call, specs: list[Any], options: Any) -> Xml | 
     return _page(call, list(_contents(call, specs, "objects")), limit)
 
 
-@answers("ContinueRetrievePropertiesEx")
+@handles("ContinueRetrievePropertiesEx")
 def continue_retrieve_properties_ex(call: Call, token: str) -> Xml | None:
-    if token not in call.member.pages:
+    if token not in call.required_session.pages:
         raise faults.invalid_argument("token")
-    return _page(call, *call.member.pages.pop(token))
+    return _page(call, *call.required_session.pages.pop(token))
 
 
-@answers("CancelRetrievePropertiesEx")
+@handles("CancelRetrievePropertiesEx")
 def cancel_retrieve_properties_ex(call: Call, token: str) -> None:
-    if call.member.pages.pop(token, None) is None:
+    if call.required_session.pages.pop(token, None) is None:
         raise faults.invalid_argument("token")
 
 
-@answers("Fetch")
+@handles("Fetch")
 def fetch(call: Call, path: str) -> Any:
     try:
-        if lacking := rights.to_read(call.session, type(call.thing.ref), path):
-            raise faults.no_permission(call.thing.ref, lacking)
-        return call.center.read(call.thing, path, call.session)
+        if lacking := rights.missing_read_privilege(call.session, type(call.target.ref), path):
+            raise faults.no_permission(call.target.ref, lacking)
+        return call.center.read(call.target, path, call.session)
     except UnknownPath:
         raise faults.invalid_property(path) from None
 
 
 def _contents(call: Call, specs: Iterable[Any], name: str) -> Iterator[Xml]:
     for spec in specs:
-        scope = Scope(call.center, call.member, call.version, spec)
+        scope = FilterScope(call.center, call.required_session, call.version, spec)
         for moid in scope.selection.selected:
             found = scope.values(moid)
             if found:
@@ -123,31 +123,31 @@ def _contents(call: Call, specs: Iterable[Any], name: str) -> Iterator[Xml]:
 
 
 def _page(call: Call, objects: list[Xml], limit: int | None) -> Xml | None:
-    """The server may page unasked; it does so where `page_limit` says it."""
+    """Return one page. With `page_limit` the server pages unasked, as the API allows."""
     allowed = min(filter(None, (limit, call.center.page_limit)), default=len(objects))
     if not objects:
         return None
     token = ""
     if len(objects) > allowed:
         token = secrets.token_hex(8)
-        pages = call.member.pages
+        pages = call.required_session.pages
         pages[token] = (objects[allowed:], limit)
-        if len(pages) > _MOST_PAGES:
+        if len(pages) > _MAX_PAGES:
             del pages[next(iter(pages))]
     return element("returnval", text("token", token) if token else "", *objects[:allowed])
 
 
 def _collector(call: Call) -> Collector:
-    """The one that every session finds in the service content is its own all the same."""
-    if call.thing.ref != refs.COLLECTOR:
+    """Return the called collector. The one in the service content is a separate collector for each session."""
+    if call.target.ref != refs.COLLECTOR:
         collector: Collector = call.subject
         return collector
-    things = call.member.things
-    if _DEFAULT not in things:
-        made = Collector(call.center)
+    objects = call.required_session.objects
+    if _DEFAULT not in objects:
+        new = Collector(call.center)
         ref = vmodl.query.PropertyCollector(_DEFAULT)
-        call.member.add(Thing(ref, COLLECTOR, made), on_end=made.close)
-    default: Collector = things[_DEFAULT].subject
+        call.required_session.add(InventoryObject(ref, COLLECTOR, new), on_end=new.close)
+    default: Collector = objects[_DEFAULT].subject
     return default
 
 

@@ -1,4 +1,4 @@
-"""The SearchIndex, and what else is asked of the inventory without a property collector."""
+"""The SearchIndex: finds objects without a property collector."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.center import Center
 from vgpuctl.sim.vcenter.methods.view import children_of
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 
 
-@answers("FindByInventoryPath")
+@handles("FindByInventoryPath")
 def find_by_inventory_path(call: Call, path: str) -> Any:
     found = refs.ROOT
     for name in filter(None, path.split("/")):
@@ -21,43 +21,43 @@ def find_by_inventory_path(call: Call, path: str) -> Any:
     return found
 
 
-@answers("FindChild")
+@handles("FindChild")
 def find_child(call: Call, entity: Any, name: str) -> Any:
     if not call.center.find(entity, call.session):
         raise faults.not_found(entity)
     return _child(call.center, entity, name)
 
 
-@answers("FindByUuid")
+@handles("FindByUuid")
 def find_by_uuid(call: Call, datacenter: Any, uuid: str, is_vm: bool, by_instance: bool | None) -> Any:
-    _require(call, datacenter)
+    _require_datacenter(call, datacenter)
     return next(iter(_with_uuid(call, uuid, is_vm, by_instance)), None)
 
 
-@answers("FindAllByUuid")
+@handles("FindAllByUuid")
 def find_all_by_uuid(call: Call, datacenter: Any, uuid: str, is_vm: bool, by_instance: bool | None) -> Any:
-    _require(call, datacenter)
+    _require_datacenter(call, datacenter)
     return _with_uuid(call, uuid, is_vm, by_instance)
 
 
-@answers("FindByDnsName")
+@handles("FindByDnsName")
 def find_by_dns_name(call: Call, datacenter: Any, name: str, is_vm: bool) -> Any:
     return next(iter(_with_dns_name(call, datacenter, name, is_vm)), None)
 
 
-@answers("FindAllByDnsName")
+@handles("FindAllByDnsName")
 def find_all_by_dns_name(call: Call, datacenter: Any, name: str, is_vm: bool) -> Any:
     return _with_dns_name(call, datacenter, name, is_vm)
 
 
-def _require(call: Call, datacenter: Any) -> None:
-    """There is only one, where a client names any."""
+def _require_datacenter(call: Call, datacenter: Any) -> None:
+    """Refuse a datacenter that does not exist; there is only one."""
     if datacenter is not None and not call.center.find(datacenter, call.session):
         raise faults.not_found(datacenter)
 
 
 def _with_dns_name(call: Call, datacenter: Any, name: str, is_vm: bool) -> list[Any]:
-    _require(call, datacenter)
+    _require_datacenter(call, datacenter)
     estate = call.center.estate
     found = estate.vms.get(name) if is_vm else estate.hosts.get(name)
     return [refs.of(found)] if found else []
@@ -70,8 +70,8 @@ def _with_uuid(call: Call, uuid: str, is_vm: bool, by_instance: bool | None) -> 
     estate = call.center.estate
     for subject in estate.vms.values() if is_vm else estate.hosts.values():
         ref = refs.of(subject)
-        thing = call.center.find(ref, None)
-        if thing and str(call.center.read(thing, path, None)).lower() == uuid.lower():
+        obj = call.center.find(ref, None)
+        if obj and str(call.center.read(obj, path, None)).lower() == uuid.lower():
             return [ref]
     return []
 
@@ -81,7 +81,7 @@ def _child(center: Center, parent: Any, name: str) -> Any:
         vm = center.estate.vms.get(name)
         return refs.of(vm) if vm else None
     for ref in children_of(center, parent):
-        thing = center.find(ref, None)
-        if thing and center.read(thing, "name", None) == name:
+        obj = center.find(ref, None)
+        if obj and center.read(obj, "name", None) == name:
             return ref
     return None

@@ -1,37 +1,37 @@
-"""Logging in and out, and what can be asked of the service itself."""
+"""The SessionManager and the ServiceInstance: login, logout, and information about the service."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vgpuctl.sim.vcenter.inventory.things import MANAGERS
+from vgpuctl.sim.vcenter.inventory.objects import MANAGERS
 from vgpuctl.sim.vcenter.wire import faults, service
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 SESSIONS = MANAGERS["SessionManager"]
 
 
-@answers("RetrieveServiceContent")
+@handles("RetrieveServiceContent")
 def retrieve_service_content(call: Call) -> Any:
     return service.content()
 
 
-@answers("CurrentTime")
+@handles("CurrentTime")
 def current_time(call: Call) -> Any:
     return call.center.estate.clock.utc()
 
 
-@answers("Login")
+@handles("Login")
 def login(call: Call, user: str, password: str, locale: str | None) -> Any:
     sessions = call.center.sessions
     history = call.center.history
     account = sessions.account(user, password)
     if account is None:
-        history.note("BadUsernameSessionEvent", user, ipAddress=call.address)
+        history.record("BadUsernameSessionEvent", user, ipAddress=call.address)
         raise vim.fault.InvalidLogin(msg="Cannot complete login due to an incorrect user name or password.")
     call.session = sessions.begin(account, call.address, call.agent)
-    history.note(
+    history.record(
         "UserLoginSessionEvent",
         user,
         ipAddress=call.address,
@@ -42,11 +42,11 @@ def login(call: Call, user: str, password: str, locale: str | None) -> Any:
     return call.session.as_wire()
 
 
-@answers("Logout")
+@handles("Logout")
 def logout(call: Call) -> None:
-    session = call.member
+    session = call.required_session
     call.center.sessions.end(session)
-    call.center.history.note(
+    call.center.history.record(
         "UserLogoutSessionEvent",
         session.user,
         ipAddress=session.address,
@@ -57,22 +57,22 @@ def logout(call: Call) -> None:
     )
 
 
-@answers("TerminateSession")
+@handles("TerminateSession")
 def terminate_session(call: Call, keys: list[str]) -> None:
-    """All of them or none: one's own cannot be ended so, nor one that is not there."""
-    if call.member.key in keys:
+    """End all of these sessions or none. A client's own session and unknown sessions are refused."""
+    if call.required_session.key in keys:
         raise faults.invalid_argument("sessionId")
     found = [call.center.sessions.find(key) for key in dict.fromkeys(keys)]
     if None in found:
         raise vim.fault.NotFound(msg="The object or item referred to could not be found.")
     for session in filter(None, found):
         call.center.sessions.end(session)
-        call.center.history.note(
-            "SessionTerminatedEvent", call.member.user, sessionId=session.key, terminatedUsername=session.user
+        call.center.history.record(
+            "SessionTerminatedEvent", call.required_session.user, sessionId=session.key, terminatedUsername=session.user
         )
 
 
-@answers("SessionIsActive")
+@handles("SessionIsActive")
 def session_is_active(call: Call, key: str, user: str) -> bool:
     found = call.center.sessions.find(key)
     return found is not None and found.user == user

@@ -1,21 +1,21 @@
-"""What can be done to tasks: cancel one, look back at all."""
+"""The TaskManager: cancels tasks and reads past ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
-from vgpuctl.sim.vcenter.inventory.scrolls import Scroll
+from vgpuctl.sim.vcenter.inventory.history_collector import HistoryCollector
+from vgpuctl.sim.vcenter.inventory.objects import MANAGERS, InventoryObject, PropertyTable
 from vgpuctl.sim.vcenter.inventory.task_properties import info
-from vgpuctl.sim.vcenter.inventory.things import MANAGERS, PropertyTable, Thing
 from vgpuctl.sim.vcenter.methods.event import MOST_COLLECTORS, add_collector, in_time
 from vgpuctl.sim.vcenter.physics.records import Operation, Task
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 TASKS = MANAGERS["TaskManager"]
-SCROLL = PropertyTable()
+COLLECTOR = PropertyTable()
 _LABELS = {
     Operation.POWER_ON: "Power On virtual machine",
     Operation.POWER_OFF: "Power Off virtual machine",
@@ -29,40 +29,40 @@ _LABELS = {
 }
 
 
-@answers("CancelTask")
+@handles("CancelTask")
 def cancel_task(call: Call) -> None:
     call.center.estate.work.cancel(call.subject)
 
 
-@answers("CreateCollectorForTasks")
+@handles("CreateCollectorForTasks")
 def create_collector_for_tasks(call: Call, wanted: Any) -> Any:
     entity = wanted.entity.entity if wanted.entity else None
     if entity is not None and not call.center.find(entity, call.session):
         raise faults.not_found(entity)
     history = call.center.history
-    scroll = Scroll(wanted, lambda: history.tasks, lambda task, spec: _matches(call, task, spec), _number)
-    ref = vim.TaskHistoryCollector(call.member.fresh_moid("TaskHistoryCollector"))
-    return add_collector(call, Thing(ref, SCROLL, scroll))
+    collector = HistoryCollector(wanted, lambda: history.tasks, lambda task, spec: _matches(call, task, spec), _number)
+    ref = vim.TaskHistoryCollector(call.required_session.next_moid("TaskHistoryCollector"))
+    return add_collector(call, InventoryObject(ref, COLLECTOR, collector))
 
 
-@answers("ReadNextTasks")
+@handles("ReadNextTasks")
 def read_next_tasks(call: Call, count: int) -> Any:
     return _infos(call, call.subject.read_next(count))
 
 
-@answers("ReadPreviousTasks")
+@handles("ReadPreviousTasks")
 def read_previous_tasks(call: Call, count: int) -> Any:
     return _infos(call, call.subject.read_previous(count))
 
 
-@SCROLL("filter")
-def _filter(_: Any, scroll: Scroll) -> Any:
-    return scroll.filter
+@COLLECTOR("filter")
+def _filter(_: Any, collector: HistoryCollector) -> Any:
+    return collector.filter
 
 
-@SCROLL("latestPage")
-def _latest_page(context: Any, scroll: Scroll) -> Any:
-    return [info(context, task) for task in scroll.latest_page()]
+@COLLECTOR("latestPage")
+def _latest_page(context: Any, collector: HistoryCollector) -> Any:
+    return [info(context, task) for task in collector.latest_page()]
 
 
 @TASKS("recentTask")

@@ -1,4 +1,4 @@
-"""Views: sets of objects that a filter may start from."""
+"""Views: sets of objects from which a filter may start."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory.center import Center
-from vgpuctl.sim.vcenter.inventory.things import PropertyTable, Thing
+from vgpuctl.sim.vcenter.inventory.objects import InventoryObject, PropertyTable
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 VIEW = PropertyTable()
@@ -20,7 +20,7 @@ _CHILDREN = ("childEntity", "vmFolder", "hostFolder", "datastoreFolder", "networ
 
 @dataclass(slots=True)
 class Container:
-    """A view's own wishes; its contents follow the inventory."""
+    """The settings of a ContainerView. Its contents follow the inventory."""
 
     center: Center
     container: Any
@@ -29,51 +29,53 @@ class Container:
 
     @property
     def view(self) -> list[Any]:
-        inside = self.center.while_vms_stay(
-            (self.container._moId, self.recursive), lambda: _inside(self.center, self.container, self.recursive)
+        entities = self.center.cached_until_vms_change(
+            (self.container._moId, self.recursive), lambda: _entities_below(self.center, self.container, self.recursive)
         )
         wanted = tuple(self.type)
-        return [ref for ref in inside if isinstance(ref, wanted)] if wanted else inside
+        return [ref for ref in entities if isinstance(ref, wanted)] if wanted else entities
 
 
-@answers("CreateContainerView")
+@handles("CreateContainerView")
 def create_container_view(call: Call, container: Any, kinds: list[Any], recursive: bool) -> Any:
     if not call.center.find(container, call.session):
         raise faults.not_found(container)
-    ref = vim.view.ContainerView(call.member.fresh_moid("ContainerView"))
-    return call.member.add(Thing(ref, VIEW, Container(call.center, container, kinds, bool(recursive))))
+    ref = vim.view.ContainerView(call.required_session.next_moid("ContainerView"))
+    return call.required_session.add(
+        InventoryObject(ref, VIEW, Container(call.center, container, kinds, bool(recursive)))
+    )
 
 
-@answers("DestroyView")
+@handles("DestroyView")
 def destroy_view(call: Call) -> None:
-    call.member.drop(call.thing.moid)
-    call.center.tell(call.thing.moid)
+    call.required_session.drop(call.target.moid)
+    call.center.notify_changed(call.target.moid)
 
 
-@answers("CreateListView")
+@handles("CreateListView")
 def create_list_view(call: Call, objects: list[Any]) -> Any:
-    found, _ = _found(call, objects)
-    ref = vim.view.ListView(call.member.fresh_moid("ListView"))
-    return call.member.add(Thing(ref, LIST_VIEW, {"view": found}))
+    found, _ = _find_all(call, objects)
+    ref = vim.view.ListView(call.required_session.next_moid("ListView"))
+    return call.required_session.add(InventoryObject(ref, LIST_VIEW, {"view": found}))
 
 
-@answers("ModifyListView")
+@handles("ModifyListView")
 def modify_list_view(call: Call, added: list[Any], removed: list[Any]) -> Any:
-    """The answer names those that could not be found."""
-    found, unresolved = _found(call, added)
+    """Return the references that were not found."""
+    found, unresolved = _find_all(call, added)
     gone = {ref._moId for ref in (*removed, *found)}
-    kept = [ref for ref in call.subject["view"] if ref._moId not in gone]
-    call.subject["view"] = kept + found
-    call.center.tell(call.thing.moid)
+    remaining = [ref for ref in call.subject["view"] if ref._moId not in gone]
+    call.subject["view"] = remaining + found
+    call.center.notify_changed(call.target.moid)
     return unresolved
 
 
-@answers("ResetListView")
+@handles("ResetListView")
 def reset_list_view(call: Call, objects: list[Any]) -> Any:
     return modify_list_view(call, objects, call.subject["view"])
 
 
-def _found(call: Call, refs: list[Any]) -> tuple[list[Any], list[Any]]:
+def _find_all(call: Call, refs: list[Any]) -> tuple[list[Any], list[Any]]:
     found: list[Any] = []
     unresolved: list[Any] = []
     for ref in refs:
@@ -94,25 +96,25 @@ def _listed(_: Any, subject: Any) -> Any:
     return subject["view"]
 
 
-def _inside(center: Center, container: Any, recursive: bool) -> list[Any]:
-    """All entities below one, each once: the VMs below a cluster hang on its pool and on its hosts."""
+def _entities_below(center: Center, container: Any, recursive: bool) -> list[Any]:
+    """Return all entities below one, each once: a cluster reaches its VMs through its pool and through its hosts."""
     found: dict[str, Any] = {}
-    waiting = deque(children_of(center, container))
-    while waiting:
-        ref = waiting.popleft()
+    pending = deque(children_of(center, container))
+    while pending:
+        ref = pending.popleft()
         if ref._moId not in found:
             found[ref._moId] = ref
-            waiting.extend(children_of(center, ref) if recursive else ())
+            pending.extend(children_of(center, ref) if recursive else ())
     return list(found.values())
 
 
 def children_of(center: Center, ref: Any) -> Iterator[Any]:
     if isinstance(ref, vim.VirtualMachine):
         return
-    thing = center.find(ref, None)
-    names = [name for name in _CHILDREN if thing and name in thing.table.readers]
+    obj = center.find(ref, None)
+    names = [name for name in _CHILDREN if obj and name in obj.table.readers]
     is_below: dict[str, Any] = {"host": vim.ComputeResource, "vm": (vim.ResourcePool, vim.HostSystem)}
     for name in names:
-        if thing and isinstance(ref, is_below.get(name, object)):
-            value = center.read(thing, name, None)
+        if obj and isinstance(ref, is_below.get(name, object)):
+            value = center.read(obj, name, None)
             yield from value if isinstance(value, list) else (value,)

@@ -1,4 +1,4 @@
-"""What can be done to a VM."""
+"""The methods of a VM."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from typing import Any
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.methods.config_spec import changes_of
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 
 
-@answers("PowerOnVM_Task")
+@handles("PowerOnVM_Task")
 def power_on(call: Call, host: Any) -> Any:
-    """Our VMs stay on their hosts: nobody may ask for another."""
+    """A client may not choose another host: without DRS our VMs stay where they are."""
     if host is not None and host._moId != call.subject.host.moid:
         raise faults.not_supported("a power-on on another host")
     return refs.of(call.center.estate.power_on(call.subject))
 
 
-@answers("PowerOffVM_Task")
+@handles("PowerOffVM_Task")
 def power_off(call: Call) -> Any:
     return refs.of(call.center.estate.power_off(call.subject))
 
 
-@answers("SuspendVM_Task")
+@handles("SuspendVM_Task")
 def suspend(call: Call) -> Any:
     return refs.of(call.center.estate.suspend(call.subject))
 
 
-@answers("ReconfigVM_Task")
+@handles("ReconfigVM_Task")
 def reconfigure(call: Call, spec: Any) -> Any:
     return refs.of(call.center.estate.reconfigure(call.subject, changes_of(spec)))
 
 
-@answers("ShutdownGuest")
+@handles("ShutdownGuest")
 def shut_down_guest(call: Call) -> None:
     call.center.estate.shut_down_guest(call.subject)
 
 
-@answers("AnswerVM")
+@handles("AnswerVM")
 def answer_vm(call: Call, question_id: str, choice: str) -> None:
     vm = call.subject
     if not vm.question or vm.question.id != question_id:
@@ -46,7 +46,7 @@ def answer_vm(call: Call, question_id: str, choice: str) -> None:
     call.center.estate.answer(vm, choice)
 
 
-@answers("PowerOnMultiVM_Task")
+@handles("PowerOnMultiVM_Task")
 def power_on_many(call: Call, vms: list[Any], options: list[Any]) -> Any:
     for ref in vms:
         if not call.center.find(ref, call.session):

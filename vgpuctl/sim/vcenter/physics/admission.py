@@ -1,4 +1,4 @@
-"""What a VM takes from a host when it starts, and gives back when it stops: memory and seats on cards."""
+"""What a VM takes from a host when it starts and returns when it stops: memory, and places on cards."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from vgpuctl.sim.vcenter.physics.records import Host, Vm
 
 
 def admit(vm: Vm, hosts: Sequence[Host]) -> None:
-    """Onto the first of these hosts that has room for all of it, or nowhere. Which host DRS prefers is inferred."""
+    """Start the VM on the first of these hosts that has room for all of it. Which host DRS prefers is inferred."""
     refused: list[tuple[Host, refusals.Refusal]] = []
     for host in hosts:
         try:
-            _take(vm, host)
+            _reserve_all(vm, host)
         except refusals.Refusal as refusal:
             refused.append((host, refusal))
         else:
@@ -24,19 +24,19 @@ def admit(vm: Vm, hosts: Sequence[Host]) -> None:
 
 
 def reserve(vm: Vm, host: Host) -> None:
-    """A VM without a reservation takes nothing that others would miss."""
+    """Reserve the VM's memory. A VM without a reservation takes none."""
     if vm.reservation_mib and vm.reservation_mib > host.unreserved_mib:
         raise refusals.no_memory(host, vm)
     vm.reserved_mib = vm.reservation_mib
 
 
-def give_back(vm: Vm) -> None:
+def release_resources(vm: Vm) -> None:
     vm.reserved_mib = 0
     release(vm.moid, vm.host.cards)
 
 
-def _take(vm: Vm, host: Host) -> None:
-    """Memory is looked at before the cards (inferred): admission control stands before the host's own devices."""
+def _reserve_all(vm: Vm, host: Host) -> None:
+    """Check memory before the cards (inferred): admission control comes before the host's own devices."""
     if host.in_maintenance or host.running_task:
         raise refusals.wrong_state()
     reserve(vm, host)

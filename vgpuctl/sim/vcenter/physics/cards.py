@@ -9,12 +9,12 @@ from vgpuctl.sim.card_models import CardMode, Offer
 from vgpuctl.sim.inventory import CardSpec
 
 ANYWHERE = -1
-"""The place of a seat where the mode knows no places."""
+"""The place of a vGPU in a mode without places."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One vGPU of one VM on a card, beginning at slot `place`."""
+    """One vGPU of one VM on a card, from slot `place` on."""
 
     vm_moid: str
     vgpu: str
@@ -33,16 +33,16 @@ class Card:
         return any(seat.vm_moid == vm_moid for seat in self.seats)
 
     def places_for(self, vgpu: str) -> list[int]:
-        """Where one more vGPU of this type may begin; nowhere where it does not fit."""
+        """Return where one more vGPU of this type may begin; nothing if it does not fit."""
         offer = self.spec.offers.get(vgpu)
         if offer is None:
             return []
         if offer.places:
-            return [place for place in offer.places if not self._taken() & _slots(place, offer)]
+            return [place for place in offer.places if not self._used_slots() & _slots(place, offer)]
         return [ANYWHERE] if self._fits_anywhere(offer) else []
 
     def take(self, vm_moid: str, vgpu: str) -> None:
-        """At the place that leaves most room for others: ESXi's manner, as VMware's engineers describe it."""
+        """Choose the place that leaves most room for others, as VMware's engineers describe ESXi's choice."""
         offer = self.spec.offers[vgpu]
         place = min(self.places_for(vgpu), key=lambda place: self._room_lost(place, offer))
         self.seats.append(Seat(vm_moid, vgpu, place))
@@ -51,35 +51,37 @@ class Card:
         self.seats = [seat for seat in self.seats if seat.vm_moid != vm_moid]
 
     def _fits_anywhere(self, offer: Offer) -> bool:
-        """In mixed size without documented places (inferred): as many as its table says, while the frame suffices."""
+        """In mixed size without documented places (inferred): up to the table's count, while the frame
+        buffer suffices.
+        """
         widths = [self.spec.offers[seat.vgpu].width for seat in self.seats]
         if self.spec.mode is CardMode.SAME_SIZE:
             return all(width == offer.width for width in widths) and len(widths) < offer.most
         enough_frame = (sum(widths) + offer.width) * 1024 <= self.spec.frame_mib
         return enough_frame and widths.count(offer.width) < offer.most
 
-    def _taken(self) -> int:
-        """The slots in use, as bits."""
+    def _used_slots(self) -> int:
+        """Return the slots in use, as bits."""
         bits = 0
         for seat in self.seats:
             bits |= _slots(seat.place, self.spec.offers[seat.vgpu])
         return bits
 
     def _room_lost(self, place: int, offer: Offer) -> int:
-        """Slots of all places, of whatever type, that are free now and would be no more."""
-        taken, wanted = self._taken(), _slots(place, offer)
+        """Return how many slots, over the places of all types that are free now, this place would make unusable."""
+        used, wanted = self._used_slots(), _slots(place, offer)
         candidates = ((each.width, _slots(start, each)) for each in self.spec.offers.values() for start in each.places)
-        return sum(width for width, bits in candidates if bits & wanted and not bits & taken)
+        return sum(width for width, bits in candidates if bits & wanted and not bits & used)
 
 
 def seat(vm_moid: str, vgpus: Iterable[str], cards: Sequence[Card], policy: str) -> bool:
-    """Put all of a VM's vGPUs on cards, one after another, or none of them."""
+    """Place all of a VM's vGPUs, one after another, or none of them."""
     for vgpu in vgpus:
-        rooms = [card for card in cards if card.places_for(vgpu)]
-        if not rooms:
+        candidates = [card for card in cards if card.places_for(vgpu)]
+        if not candidates:
             release(vm_moid, cards)
             return False
-        _preferred(rooms, policy).take(vm_moid, vgpu)
+        _preferred(candidates, policy).take(vm_moid, vgpu)
     return True
 
 
@@ -88,11 +90,13 @@ def release(vm_moid: str, cards: Iterable[Card]) -> None:
         card.release(vm_moid)
 
 
-def _preferred(rooms: Sequence[Card], policy: str) -> Card:
-    """`performance` spreads VMs over the cards, `consolidation` fills one card first; the first card wins a tie."""
+def _preferred(candidates: Sequence[Card], policy: str) -> Card:
+    """`performance` takes the card with the fewest VMs, `consolidation` that with the most; the first card
+    wins a tie.
+    """
     if policy == "consolidation":
-        return max(rooms, key=lambda card: len(card.vm_moids()))
-    return min(rooms, key=lambda card: len(card.vm_moids()))
+        return max(candidates, key=lambda card: len(card.vm_moids()))
+    return min(candidates, key=lambda card: len(card.vm_moids()))
 
 
 def _slots(place: int, offer: Offer) -> int:

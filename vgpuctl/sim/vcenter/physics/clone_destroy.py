@@ -1,4 +1,4 @@
-"""VMs come and go: cloning and destroying."""
+"""Cloning and destroying VMs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a clone shall be; everything else it has from its source."""
+class CloneSpec:
+    """What a clone should have. It copies everything else from its source."""
 
     name: str
     host: Host
@@ -25,15 +25,15 @@ class Wanted:
     powered_on: bool
 
 
-def clone(estate: Estate, source: Vm, wanted: Wanted) -> Task:
-    """No source says how long it takes: as long as a power-on, here."""
+def clone(estate: Estate, source: Vm, clone_spec: CloneSpec) -> Task:
+    """Start the task. It takes as long as a power-on; no source says how long a real one takes."""
     return estate.work.start(
         Work(
             entity=source,
             operation=Operation.CLONE,
             duration_s=estate.durations.power_on_s,
-            begin=partial(_check, estate, source, wanted),
-            finish=partial(_come, estate, source, wanted),
+            begin=partial(_check, estate, source, clone_spec),
+            finish=partial(_finish_clone, estate, source, clone_spec),
         )
     )
 
@@ -44,38 +44,38 @@ def destroy(estate: Estate, vm: Vm) -> Task:
             entity=vm,
             operation=Operation.DESTROY,
             duration_s=estate.durations.reconfigure_s,
-            begin=partial(_require_no_power, vm),
-            finish=partial(_go, estate, vm),
+            begin=partial(_require_not_on, vm),
+            finish=partial(_finish_destroy, estate, vm),
         )
     )
 
 
-def _check(estate: Estate, source: Vm, wanted: Wanted) -> None:
-    """Inferred: the memory of a suspended VM cannot be copied."""
+def _check(estate: Estate, source: Vm, clone_spec: CloneSpec) -> None:
+    """A suspended VM cannot be cloned, because its memory cannot be copied (inferred)."""
     if source.power is Power.SUSPENDED:
         raise refusals.wrong_power(source, Power.OFF)
-    if wanted.name in estate.vms:
-        raise refusals.duplicate_name(estate.vms[wanted.name])
+    if clone_spec.name in estate.vms:
+        raise refusals.duplicate_name(estate.vms[clone_spec.name])
 
 
-def _come(estate: Estate, source: Vm, wanted: Wanted) -> None:
-    _check(estate, source, wanted)
-    new = estate.add(_spec(source, wanted))
+def _finish_clone(estate: Estate, source: Vm, clone_spec: CloneSpec) -> None:
+    _check(estate, source, clone_spec)
+    new = estate.add(_spec(source, clone_spec))
     new.annotation = source.annotation
     new.extra_config = dict(source.extra_config)
-    estate.apply(new, wanted.changes)
+    estate.apply(new, clone_spec.changes)
     estate.changed(new)
     if source.running_task:
         source.running_task.result = new
-    if wanted.powered_on:
+    if clone_spec.powered_on:
         estate.power_on(new)
 
 
-def _spec(source: Vm, wanted: Wanted) -> VmSpec:
+def _spec(source: Vm, clone_spec: CloneSpec) -> VmSpec:
     return replace(
         source.spec,
-        name=wanted.name,
-        host=wanted.host.name,
+        name=clone_spec.name,
+        host=clone_spec.host.name,
         memory_mib=source.memory_mib,
         cpus=source.cpus,
         powered_on=False,
@@ -85,12 +85,12 @@ def _spec(source: Vm, wanted: Wanted) -> VmSpec:
     )
 
 
-def _require_no_power(vm: Vm) -> None:
+def _require_not_on(vm: Vm) -> None:
     if vm.power is Power.ON:
         raise refusals.wrong_power(vm, Power.OFF)
 
 
-def _go(estate: Estate, vm: Vm) -> None:
-    _require_no_power(vm)
-    power.end_off(estate, vm)
+def _finish_destroy(estate: Estate, vm: Vm) -> None:
+    _require_not_on(vm)
+    power.finish_power_off(estate, vm)
     estate.remove(vm)

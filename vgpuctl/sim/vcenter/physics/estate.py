@@ -1,4 +1,4 @@
-"""The physics of the simulated vCenter: hosts, cards, VMs and tasks in virtual time. No HTTP, no vendor's types."""
+"""The physics of the simulated vCenter: hosts, cards, VMs and tasks in virtual time. No HTTP and no vim types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from vgpuctl.sim.vcenter.physics.records import (
     Task,
     Vm,
 )
-from vgpuctl.sim.vcenter.physics.task_progress import Lane
+from vgpuctl.sim.vcenter.physics.task_progress import SharedThroughput
 from vgpuctl.sim.vcenter.physics.tasks import Tasks, Work
 
 Subscriber = Callable[[Record], None]
@@ -35,7 +35,7 @@ STORE_MOID = "datastore-9"
 
 
 class BadInventory(SimError):  # noqa: N818
-    """What it wants to begin with breaks the physics."""
+    """The inventory's initial state breaks the physics."""
 
 
 class Estate:
@@ -45,7 +45,7 @@ class Estate:
         self.durations = durations
         self.guests = guests
         self._subscribers: list[Subscriber] = []
-        self._writing = Lane()
+        self._suspend_writes = SharedThroughput()
         self.work = Tasks(clock, durations, self.changed)
         self.store = Store(STORE_MOID, STORE_NAME, inventory.datastore_free_mib)
         self.hosts: dict[str, Host] = {}
@@ -55,15 +55,15 @@ class Estate:
             self.hosts[spec.name] = Host(f"host-{number}", spec, cards, spec.policy, spec.in_maintenance)
         self._last_vm_number = 0
         for vm in inventory.vms:
-            self._found(vm)
+            self._add_initial(vm)
 
     @property
     def tasks(self) -> dict[str, Task]:
-        """By managed object id: those that run, and those that ended in the last ten minutes."""
+        """Running tasks, and those that ended in the last ten minutes, by managed object id."""
         return self.work.tasks
 
     def subscribe(self, callback: Subscriber) -> Callable[[], None]:
-        """Tell `callback` each object that changes; the answer is a function that ends it."""
+        """Call `callback` with each object that changes. Returns a function that ends this."""
         self._subscribers.append(callback)
         return partial(self._subscribers.remove, callback)
 
@@ -73,7 +73,9 @@ class Estate:
                 subscriber(record)
 
     def hosts_for(self, vm: Vm) -> list[Host]:
-        """Where a power-on may place it: at home first, elsewhere only under DRS, and nowhere that a rule forbids."""
+        """Return where a power-on may place the VM: its own host first, others only under DRS, none that a rule
+        forbids.
+        """
         others = [host for host in self.hosts.values() if host is not vm.host] if self._drs_places(vm) else []
         return [host for host in (vm.host, *others) if vm.spec.must_run_on in ("", host.name)]
 
@@ -81,31 +83,31 @@ class Estate:
         behaviour = vm.spec.drs or self.inventory.drs_behaviour
         return self.inventory.drs and behaviour not in (DRS_DISABLED, MANUAL)
 
-    # Each of these starts a task, or raises a Refusal at once where the object is busy.
+    # Each of these starts a task, or raises a Refusal at once if the object is busy.
 
     def power_on(self, vm: Vm) -> Task:
-        """Also resumes."""
+        """Power on or resume."""
         return self.work.start(
             Work(
                 entity=vm,
                 operation=Operation.POWER_ON,
                 duration_s=self.durations.power_on_s,
-                begin=partial(power.begin_on, self, vm),
-                finish=partial(power.end_on, self, vm),
-                undo=partial(power.undo_on, self, vm),
+                begin=partial(power.begin_power_on, self, vm),
+                finish=partial(power.finish_power_on, self, vm),
+                undo=partial(power.undo_power_on, self, vm),
                 waits=lambda: vm.question is not None,
             )
         )
 
     def power_off(self, vm: Vm) -> Task:
-        """A hard power-off has no duration of its own: about as quick as a change of settings."""
+        """Power off hard. It takes as long as a reconfiguration: no duration of its own is simulated."""
         return self.work.start(
             Work(
                 entity=vm,
                 operation=Operation.POWER_OFF,
                 duration_s=self.durations.reconfigure_s,
                 begin=partial(power.require, vm, Power.OFF, Power.ON, Power.SUSPENDED),
-                finish=partial(power.end_off, self, vm),
+                finish=partial(power.finish_power_off, self, vm),
             )
         )
 
@@ -117,9 +119,9 @@ class Estate:
                 operation=Operation.SUSPEND,
                 duration_s=vm.memory_mib / throughput if throughput else self.durations.suspend_s,
                 begin=partial(power.begin_suspend, self, vm),
-                finish=partial(power.end_suspend, self, vm),
-                undo=partial(power.drop_stored, self, vm),
-                lane=self._writing if throughput else None,
+                finish=partial(power.finish_suspend, self, vm),
+                undo=partial(power.delete_suspend_file, self, vm),
+                shared=self._suspend_writes if throughput else None,
             )
         )
 
@@ -135,7 +137,7 @@ class Estate:
         )
 
     def power_on_many(self, vms: Iterable[Vm]) -> Task:
-        """One task that starts each VM's own and is done at once."""
+        """Start one task that starts a task for each VM and is done at once."""
         attempted: list[tuple[Vm, Task]] = []
         refused: list[tuple[Vm, refusals.Refusal]] = []
         for vm in vms:
@@ -147,7 +149,7 @@ class Estate:
         return self.work.record_done(Operation.POWER_ON_MANY, DATACENTER, result)
 
     def shut_down_guest(self, vm: Vm) -> None:
-        """No task: the guest is asked, and the VM is off when the guest is down."""
+        """Ask the guest to shut down, without a task. The VM is off when the guest is down."""
         if vm.running_task:
             raise refusals.busy(vm.running_task)
         power.require(vm, Power.OFF, Power.ON)
@@ -165,12 +167,14 @@ class Estate:
 
     # What people and faults do to the world, at once and without a task.
 
-    def ask(self, vm: Vm, text: str) -> None:
-        """From now on it asks this at each power-on, and waits for the answer; nothing where the text is empty."""
-        vm.asks = text
+    def set_question(self, vm: Vm, text: str) -> None:
+        """Let the VM ask this at each later power-on and wait for the answer; an empty text ends that."""
+        vm.power_on_question = text
 
     def answer(self, vm: Vm, choice: str) -> None:
-        """By the choice's number. The first cancels the power-on; with any other it goes on (inferred)."""
+        """Answer by the choice's number. The first choice cancels the power-on; with any other it goes on
+        (inferred).
+        """
         if not vm.question or not vm.running_task:
             raise refusals.no_such_answer("questionId")
         if choice not in map(str, range(len(CHOICES))):
@@ -179,7 +183,7 @@ class Estate:
             self.work.fail(vm.running_task, refusals.canceled())
             return
         vm.question = None
-        self.work.look_again(vm)
+        self.work.recheck(vm)
         self.changed(vm)
 
     def set_tools(self, vm: Vm, running: bool) -> None:
@@ -187,17 +191,17 @@ class Estate:
         self.changed(vm)
 
     def set_maintenance(self, host: Host, wanted: bool) -> None:
-        maintenance.put(self, host, wanted)
+        maintenance.set_mode(self, host, wanted)
 
-    # Where VMs come from and go.
+    # Creating and removing VMs.
 
     def add(self, spec: VmSpec) -> Vm:
-        """It is off at first, with the devices that it wants; refused where its host does not know them."""
+        """Add a VM that is off, with its devices; refused if its host does not offer them."""
         host = self.hosts[spec.host]
         self._last_vm_number += 1
         moid = f"vm-{self._last_vm_number}"
         vm = Vm(moid, spec, host, Power.OFF, spec.memory_mib, spec.cpus, changed=self.clock.utc())
-        vm.memory_locked, vm.tools, vm.asks = spec.memory_locked, spec.tools, spec.question
+        vm.memory_locked, vm.tools, vm.power_on_question = spec.memory_locked, spec.tools, spec.question
         reconfigure.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
         vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
         vm.extra_config = _settings_for(spec.vgpus)
@@ -211,19 +215,19 @@ class Estate:
         vm.host.vms.remove(vm)
         self.changed(vm)
 
-    def _found(self, spec: VmSpec) -> None:
-        """A VM that runs from the beginning has what it needs from the beginning."""
+    def _add_initial(self, spec: VmSpec) -> None:
+        """Add a VM. One that runs from the beginning gets its resources at once."""
         try:
             vm = self.add(spec)
             if spec.powered_on:
-                power.take_what_it_needs(vm, [vm.host])
+                power.reserve_and_place(vm, [vm.host])
                 vm.power, vm.booted = Power.ON, self.clock.utc()
         except refusals.Refusal as refusal:
             raise BadInventory(f"{spec.name} on {spec.host}: {refusal}") from refusal
 
     def _guest_is_down(self, vm: Vm) -> None:
         if vm.power is Power.ON:
-            power.end_off(self, vm)
+            power.finish_power_off(self, vm)
             self.changed(vm)
 
     def apply(self, vm: Vm, changes: Changes) -> None:
@@ -232,6 +236,6 @@ class Estate:
 
 
 def _settings_for(vgpus: tuple[str, ...]) -> dict[str, str]:
-    """Who made a VM with vGPUs gave it the address space that their cards need."""
+    """Return the MMIO settings that the VM's cards need, as its administrator would have set them."""
     needed = sum(MMIO_GB.get(vgpu.split("-")[0], 0) for vgpu in vgpus)
     return {"pciPassthru.64bitMMIOSizeGB": str(needed), "pciPassthru.use64bitMMIO": "TRUE"} if needed else {}

@@ -1,4 +1,4 @@
-"""Hosts in maintenance mode: nothing runs there, nothing starts there."""
+"""Maintenance mode: nothing runs on such a host, and nothing starts there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vgpuctl.sim.vcenter.physics.estate import Estate
 
 
-def put(estate: Estate, host: Host, wanted: bool) -> None:
+def set_mode(estate: Estate, host: Host, wanted: bool) -> None:
     if wanted and host.runs_vms:
         raise refusals.wrong_state()
     host.in_maintenance = wanted
@@ -21,14 +21,14 @@ def put(estate: Estate, host: Host, wanted: bool) -> None:
 
 
 def enter(estate: Estate, host: Host, timeout_s: float) -> Task:
-    """It waits until nothing runs on the host any more: no VM is moved away. A timeout of 0 is none."""
+    """Wait until nothing runs on the host; no VM is moved away. A timeout of 0 means none."""
     task = estate.work.start(
         Work(
             entity=host,
             operation=Operation.ENTER_MAINTENANCE,
             duration_s=estate.durations.reconfigure_s,
             begin=partial(_require, host, in_maintenance=False),
-            finish=partial(put, estate, host, True),
+            finish=partial(set_mode, estate, host, True),
             waits=lambda: host.runs_vms,
         )
     )
@@ -44,7 +44,7 @@ def leave(estate: Estate, host: Host) -> Task:
             operation=Operation.EXIT_MAINTENANCE,
             duration_s=estate.durations.reconfigure_s,
             begin=partial(_require, host, in_maintenance=True),
-            finish=partial(put, estate, host, False),
+            finish=partial(set_mode, estate, host, False),
         )
     )
 

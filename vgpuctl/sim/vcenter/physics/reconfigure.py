@@ -1,12 +1,12 @@
-"""A VM's reconfiguration: what is refused, and what it changes."""
+"""Reconfiguring a VM: what is refused, and what changes."""
 
 from __future__ import annotations
 
 from vgpuctl.sim.vcenter.physics import admission, power, refusals
 from vgpuctl.sim.vcenter.physics.records import Changes, Power, Vm
 
-MOST_VGPUS = 16
-"""Of one VM, since vSphere 8.0 U2."""
+MAX_VGPUS = 16
+"""Per VM, since vSphere 8.0 U2."""
 
 
 def check(vm: Vm, changes: Changes) -> None:
@@ -20,8 +20,8 @@ def check(vm: Vm, changes: Changes) -> None:
     for index, vgpu in changes.wanted_vgpus():
         if not vm.host.offers(vgpu):
             raise refusals.unknown_vgpu(index)
-    if len(vm.vgpus) - len(changes.removed) + len(changes.added) > MOST_VGPUS:
-        raise refusals.too_many_vgpus(MOST_VGPUS)
+    if len(vm.vgpus) - len(changes.removed) + len(changes.added) > MAX_VGPUS:
+        raise refusals.too_many_vgpus(MAX_VGPUS)
 
 
 def apply(vm: Vm, changes: Changes) -> None:
@@ -32,9 +32,9 @@ def apply(vm: Vm, changes: Changes) -> None:
     for _, key, vgpu in changes.replaced:
         vm.vgpus[key] = vgpu
     for _, vgpu in changes.added:
-        vm.vgpus[vm.fresh_key()] = vgpu
-    kept = vm.extra_config | dict(changes.extra_config)
-    vm.extra_config = {key: value for key, value in kept.items() if value}  # an empty value takes a key away
+        vm.vgpus[vm.next_device_key()] = vgpu
+    settings = vm.extra_config | dict(changes.extra_config)
+    vm.extra_config = {key: value for key, value in settings.items() if value}  # an empty value removes its key
     for name in ("memory_mib", "cpus", "annotation"):
         if getattr(changes, name) is not None:
             setattr(vm, name, getattr(changes, name))
@@ -42,7 +42,7 @@ def apply(vm: Vm, changes: Changes) -> None:
 
 
 def _lock_memory(vm: Vm, locked: bool) -> None:
-    """A running VM takes its reservation from the host at once, and is refused where there is not so much."""
+    """A running VM takes its reservation from the host at once, and is refused if the host has too little."""
     before, vm.memory_locked = vm.memory_locked, locked
     if vm.power is Power.ON:
         vm.reserved_mib = 0

@@ -1,4 +1,4 @@
-"""What the estate knows of each host, VM and task: plain state, changed only by the estate."""
+"""The state of each host, VM and task. Only the estate changes it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TaskState(StrEnum):
 
 
 class Operation(StrEnum):
-    """By the name of the method that starts it."""
+    """Operations, by the name of the method that starts them."""
 
     POWER_ON = "PowerOnVM_Task"
     POWER_OFF = "PowerOffVM_Task"
@@ -60,12 +60,12 @@ _DESCRIPTIONS = {
 }
 _CANCELABLE_WHILE_RUNNING = {Operation.POWER_ON, Operation.ENTER_MAINTENANCE}
 CHOICES = ("Cancel", "I Moved It", "I Copied It")
-"""What a VM's question lets one choose, by number. The first ends the power-on."""
+"""The choices of a VM's question, by number. The first cancels the power-on."""
 
 
 @dataclass(eq=False, slots=True)
 class Store:
-    """The one datastore, where the files of suspended VMs lie."""
+    """The one datastore. It holds the files of suspended VMs."""
 
     moid: str
     name: str
@@ -107,9 +107,11 @@ class Host:
 
 @dataclass(eq=False, slots=True)
 class Vm:
-    """`reserved_mib`: memory that it has from its host now; `stored_mib`: that its suspended state has on the store.
+    """One VM. `reserved_mib`: memory that it reserves on its host now; `suspend_file_mib`: the size of its suspend
+    file.
 
-    `asks`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest was asked to.
+    `power_on_question`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest
+    was asked to shut down.
     """
 
     moid: str
@@ -125,10 +127,10 @@ class Vm:
     vgpus: dict[int, str] = field(default_factory=dict)
     tools: bool = True
     shutting_down: bool = False
-    asks: str = ""
+    power_on_question: str = ""
     question: Question | None = None
     reserved_mib: int = 0
-    stored_mib: int = 0
+    suspend_file_mib: int = 0
     revision: int = 1
     booted: datetime | None = None
     running_task: Task | None = None
@@ -140,15 +142,15 @@ class Vm:
 
     @property
     def reservation_mib(self) -> int:
-        """The memory that it reserves for itself while it runs: all of it or none."""
+        """The memory that it reserves while it runs: all of it or none."""
         return self.memory_mib if self.memory_locked else 0
 
     @property
     def cards(self) -> list[Card]:
-        """Where its vGPUs sit; empty while it is off or suspended."""
+        """The cards that hold its vGPUs; none while it is off or suspended."""
         return [card for card in self.host.cards if card.holds(self.moid)]
 
-    def fresh_key(self) -> int:
+    def next_device_key(self) -> int:
         return next(key for key in range(FIRST_VGPU_KEY, FIRST_VGPU_KEY + len(self.vgpus) + 1) if key not in self.vgpus)
 
 
@@ -173,7 +175,9 @@ class Task:
 
     @property
     def cancelable(self) -> bool:
-        """Before it begins, any; then what takes nothing away if it stops half-way (which ones is inferred)."""
+        """True before it begins, then only for operations that lose nothing if they stop half-way (which ones is
+        inferred).
+        """
         if self.state is TaskState.RUNNING:
             return self.operation in _CANCELABLE_WHILE_RUNNING and (self.progress or 0) < ALMOST_DONE
         return self.state is TaskState.QUEUED
@@ -184,7 +188,7 @@ Record = Host | Vm | Task | Store
 
 @dataclass(frozen=True, slots=True)
 class PoweredOnMany:
-    """What became of each VM of one request for many."""
+    """The result for each VM of one PowerOnMultiVM_Task."""
 
     attempted: tuple[tuple[Vm, Task], ...]
     refused: tuple[tuple[Vm, Refusal], ...]
@@ -192,7 +196,7 @@ class PoweredOnMany:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """One reconfiguration. Devices: (place in the request, key, vGPU type), the place for the fault that names it."""
+    """One reconfiguration. A device is (index in the request, key, vGPU type); a fault names the index."""
 
     added: tuple[tuple[int, str], ...] = ()
     replaced: tuple[tuple[int, int, str], ...] = ()

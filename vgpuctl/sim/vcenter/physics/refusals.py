@@ -1,4 +1,4 @@
-"""Why vCenter says no: the physics' faults, by their names on the wire, without the wire's types."""
+"""Why vCenter refuses: the physics' faults by their names on the wire, without vim types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 
 class Refusal(Exception):  # noqa: N818 - named as vCenter means it, not as Python does
-    """`kind` is the fault's name in vSphere's API, `details` its further fields."""
+    """`kind` is the fault's name in vSphere's API, `details` are its further fields."""
 
     def __init__(self, kind: str, message: str, **details: object) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ def memory_not_reserved(vm: Vm) -> Refusal:
 
 
 def unknown_vgpu(index: int) -> Refusal:
-    """Inferred: no source says with which fault vCenter refuses a vGPU type that the host does not offer."""
+    """Inferred: no source names the fault for a vGPU type that the host does not offer."""
     return Refusal(
         "InvalidDeviceBacking",
         f"Invalid backing for device '{index}'.",
@@ -79,7 +79,7 @@ def no_memory(host: Host, vm: Vm) -> Refusal:
 
 
 def no_failover() -> Refusal:
-    """Inferred: that a dedicated failover host refuses with the same fault as the other policies."""
+    """Inferred: a dedicated failover host refuses with the same fault as the other policies."""
     return Refusal(
         "InsufficientFailoverResourcesFault",
         "Insufficient resources to satisfy configured failover level for vSphere HA.",
@@ -96,13 +96,13 @@ def no_disk_space(vm: Vm, store: Store) -> Refusal:
 
 
 def not_suspendable(device: str) -> Refusal:
-    """Inferred: the documentation says that such VMs cannot be suspended, not with which fault or words."""
+    """Inferred: the documentation says that such VMs cannot be suspended, but not with which fault or message."""
     reason = f"The virtual machine cannot be suspended: device '{device}' does not support it."
     return Refusal("GenericVmConfigFault", reason, reason=reason)
 
 
 def too_many_vgpus(most: int) -> Refusal:
-    """Inferred: the number is documented, the fault is not."""
+    """Inferred: the limit is documented, the fault is not."""
     return Refusal(
         "TooManyDevices",
         f"The number of PCI devices exceeds the limit of {most}.",
@@ -115,7 +115,7 @@ def wrong_state() -> Refusal:
 
 
 def no_compatible_host(refused: Sequence[tuple[Host, Refusal]]) -> Refusal:
-    """What DRS says where no host of the cluster will do: each host with its reason."""
+    """Return DRS's fault when no host of the cluster fits: each host with its reason."""
     return Refusal(
         "NoCompatibleHost",
         "No host is compatible with the virtual machine.",

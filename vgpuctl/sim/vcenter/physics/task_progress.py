@@ -1,4 +1,4 @@
-"""How a task gets from 0 to 100 per cent: at a rate that may change, and held where something keeps it."""
+"""A task's progress from 0 to 100 per cent: at a rate that may change, and held while something blocks it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from vgpuctl.sim.clock import Clock, Timer
 from vgpuctl.sim.vcenter.physics.records import ALMOST_DONE
 
 MARKS = (*range(10, 100, 10), ALMOST_DONE)
-"""The percentages that a client may see on the way."""
-TOLD_EVERY_S = 1.0
-"""How often at most, but for the last of them: each is news for everybody who listens."""
+"""The percentages that a client may see."""
+REPORT_EVERY_S = 1.0
+"""The shortest time between two reports, except the last mark's: each report wakes every listener."""
 
 
-class Course:
-    """Two timers at most, whatever its length: one for the next mark, one for the end."""
+class Progress:
+    """Uses two timers at most, whatever its length: one for the next mark, one for the end."""
 
     def __init__(self, clock: Clock, length_s: float, reached: Callable[[], None], ended: Callable[[], None]) -> None:
         self.percent = 0
@@ -25,19 +25,19 @@ class Course:
         self._ended = ended
         self._rate = 1.0
         self._held = False
-        self._share = 0.0
-        self._since_s = self._told_s = clock.now_s
+        self._done = 0.0
+        self._since_s = self._reported_s = clock.now_s
         self._timers: list[Timer] = []
         self._plan()
 
-    def pace(self, rate: float) -> None:
-        self._settle()
+    def set_rate(self, rate: float) -> None:
+        self._account()
         self._rate = rate
         self._plan()
 
     def hold(self, held: bool) -> None:
         if held != self._held:
-            self._settle()
+            self._account()
             self._held = held
             self._plan()
 
@@ -46,10 +46,10 @@ class Course:
             timer.cancel()
         self._timers = []
 
-    def _settle(self) -> None:
-        """Note what has been done at the rate until now."""
+    def _account(self) -> None:
+        """Add what was done at the rate until now."""
         if not self._held:
-            self._share += (self._clock.now_s - self._since_s) * self._rate / self._length_s
+            self._done += (self._clock.now_s - self._since_s) * self._rate / self._length_s
         self._since_s = self._clock.now_s
 
     def _plan(self) -> None:
@@ -59,36 +59,36 @@ class Course:
             self._plan_mark()
 
     def _plan_mark(self) -> None:
-        soonest_s = self._told_s + TOLD_EVERY_S - self._clock.now_s
+        soonest_s = self._reported_s + REPORT_EVERY_S - self._clock.now_s
         for mark in (mark for mark in MARKS if mark > self.percent):
             seconds = self._seconds_to(mark / 100)
             if seconds >= soonest_s or mark == ALMOST_DONE:
-                self._timers[1:] = [self._clock.after(seconds, partial(self._at, mark))]
+                self._timers[1:] = [self._clock.after(seconds, partial(self._at_mark, mark))]
                 return
 
-    def _at(self, mark: int) -> None:
-        self.percent, self._told_s = mark, self._clock.now_s
+    def _at_mark(self, mark: int) -> None:
+        self.percent, self._reported_s = mark, self._clock.now_s
         self._plan_mark()
         self._reached()
 
-    def _seconds_to(self, share: float) -> float:
-        return (share - self._share) * self._length_s / self._rate - (self._clock.now_s - self._since_s)
+    def _seconds_to(self, part: float) -> float:
+        return (part - self._done) * self._length_s / self._rate - (self._clock.now_s - self._since_s)
 
 
-class Lane:
-    """Courses that share one throughput: with n of them on their way each has an n-th of it."""
+class SharedThroughput:
+    """Progresses that share one throughput: each of n running ones has an n-th of it."""
 
     def __init__(self) -> None:
-        self._courses: list[Course] = []
+        self._members: list[Progress] = []
 
-    def join(self, course: Course) -> None:
-        self._courses.append(course)
-        self._share_out()
+    def join(self, progress: Progress) -> None:
+        self._members.append(progress)
+        self._divide()
 
-    def leave(self, course: Course) -> None:
-        self._courses.remove(course)
-        self._share_out()
+    def leave(self, progress: Progress) -> None:
+        self._members.remove(progress)
+        self._divide()
 
-    def _share_out(self) -> None:
-        for course in self._courses:
-            course.pace(1 / len(self._courses))
+    def _divide(self) -> None:
+        for progress in self._members:
+            progress.set_rate(1 / len(self._members))

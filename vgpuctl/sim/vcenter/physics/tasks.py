@@ -1,4 +1,4 @@
-"""Tasks: one at a time for each object, some at a time for each host, and forgotten ten minutes after their end."""
+"""Tasks: one at a time for each object, a limited number for each host; forgotten ten minutes after their end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from vgpuctl.sim.clock import Clock, do_nothing
 from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.vcenter.physics import refusals
 from vgpuctl.sim.vcenter.physics.records import ALMOST_DONE, Host, Operation, PoweredOnMany, Task, TaskState, Vm
-from vgpuctl.sim.vcenter.physics.task_progress import Course, Lane
+from vgpuctl.sim.vcenter.physics.task_progress import Progress, SharedThroughput
 
-REMEMBERED_S = 600.0
+RETENTION_S = 600.0
 HANGS = "hangs"
-Fate = refusals.Refusal | str | None
-"""How a task is made to end: with a refusal, never (it hangs at 95 %), or as its work has it."""
+Outcome = refusals.Refusal | str | None
+"""How a task is made to end: with a refusal, never (it hangs at 95 %), or normally (None)."""
 
 
 def _never() -> bool:
@@ -25,10 +25,10 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a task does to its object; `begin` and `finish` may raise a Refusal, which then ends the task.
+    """What a task does. `begin` and `finish` may raise a Refusal, which ends the task.
 
-    `waits`: while it is true the task stands still. `undo`: what a task that ends half-way gives back.
-    `lane`: shares its throughput with the others there.
+    `waits`: while it returns True the task makes no progress. `undo`: releases what a task took that ends half-way.
+    `shared`: the throughput that it shares with other tasks.
     """
 
     entity: Vm | Host
@@ -38,18 +38,18 @@ class Work:
     finish: Callable[[], None]
     undo: Callable[[], None] = do_nothing
     waits: Callable[[], bool] = _never
-    lane: Lane | None = None
+    shared: SharedThroughput | None = None
 
 
 @dataclass(eq=False, slots=True)
-class Job:
-    """A task that is queued or running. Its host is the one where it began: DRS may move the VM meanwhile."""
+class TaskRun:
+    """A queued or running task. Its host is the one where it began: DRS may move the VM meanwhile."""
 
     task: Task
     work: Work
     host_moid: str
-    course: Course | None = None
-    fate: Fate = None
+    progress: Progress | None = None
+    outcome: Outcome = None
 
 
 class Tasks:
@@ -58,13 +58,13 @@ class Tasks:
         self._durations = durations
         self._changed = changed
         self._last_number = 0
-        self._jobs: dict[str, Job] = {}
-        self._queues: dict[str, deque[Job]] = defaultdict(deque)
+        self._runs: dict[str, TaskRun] = {}
+        self._queues: dict[str, deque[TaskRun]] = defaultdict(deque)
         self._running: Counter[str] = Counter()
         self.tasks: dict[str, Task] = {}
 
     def start(self, work: Work) -> Task:
-        """Queued now, begun when the clock next moves: the caller has its answer before anything happens."""
+        """Queue a task. It begins when the clock next moves, so the caller has the reply before anything happens."""
         entity = work.entity
         if entity.running_task:
             raise refusals.busy(entity.running_task)
@@ -74,22 +74,22 @@ class Tasks:
         self._changed(task)
         self._changed(entity)
         host = entity if isinstance(entity, Host) else entity.host
-        job = self._jobs[task.moid] = Job(task, work, host.moid)
-        self._queues[host.moid].append(job)
+        run = self._runs[task.moid] = TaskRun(task, work, host.moid)
+        self._queues[host.moid].append(run)
         self._clock.after(0, partial(self._begin_next, host.moid))
         return task
 
-    def doom(self, moid: str, fate: Fate) -> None:
-        """Decide how a task that runs will end."""
-        if job := self._jobs.get(moid):
-            job.fate = fate
-            self._hold_or_go_on(job)
+    def set_outcome(self, moid: str, outcome: Outcome) -> None:
+        """Decide how a running task will end."""
+        if run := self._runs.get(moid):
+            run.outcome = outcome
+            self._update_hold(run)
 
-    def let_go(self) -> None:
-        """Whatever hangs goes on."""
-        for job in tuple(self._jobs.values()):
-            if job.fate == HANGS:
-                self.doom(job.task.moid, None)
+    def release_hung(self) -> None:
+        """Let every hanging task go on."""
+        for run in tuple(self._runs.values()):
+            if run.outcome == HANGS:
+                self.set_outcome(run.task.moid, None)
 
     def record_done(self, operation: Operation, entity: tuple[str, str], result: PoweredOnMany) -> Task:
         task = self._new(operation, *entity)
@@ -106,16 +106,16 @@ class Tasks:
         self.fail(task, refusals.canceled())
 
     def fail(self, task: Task, refusal: refusals.Refusal) -> None:
-        """End it half-way; what it has taken is given back."""
-        job = self._jobs[task.moid]
-        if job.course:
-            job.work.undo()
-        self._end_job(job, refusal)
+        """End a task half-way and release what it took."""
+        run = self._runs[task.moid]
+        if run.progress:
+            run.work.undo()
+        self._end_run(run, refusal)
 
-    def look_again(self, entity: Vm | Host) -> None:
-        """What its task waits for may have changed."""
+    def recheck(self, entity: Vm | Host) -> None:
+        """Check again whether the object's task still has to wait."""
         if entity.running_task:
-            self._hold_or_go_on(self._jobs[entity.running_task.moid])
+            self._update_hold(self._runs[entity.running_task.moid])
 
     def _new(self, operation: Operation, entity_moid: str, entity_name: str) -> Task:
         self._last_number += 1
@@ -129,59 +129,59 @@ class Tasks:
             self._running[host_moid] += 1
             self._begin(queue.popleft())
 
-    def _begin(self, job: Job) -> None:
-        task, work = job.task, job.work
+    def _begin(self, run: TaskRun) -> None:
+        task, work = run.task, run.work
         task.state = TaskState.RUNNING
         task.started = self._clock.utc()
         task.progress = 0
         try:
             work.begin()
         except refusals.Refusal as refusal:
-            self._end_job(job, refusal)
+            self._end_run(run, refusal)
             return
-        job.course = Course(self._clock, work.duration_s, partial(self._reached, job), partial(self._finish, job))
-        if work.lane:
-            work.lane.join(job.course)
-        self._hold_or_go_on(job)
+        run.progress = Progress(self._clock, work.duration_s, partial(self._on_mark, run), partial(self._finish, run))
+        if work.shared:
+            work.shared.join(run.progress)
+        self._update_hold(run)
         self._changed(task)
 
-    def _reached(self, job: Job) -> None:
-        assert job.course
-        job.task.progress = job.course.percent
-        self._hold_or_go_on(job)
-        self._changed(job.task)
+    def _on_mark(self, run: TaskRun) -> None:
+        assert run.progress
+        run.task.progress = run.progress.percent
+        self._update_hold(run)
+        self._changed(run.task)
 
-    def _hold_or_go_on(self, job: Job) -> None:
-        if job.course:
-            hangs = job.fate == HANGS and job.course.percent == ALMOST_DONE
-            job.course.hold(job.work.waits() or hangs)
+    def _update_hold(self, run: TaskRun) -> None:
+        if run.progress:
+            hangs = run.outcome == HANGS and run.progress.percent == ALMOST_DONE
+            run.progress.hold(run.work.waits() or hangs)
 
-    def _finish(self, job: Job) -> None:
+    def _finish(self, run: TaskRun) -> None:
         try:
-            if isinstance(job.fate, refusals.Refusal):
-                raise job.fate
-            job.work.finish()
+            if isinstance(run.outcome, refusals.Refusal):
+                raise run.outcome
+            run.work.finish()
         except refusals.Refusal as refusal:
-            self.fail(job.task, refusal)
+            self.fail(run.task, refusal)
         else:
-            self._end_job(job, None)
+            self._end_run(run, None)
 
-    def _end_job(self, job: Job, refused: refusals.Refusal | None) -> None:
-        if job.course:
-            job.course.stop()
-            if job.work.lane:
-                job.work.lane.leave(job.course)
-        if job.task.state is TaskState.QUEUED:
-            self._queues[job.host_moid].remove(job)
+    def _end_run(self, run: TaskRun, refused: refusals.Refusal | None) -> None:
+        if run.progress:
+            run.progress.stop()
+            if run.work.shared:
+                run.work.shared.leave(run.progress)
+        if run.task.state is TaskState.QUEUED:
+            self._queues[run.host_moid].remove(run)
         else:
-            self._running[job.host_moid] -= 1
-            self._clock.after(0, partial(self._begin_next, job.host_moid))
-        del self._jobs[job.task.moid]
-        self._end(job.task, refused, job.work.entity)
+            self._running[run.host_moid] -= 1
+            self._clock.after(0, partial(self._begin_next, run.host_moid))
+        del self._runs[run.task.moid]
+        self._end(run.task, refused, run.work.entity)
 
     def _end(self, task: Task, refused: refusals.Refusal | None, entity: Vm | Host | None = None) -> None:
         task.state = TaskState.ERROR if refused else TaskState.SUCCESS
-        task.error = refused and refused.with_traceback(None)  # else the frames that raised it live as long as it
+        task.error = refused and refused.with_traceback(None)  # a traceback would keep its frames alive
         task.progress = None
         task.started = task.started or self._clock.utc()
         task.completed = self._clock.utc()
@@ -189,7 +189,7 @@ class Tasks:
             entity.running_task = None
             self._changed(entity)
         self._changed(task)
-        self._clock.after(REMEMBERED_S, partial(self._forget, task, entity))
+        self._clock.after(RETENTION_S, partial(self._forget, task, entity))
 
     def _forget(self, task: Task, entity: Vm | Host | None) -> None:
         del self.tasks[task.moid]

@@ -1,1 +1,1 @@
-"""SOAP: requests, answers, faults, sessions and rights."""
+"""SOAP: requests, replies, faults, sessions and privileges."""

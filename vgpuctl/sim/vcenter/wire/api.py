@@ -1,4 +1,4 @@
-"""vCenter's API as a function: a method call in, its result out. HTTP is one way to call it, a simulation another."""
+"""vCenter's API as a function: a method call in, its result out. HTTP and simulations in one process both call it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vgpuctl.sim.faults import VCENTER, Effect, How
 from vgpuctl.sim.vcenter.inventory.center import Center
 from vgpuctl.sim.vcenter.methods import handlers
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
-from vgpuctl.sim.vcenter.physics.tasks import HANGS, Fate
+from vgpuctl.sim.vcenter.physics.tasks import HANGS, Outcome
 from vgpuctl.sim.vcenter.wire import faults, rights
 from vgpuctl.sim.vcenter.wire.dispatch import OPEN_TO_ALL, Call
 from vgpuctl.sim.vcenter.wire.requests import FETCH, Request
@@ -21,12 +21,12 @@ from vgpuctl.sim.vcenter.wire.vmomi import support, vim
 
 HANDLERS = handlers()
 Count = Callable[..., Effect | None]
-"""Takes the server, the method and the object's names, and returns what is to go wrong with the call."""
+"""Takes the server, the method and the object's names; returns what must go wrong with the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls, as far as the transport knows. `cookie`: the session's key; none before the login."""
+    """The caller, as far as the transport knows it. `cookie`: the session's key; None before the login."""
 
     cookie: str | None
     version: Any
@@ -36,7 +36,7 @@ class Caller:
 
 @dataclass(slots=True)
 class Answer:
-    """A call as it was understood, and what its method returns, which the transport may have to await."""
+    """A parsed call and its method's result, which the transport may have to await."""
 
     request: Request
     call: Call
@@ -53,7 +53,9 @@ class Answer:
 
 
 class Api:
-    """Each call is first met, then answered: what lies between, such as a cut connection, is the transport's."""
+    """Each call is first counted, then answered. Effects in between, such as a cut connection, are the transport's
+    task.
+    """
 
     def __init__(self, center: Center, count: Count) -> None:
         self._center = center
@@ -64,7 +66,7 @@ class Api:
         return self._center.estate.clock
 
     def effect_on(self, request: Request) -> Effect | None:
-        """Count the call and return what is to go wrong with it; a fault that meets it is raised at once."""
+        """Count the call and return what must go wrong with it. A `fail` effect is raised as its fault at once."""
         effect = self._count(VCENTER, request.method, *self._names(request.this))
         if effect and effect.how is How.FAIL:
             raise faults.by_name(effect.what)
@@ -73,35 +75,35 @@ class Api:
         return effect
 
     def answer(self, request: Request, caller: Caller, effect: Effect | None) -> Answer:
-        """Carry it out; a refusal is raised as a fault. `effect`: how the task that it starts is made to end."""
+        """Carry the call out; raise a fault if it is refused. `effect`: how the task that it starts is made to end."""
         call = self._call(request, caller)
         try:
-            with self._center.history.acted_by(call.session.user if call.session else ""):
+            with self._center.history.acting_as(call.session.user if call.session else ""):
                 result = HANDLERS[request.method](call, *request.arguments)
         except Refusal as refusal:
             raise faults.fault_of(refusal) from None
-        if isinstance(result, vim.Task) and (fate := _fate(effect)):
-            self._center.estate.work.doom(result._moId, fate)
+        if isinstance(result, vim.Task) and (outcome := _outcome_of(effect)):
+            self._center.estate.work.set_outcome(result._moId, outcome)
         return Answer(request, call, result)
 
     def _names(self, ref: Any) -> tuple[str, ...]:
-        """By which a fault may be meant for an object."""
-        thing = self._center.find(ref, None)
-        name = self._center.read(thing, "name", None) if thing and isinstance(ref, vim.ManagedEntity) else ""
+        """Return the names by which a fault can select the object."""
+        obj = self._center.find(ref, None)
+        name = self._center.read(obj, "name", None) if obj and isinstance(ref, vim.ManagedEntity) else ""
         return (ref._moId, name) if name else (ref._moId,)
 
     def _call(self, request: Request, caller: Caller) -> Call:
         session = self._center.sessions.find(caller.cookie)
         if not session and request.method not in OPEN_TO_ALL:
             raise faults.not_authenticated(request.this)
-        thing = self._center.find(request.this, session)
-        if not thing:
+        obj = self._center.find(request.this, session)
+        if not obj:
             raise faults.not_found(request.this)
         rights.check(session, request)
-        if request.method not in HANDLERS or not isinstance(thing.ref, request.info.type):
+        if request.method not in HANDLERS or not isinstance(obj.ref, request.info.type):
             raise faults.not_supported(request.method)
         self._note_activity(session)
-        return Call(self._center, session, thing, caller.version, caller.address, caller.agent)
+        return Call(self._center, session, obj, caller.version, caller.address, caller.agent)
 
     def _note_activity(self, session: Session | None) -> None:
         if session:
@@ -110,11 +112,11 @@ class Api:
 
 
 def _kind_of(result: Any) -> Any:
-    """Of one property: a data object may be a subtype of what the client knows it to be, and so says what it is."""
+    """Return the declared type of a property. A data object may be a subtype, so its type is written with it."""
     return object if isinstance(result, support.DataObject) else type(result)
 
 
-def _fate(effect: Effect | None) -> Fate:
+def _outcome_of(effect: Effect | None) -> Outcome:
     match effect:
         case Effect(how=How.TASK_FAILS, what=kind):
             return faults.refusal_by_name(kind)

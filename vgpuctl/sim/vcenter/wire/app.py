@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def vcenter_app(center: Center, calls: Calls) -> Starlette:
-    """vCenter's API as an ASGI application. Run it in the loop that also drives the world's clock."""
+    """vCenter's API as an ASGI application. It runs in the event loop that also drives the world's clock."""
     endpoint = _Endpoint(Api(center, calls.count))
     return Starlette(
         routes=[
@@ -46,29 +46,29 @@ class _Endpoint:
         self._api = api
 
     async def soap(self, http: HttpRequest) -> Response:
-        return await _explained(self._meet(http), NEWEST)
+        return await _with_errors_as_faults(self._handle(http), NEWEST)
 
-    async def _meet(self, http: HttpRequest) -> Response:
-        """The request is read, counted, and answered unless a fault meets it."""
+    async def _handle(self, http: HttpRequest) -> Response:
+        """Read and count the request, then answer it or let a fault take effect."""
         caller = _caller(http)
         request = requests.parse(await bodies.read(http))
         effect = self._api.effect_on(request)
-        answer = partial(self._explained_answer, http, request, caller, effect)
+        answer = partial(self._answer_with_errors, http, request, caller, effect)
         return await (apply_effect(effect, self._api.clock, answer) if effect else answer())
 
-    async def _explained_answer(
+    async def _answer_with_errors(
         self, http: HttpRequest, request: requests.Request, caller: Caller, effect: Effect | None
     ) -> Response:
-        return await _explained(self._answer(http, request, caller, effect), caller.version)
+        return await _with_errors_as_faults(self._answer(http, request, caller, effect), caller.version)
 
     async def _answer(
         self, http: HttpRequest, request: requests.Request, caller: Caller, effect: Effect | None
     ) -> Response:
         answer = self._api.answer(request, caller, effect)
         if inspect.isawaitable(answer.result):
-            with answer.call.center.sessions.answering(answer.call.member):
-                answer.result = await _unless_gone(http, answer.result)
-        return _answered(http, answer)
+            with answer.call.center.sessions.answering(answer.call.required_session):
+                answer.result = await _while_connected(http, answer.result)
+        return _response(http, answer)
 
 
 def _caller(http: HttpRequest) -> Caller:
@@ -80,40 +80,42 @@ def _caller(http: HttpRequest) -> Caller:
     )
 
 
-async def _explained(answer: Awaitable[Response], version: Any) -> Response:
-    """Whatever happens is answered: a result or a fault, never a traceback."""
+async def _with_errors_as_faults(answer: Awaitable[Response], version: Any) -> Response:
+    """Return the response, or a fault for any exception. A client never gets a traceback."""
     try:
         return await answer
     except vmodl.MethodFault as fault:
-        return _failed(fault, version)
+        return _fault_response(fault, version)
     except requests.UnknownMethod as unknown:
-        return _failed(faults.method_not_found(str(unknown)), version)
+        return _fault_response(faults.method_not_found(str(unknown)), version)
     except requests.BadRequest as bad:
-        return bodies.with_an_end(_failed(faults.invalid_request(str(bad)), version), bad)
+        return bodies.close_if_too_large(_fault_response(faults.invalid_request(str(bad)), version), bad)
     except Exception as error:
         _log.exception("the simulated vCenter could not answer")
-        return _failed(vmodl.fault.SystemError(msg=f"A general system error occurred: {error}", reason=str(error)))
+        return _fault_response(
+            vmodl.fault.SystemError(msg=f"A general system error occurred: {error}", reason=str(error))
+        )
 
 
 async def _versions(http: HttpRequest) -> Response:
     return Response(service.versions_xml(), media_type=_XML)
 
 
-def _answered(http: HttpRequest, answer: Answer) -> Response:
+def _response(http: HttpRequest, answer: Answer) -> Response:
     response, session = Response(answer.soap(), media_type=_XML), answer.call.session
     if answer.request.method == "Login" and session:
         response.set_cookie(COOKIE, session.key, path="/", httponly=True, secure=http.url.scheme == "https")
     return response
 
 
-def _failed(fault: Any, version: Any = NEWEST) -> Response:
+def _fault_response(fault: Any, version: Any = NEWEST) -> Response:
     return Response(fault_response(fault, version), status_code=500, media_type=_XML)
 
 
-async def _unless_gone(http: HttpRequest, result: Any) -> Any:
-    """Wait for the result, but no longer than the client does."""
+async def _while_connected(http: HttpRequest, result: Any) -> Any:
+    """Wait for the result, until the client disconnects."""
     waiting = asyncio.ensure_future(result)
-    gone = asyncio.ensure_future(_disconnect(http))
+    gone = asyncio.ensure_future(_wait_for_disconnect(http))
     try:
         await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
         return await waiting if waiting.done() else None
@@ -122,6 +124,6 @@ async def _unless_gone(http: HttpRequest, result: Any) -> Any:
         gone.cancel()
 
 
-async def _disconnect(http: HttpRequest) -> None:
+async def _wait_for_disconnect(http: HttpRequest) -> None:
     while (await http.receive())["type"] != "http.disconnect":
         pass

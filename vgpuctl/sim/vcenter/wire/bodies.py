@@ -1,4 +1,4 @@
-"""A request's body, as far as anybody should send one."""
+"""Reads a request's body, up to a limit."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from starlette.responses import Response
 from vgpuctl.sim.http_body import read_at_most
 from vgpuctl.sim.vcenter.wire.requests import BadRequest
 
-MOST_BYTES = 4 << 20
-"""A filter over each of ten thousand VMs by name needs one."""
+MAX_BYTES = 4 << 20
+"""A filter that names each of ten thousand VMs must fit."""
 
 
 class TooLarge(BadRequest):
-    """More than we read; the rest stays where it is."""
+    """A body that is longer than the limit. The rest of it stays unread."""
 
 
 async def read(http: Request) -> bytes:
     announced = http.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > MOST_BYTES:
+    if announced.isdecimal() and int(announced) > MAX_BYTES:
         raise _too_large()
     try:
-        body = await read_at_most(http, MOST_BYTES)
+        body = await read_at_most(http, MAX_BYTES)
     except ClientDisconnect:
         raise BadRequest("it ends too early") from None
     if body is None:
@@ -29,12 +29,12 @@ async def read(http: Request) -> bytes:
     return body
 
 
-def with_an_end(answer: Response, bad: BadRequest) -> Response:
-    """Behind what is too large the connection ends: the rest of it is not worth reading."""
+def close_if_too_large(answer: Response, bad: BadRequest) -> Response:
+    """End the connection after a body that is too large, because the rest of it stays unread."""
     if isinstance(bad, TooLarge):
         answer.headers["connection"] = "close"
     return answer
 
 
 def _too_large() -> TooLarge:
-    return TooLarge(f"it is larger than {MOST_BYTES} bytes")
+    return TooLarge(f"it is larger than {MAX_BYTES} bytes")

@@ -1,4 +1,4 @@
-"""From a method's name to the function that answers it."""
+"""Finds the function that handles a method."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory.center import Center
-from vgpuctl.sim.vcenter.inventory.things import Thing
+from vgpuctl.sim.vcenter.inventory.objects import InventoryObject
 from vgpuctl.sim.vcenter.wire.sessions import Session
 
 Handler = Callable[..., Any | Awaitable[Any]]
@@ -17,28 +17,28 @@ OPEN_TO_ALL = {"RetrieveServiceContent", "Login"}
 
 @dataclass(slots=True)
 class Call:
-    """One request on its way: who asks, of what, and in which version of the API."""
+    """One call: its session, its target, and the version of the API."""
 
     center: Center
     session: Session | None
-    thing: Thing
+    target: InventoryObject
     version: Any
     address: str
     agent: str
 
     @property
     def subject(self) -> Any:
-        return self.thing.subject
+        return self.target.subject
 
     @property
-    def member(self) -> Session:
-        """The session of a call that cannot come without one."""
+    def required_session(self) -> Session:
+        """The session of a call that is refused without one."""
         assert self.session is not None
         return self.session
 
 
-def answers(method: str) -> Callable[[Handler], Handler]:
-    """The function takes the call, then the method's arguments in the order of its metadata."""
+def handles(method: str) -> Callable[[Handler], Handler]:
+    """Register a handler. It takes the call, then the method's arguments in the order of the metadata."""
 
     def remember(handler: Handler) -> Handler:
         assert method not in HANDLERS, f"{method} is answered twice"

@@ -1,4 +1,4 @@
-"""Faults as the wire knows them."""
+"""Faults as vim types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import support, vim, vmodl
 
 
 def fault_of(refusal: Refusal) -> Any:
-    """By the refusal's name: whatever the physics refuse, the metadata know its type."""
+    """Return the vim fault of a refusal. The metadata find its type by name."""
     details = {name: _detail(value) for name, value in refusal.details.items()}
     return wire_type(refusal.kind)(msg=refusal.message, **details)
 
@@ -27,13 +27,13 @@ def _detail(value: Any) -> Any:
 
 
 def refusal_by_name(kind: str) -> Refusal:
-    """For faults that are injected: the wording is ours, and says so."""
+    """Return a refusal for an injected fault. Its message says that it was injected."""
     required = (field for field in wire_type(kind)._GetPropertyList() if not field.flags & support.F_OPTIONAL)
-    return Refusal(kind, f"Injected: {kind}.", **{field.name: _something(field.type) for field in required})
+    return Refusal(kind, f"Injected: {kind}.", **{field.name: _placeholder(field.type) for field in required})
 
 
-def _something(kind: Any) -> Any:
-    """Whatever fits a field that a fault must have."""
+def _placeholder(kind: Any) -> Any:
+    """Return any value that fits a required field of a fault."""
     if issubclass(kind, support.ManagedObject):
         return kind("injected")
     return kind(getattr(kind, "values", ("",))[0]) if issubclass(kind, str) else kind()
@@ -43,7 +43,7 @@ def by_name(kind: str) -> Any:
     return fault_of(refusal_by_name(kind))
 
 
-KNOWN = (
+COMMON = (
     "ConcurrentAccess",
     "DeviceUnsupportedForVmPlatform",
     "GenericVmConfigFault",
@@ -70,7 +70,7 @@ KNOWN = (
     "ToolsUnavailable",
     "VmConfigFault",
 )
-"""Those that users of vGPU VMs meet; any other of the API may be injected too."""
+"""Faults that users of vGPU VMs meet. Any other fault of the API may be injected too."""
 
 
 def is_fault(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Questions to pyVmomi's type metadata: what a property path leads to, and values as their declared types."""
+"""Helpers for pyVmomi's type metadata: the type at a property path, and values as their declared types."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _STEP = re.compile(r"[^.\[]+(?:\[[^\]]*\])?")
 
 
 class UnknownPath(KeyError):  # noqa: N818
-    """No such property."""
+    """There is no such property."""
 
 
 def version_of(soap_action: str) -> Any:
-    """The API version that a client speaks; an unknown or newer one is answered as the newest we know."""
+    """Return the client's API version. An unknown or newer version is answered as the newest one known here."""
     wanted = soap_action.strip('" ').removeprefix("urn:")
     try:
         return support.GetVersionFromVersionUri(wanted)
@@ -36,12 +36,12 @@ def wire_name(kind: Any) -> str:
 
 
 def steps_of(path: str) -> list[str]:
-    """A key may have dots of its own, as in config.extraConfig["a.b"]."""
+    """Split a path into steps. A key may contain dots, as in config.extraConfig["a.b"]."""
     return _STEP.findall(path)
 
 
 def check_path(kind: Any, path: str) -> None:
-    """Refuse a path that its object's type cannot have. Behind a key or an Any only the value itself can tell."""
+    """Refuse a path that the type cannot have. Behind a key or an Any, only the value itself can decide."""
     steps = steps_of(path)
     if ".".join(steps) != path or not path:
         raise UnknownPath(path)
@@ -58,7 +58,7 @@ def property_type(kind: Any, name: str) -> Any:
 
 
 def property_privilege(kind: Any, path: str) -> str | None:
-    """What it takes to read a property; most ask for nothing special."""
+    """Return the privilege that reading a property needs; most need none."""
     privilege = _property(kind, (steps_of(path) or [path])[0].partition("[")[0]).privId
     return str(privilege) if privilege else None
 
@@ -70,14 +70,14 @@ def _property(kind: Any, name: str) -> Any:
         raise UnknownPath(name) from None
 
 
-def names_set(value: Any) -> set[str]:
-    """The properties that a client has given in a data object."""
+def set_properties(value: Any) -> set[str]:
+    """Return the names of the properties that a client has set in a data object."""
     given = {info.name: getattr(value, info.name) for info in value._GetPropertyList()}
     return {name for name, one in given.items() if one is not None and not (isinstance(one, list) and not one)}
 
 
 def walk(value: Any, steps: list[str]) -> tuple[Any, Any]:
-    """Follow a path inside a value: what is there, and its declared type."""
+    """Follow a path inside a value; return what is there and its declared type."""
     declared: Any = object
     for step in steps:
         keyed = _KEY.match(step)
@@ -92,7 +92,9 @@ def walk(value: Any, steps: list[str]) -> tuple[Any, Any]:
 
 
 def typed(value: Any, declared: Any) -> Any:
-    """Give a plain value its declared type: the serialiser names a leaf inside an Any by its Python type."""
+    """Return a value as its declared type. Inside an Any, pyVmomi names a plain value by its Python type, and govc
+    fails.
+    """
     if value is None or declared is object:
         return value
     if issubclass(declared, list):
@@ -105,7 +107,7 @@ def typed(value: Any, declared: Any) -> Any:
 
 
 def _with_key(items: Any, declared: Any, key: str) -> Any:
-    """Only things that have a key can be asked for by it."""
+    """Return the item with a key; only items that have keys can be selected by one."""
     if not issubclass(declared, list) or not _has_key(declared.Item):
         raise UnknownPath(key)
     wanted = key.strip("\"'")

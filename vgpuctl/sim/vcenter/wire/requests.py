@@ -1,4 +1,4 @@
-"""One SOAP request read by pyVmomi's deserialiser: the method, its object and its arguments."""
+"""Parses one SOAP request with pyVmomi's deserialiser: the method, its object and its arguments."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from vgpuctl.sim.vcenter.wire.conforming import NotConforming, check
+from vgpuctl.sim.vcenter.wire.argument_types import WrongType, check
 from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE
 from vgpuctl.sim.vcenter.wire.vmomi import adapter, support
 
 _THIS = "_this"
-_DEEPEST = 64
+_MAX_DEPTH = 64
 _BUFFER = 1 << 18
-"""Else each line of a long text is a call of its own, and pyVmomi copies all that came before."""
+"""With a smaller buffer expat calls back for each line of a long text, and pyVmomi copies all text before
+it each time.
+"""
 _STRING = support.Object(name="prop", type=str, flags=0, privId=None)
 FETCH = support.Object(wsdlName="Fetch", type=support.ManagedObject, params=(_STRING,), result=object, privId=None)
-"""What `vm.name` sends. No metadata mention it."""
+"""The method that pyVmomi sends for `vm.name`. The metadata do not contain it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,11 @@ class Request:
 
 
 class BadRequest(ValueError):  # noqa: N818
-    """Not XML, not SOAP, or not what the method's metadata say."""
+    """Not XML, not SOAP, or not what the method's metadata declare."""
 
 
 class UnknownMethod(BadRequest):
-    """No such method in the metadata."""
+    """A method that is not in the metadata."""
 
 
 def parse(body: bytes) -> Request:
@@ -45,15 +47,15 @@ def parse(body: bytes) -> Request:
         return reader.request()
     except BadRequest:
         raise
-    except (ExpatError, NotConforming) as error:
+    except (ExpatError, WrongType) as error:
         raise BadRequest(str(error)) from error
-    except Exception as error:  # whatever a client sends can break pyVmomi's deserialiser in any way
+    except Exception as error:  # pyVmomi's deserialiser may raise anything for a malformed request
         raise BadRequest(reader.complaint()) from error
 
 
 @dataclass
 class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
-    """Walks Envelope, Body and method itself; each argument is handed to pyVmomi's deserialiser."""
+    """Walks Envelope, Body and method itself, and passes each argument to pyVmomi's deserialiser."""
 
     parser: Any
     nsMap: dict[Any, list[str]] = field(default_factory=dict)  # noqa: N815 - pyVmomi's name
@@ -74,7 +76,7 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
             return
         if in_body and len(self.path) == 2:
             self._begin(name)
-        if len(self.path) >= _DEEPEST:
+        if len(self.path) >= _MAX_DEPTH:
             raise BadRequest("it is nested too deeply")
         self.path.append(name)
 
@@ -83,7 +85,7 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
         self.path.pop()
 
     def CharacterDataHandler(self, data: str) -> None:
-        """Nothing but white space stands between the elements that we walk ourselves."""
+        """Ignore text: between these elements there is only white space."""
 
     def request(self) -> Request:
         this = self.found.get(_THIS, [None])[0]
@@ -129,16 +131,16 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
 
 
 class _ArgumentDeserialiser(adapter.SoapDeserializer):  # type: ignore[misc]
-    """Bounded: what follows a data object's references is recursive, here and in its readers."""
+    """Bounds the depth, because pyVmomi walks nested data objects recursively."""
 
     def StartElementHandler(self, tag: str, attributes: dict[str, str]) -> None:
-        if len(self.stack) >= _DEEPEST:
+        if len(self.stack) >= _MAX_DEPTH:
             raise BadRequest("it is nested too deeply")
         super().StartElementHandler(tag, attributes)
 
 
 def _refuse_document_type(*_: object) -> None:
-    """Nothing good comes of one: its entities can grow without end."""
+    """Refuse a document type: its entities could expand without end."""
     raise BadRequest("a document type is not allowed")
 
 

@@ -1,4 +1,4 @@
-"""pyVmomi's serialiser, turned round to answer: what a client sends and what a server sends differ in small ways."""
+"""pyVmomi's serialiser, used by a server. What a server sends differs from what a client sends in a few details."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ class Xml(str):
 class _Serialiser(adapter.SoapSerializer):  # type: ignore[misc]
     def __init__(self, writer: StringIO, version: Any) -> None:
         super().__init__(writer, version, _PREFIXES)
-        self.outermostAttrs = ""  # a client's request says versionId, an answer does not
+        self.outermostAttrs = ""  # a client's request carries versionId, a reply does not
 
     def _Serialize(self, val: Any, info: Any, defNS: str) -> None:  # noqa: N803 - overrides pyVmomi's
         if isinstance(val, list) and not val and info.type is not object:
             return  # pyVmomi refuses empty arrays in required fields, vCenter sends them
         if isinstance(val, support.ManagedObject) and info.type is object:
-            self.writer.write(_reference_in_any(info.name, val))  # govc does not know pyVmomi's name for it
+            self.writer.write(
+                _reference_in_any(info.name, val)
+            )  # govc prints nothing for pyVmomi's name of this type (seen with 0.56)
             return
         super()._Serialize(val, info, defNS)
 
 
 @lru_cache(maxsize=1024)
 def _opening(kind: Any, version: Any) -> str:
-    """How a `<val>` of a kind of text begins."""
+    """Return the opening tag of a `<val>` for a type of string."""
     return str(serialise("val", kind("?"), object, version)).removesuffix("?</val>")
 
 
 def leaf(value: Any, version: Any) -> Xml:
-    """A `<val>`; what large inventories are full of by a short cut."""
+    """Return a `<val>`. Strings, numbers and references, the most frequent values, skip the generic serialiser."""
     if isinstance(value, support.ManagedObject):
         return Xml(_reference_in_any("val", value))
     if isinstance(value, str):
@@ -81,7 +83,7 @@ def response(method: str, content: str) -> bytes:
 
 
 def fault_response(fault: Any, version: Any) -> bytes:
-    """The fault's text is the envelope's, not its own."""
+    """Return the envelope of a fault. The fault's message is in the envelope, not in the fault."""
     kind = wire_name(type(fault))
     silent = copy.copy(fault)
     silent.msg = None

@@ -1,4 +1,4 @@
-"""What vCenter says of itself, and its managers."""
+"""vCenter's description of itself, and its managers."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def about() -> Any:
 
 
 def content() -> Any:
-    """Every manager is named, also those that answer NotSupported: govc crashes where one is missing."""
-    filled = vim.ServiceInstanceContent(about=about())
+    """Name every manager, also those that answer NotSupported: govc crashes if one is missing (seen with 0.56)."""
+    service_content = vim.ServiceInstanceContent(about=about())
     for info in vim.ServiceInstanceContent._GetPropertyList():
         is_manager = issubclass(info.type, support.ManagedObject)
-        if is_manager and info.name not in _OF_A_SINGLE_HOST and _known_to(NEWEST, info):
-            setattr(filled, info.name, _KNOWN.get(info.name) or info.type(wire_name(info.type)))
-    return filled
+        if is_manager and info.name not in _OF_A_SINGLE_HOST and _exists_in(NEWEST, info):
+            setattr(service_content, info.name, _KNOWN.get(info.name) or info.type(wire_name(info.type)))
+    return service_content
 
 
 def managers() -> list[Any]:
-    filled = content()
-    values = [getattr(filled, info.name) for info in filled._GetPropertyList()]
+    service_content = content()
+    values = [getattr(service_content, info.name) for info in service_content._GetPropertyList()]
     return [value for value in values if isinstance(value, support.ManagedObject)]
 
 
 def versions_xml() -> str:
-    """The API versions that we speak, newest first, as clients ask for them before they log in."""
+    """Return the supported API versions, newest first. Clients read them before they log in."""
     older = [version for version in support.GetServiceVersions("vim25") if support.versionIdMap[version]]
     spoken = [version for version in older if version != NEWEST and support.IsChildVersion(NEWEST, version)]
     prior = "".join(f"<version>{support.versionIdMap[version]}</version>" for version in spoken)
@@ -65,5 +65,5 @@ def versions_xml() -> str:
     )
 
 
-def _known_to(version: Any, info: Any) -> bool:
+def _exists_in(version: Any, info: Any) -> bool:
     return bool(support.IsChildVersion(version, info.version))

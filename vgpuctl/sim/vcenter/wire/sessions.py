@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.vcenter.inventory.things import Thing
+from vgpuctl.sim.vcenter.inventory.objects import InventoryObject
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 COOKIE = "vmware_soap_session"
@@ -28,7 +28,7 @@ class Account:
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """`answering` counts its calls under way: who waits for an update is not idle (inferred)."""
+    """`answering` counts the calls in progress: a session that waits for an update is not idle (inferred)."""
 
     key: str
     account: Account
@@ -38,7 +38,7 @@ class Session:
     last_active: datetime
     calls: int = 0
     answering: int = 0
-    things: dict[str, Thing] = field(default_factory=dict)
+    objects: dict[str, InventoryObject] = field(default_factory=dict)
     pages: dict[str, Any] = field(default_factory=dict)
     on_end: dict[str, Callable[[], None]] = field(default_factory=dict)
     _last_number: int = 0
@@ -51,21 +51,21 @@ class Session:
     def read_only(self) -> bool:
         return self.account.read_only
 
-    def fresh_moid(self, prefix: str) -> str:
+    def next_moid(self, prefix: str) -> str:
         self._last_number += 1
         return f"session[{self.key}]{prefix}-{self._last_number}"
 
-    def add(self, thing: Thing, on_end: Callable[[], None] | None = None) -> Any:
-        self.things[thing.moid] = thing
+    def add(self, obj: InventoryObject, on_end: Callable[[], None] | None = None) -> Any:
+        self.objects[obj.moid] = obj
         if on_end:
-            self.on_end[thing.moid] = on_end
-        return thing.ref
+            self.on_end[obj.moid] = on_end
+        return obj.ref
 
     def moids_of(self, kind: Any) -> list[str]:
-        return [moid for moid, thing in self.things.items() if isinstance(thing.ref, kind)]
+        return [moid for moid, obj in self.objects.items() if isinstance(obj.ref, kind)]
 
     def drop(self, moid: str) -> None:
-        self.things.pop(moid, None)
+        self.objects.pop(moid, None)
         ending = self.on_end.pop(moid, None)
         if ending:
             ending()
@@ -112,7 +112,7 @@ class Sessions:
 
     @contextmanager
     def answering(self, session: Session) -> Iterator[None]:
-        """A call takes its time; the session is active until it ends."""
+        """Keep the session active until a long call ends."""
         session.answering += 1
         try:
             yield
@@ -125,16 +125,18 @@ class Sessions:
 
     def end(self, session: Session) -> None:
         self._by_key.pop(session.key, None)
-        for moid in list(session.things):
+        for moid in list(session.objects):
             session.drop(moid)
 
     def end_all(self) -> None:
-        """As after a restart of vCenter."""
+        """End all sessions, as a restart of vCenter does."""
         for session in self.all():
             self.end(session)
 
     def _end_if_idle(self, session: Session) -> None:
-        """One timer each, set anew for what is left: a call costs no timer of its own."""
+        """End the session if it is idle, else check again later. One timer for each session, so that calls
+        need none.
+        """
         if self._by_key.get(session.key) is not session:
             return
         idle_s = (self._clock.utc() - session.last_active).total_seconds()

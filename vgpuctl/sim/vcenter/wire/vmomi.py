@@ -1,4 +1,4 @@
-"""The one door to pyVmomi, whose types come into being as they are used: no type checker can follow it."""
+"""The only import of pyVmomi, whose types are created on use: no type checker can follow it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Managed objects: a reference, what stands behind it, and a table that reads its properties."""
+"""Managed objects: a reference, the state behind it, and a table that reads its properties."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from vgpuctl.sim.vcenter.wire.metadata import property_type, steps_of, typed, wa
 
 Reader = Callable[[Any, Any], Any]
 Writer = Callable[[Any, Any], Any]
-"""From the subject and the version of the API to XML."""
+"""Turns the subject into XML for a version of the API."""
 
 
 @dataclass(eq=False, slots=True)
 class PropertyTable:
-    """Readers by path. A leaf may have its own reader beside its whole structure's: cheap, and it must say the same."""
+    """Readers by path. A field may have its own reader beside its whole structure's: it is faster, and must return the
+    same.
+    """
 
     readers: dict[str, Reader] = field(default_factory=dict)
     writers: dict[str, Writer] = field(default_factory=dict)
@@ -30,7 +32,9 @@ class PropertyTable:
         return remember
 
     def written(self, path: str) -> Callable[[Writer], Writer]:
-        """A short cut past the value itself; it must say what the reader's value says."""
+        """Register a function that writes a property's XML directly. It must write the value that the
+        reader returns.
+        """
 
         def remember(writer: Writer) -> Writer:
             self.writers[path] = writer
@@ -39,7 +43,7 @@ class PropertyTable:
         return remember
 
     def nearest(self, path: str) -> tuple[str, list[str]] | None:
-        """The longest path with a reader, and the steps from there; none where this property is never set."""
+        """Return the longest path with a reader and the remaining steps; None if the property is never set."""
         steps = steps_of(path)
         for length in range(len(steps), 0, -1):
             head = ".".join(steps[:length])
@@ -52,11 +56,11 @@ class PropertyTable:
 
 
 MANAGERS: dict[str, PropertyTable] = defaultdict(PropertyTable)
-"""The service's managers by their ids: those that have properties here, and those that have none."""
+"""The service's managers by id, with or without properties here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Thing:
+class InventoryObject:
     ref: Any
     table: PropertyTable
     subject: Any
@@ -66,14 +70,14 @@ class Thing:
         return str(self.ref._moId)
 
 
-def read(thing: Thing, path: str, context: Any) -> Any:
-    """One property's value as its declared type; None where it is unset."""
-    found = _route(thing.table, path)
+def read(obj: InventoryObject, path: str, context: Any) -> Any:
+    """Return one property's value as its declared type; None if it is unset."""
+    found = _route(obj.table, path)
     if found is None:
         return None
     head, steps = found
-    kind: Any = type(thing.ref)
-    value = typed(thing.table.readers[head](context, thing.subject), _declared(kind, head))
+    kind: Any = type(obj.ref)
+    value = typed(obj.table.readers[head](context, obj.subject), _declared(kind, head))
     return typed(*walk(value, steps)) if steps else value
 
 

@@ -1,27 +1,27 @@
-"""The AuthorizationManager: two roles, granted at the root to one user each, and questions about them."""
+"""The AuthorizationManager: two roles, each granted to one user at the root, and queries about them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
-from vgpuctl.sim.vcenter.inventory.things import MANAGERS
+from vgpuctl.sim.vcenter.inventory.objects import MANAGERS
 from vgpuctl.sim.vcenter.wire import faults, rights
-from vgpuctl.sim.vcenter.wire.dispatch import Call, answers
+from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 RIGHTS = MANAGERS["AuthorizationManager"]
 _ADMIN, _READ_ONLY = -1, -2
-_Answer = vim.AuthorizationManager.EntityPrivilege
+_EntityPrivilege = vim.AuthorizationManager.EntityPrivilege
 _Granted = vim.AuthorizationManager.PrivilegeAvailability
 
 
-@answers("HasPrivilegeOnEntities")
+@handles("HasPrivilegeOnEntities")
 def has_privilege_on_entities(call: Call, entities: list[Any], session_id: str, privileges: list[str]) -> Any:
     return _of_session(call, entities, session_id, privileges)
 
 
-@answers("HasUserPrivilegeOnEntities")
+@handles("HasUserPrivilegeOnEntities")
 def has_user_privilege_on_entities(call: Call, entities: list[Any], user: str, privileges: list[str]) -> Any:
     account = call.center.sessions.accounts.get(user)
     if account is None:
@@ -29,20 +29,20 @@ def has_user_privilege_on_entities(call: Call, entities: list[Any], user: str, p
     return _answers(call, entities, account.read_only, privileges)
 
 
-@answers("HasPrivilegeOnEntity")
+@handles("HasPrivilegeOnEntity")
 def has_privilege_on_entity(call: Call, entity: Any, session_id: str, privileges: list[str]) -> Any:
     (answer,) = _of_session(call, [entity], session_id, privileges)
     return [each.isGranted for each in answer.privAvailability]
 
 
-@answers("RetrieveEntityPermissions")
+@handles("RetrieveEntityPermissions")
 def retrieve_entity_permissions(call: Call, entity: Any, inherited: bool) -> Any:
     if not call.center.find(entity, call.session):
         raise faults.not_found(entity)
     return _permissions(call) if inherited or entity == refs.ROOT else []
 
 
-@answers("RetrieveAllPermissions")
+@handles("RetrieveAllPermissions")
 def retrieve_all_permissions(call: Call) -> Any:
     return _permissions(call)
 
@@ -57,7 +57,7 @@ def _roles(_: Any, __: Any) -> list[Any]:
 
 def _role(number: int, name: str, label: str, summary: str) -> Any:
     description = vim.Description(label=label, summary=summary)
-    privileges = list(rights.READING if number == _READ_ONLY else rights.known())
+    privileges = list(rights.READING if number == _READ_ONLY else rights.all_privileges())
     return vim.AuthorizationManager.Role(roleId=number, system=True, name=name, info=description, privilege=privileges)
 
 
@@ -85,5 +85,5 @@ def _answers(call: Call, entities: list[Any], read_only: bool, privileges: list[
     for entity in entities:
         if not call.center.find(entity, call.session):
             raise faults.not_found(entity)
-    granted = [_Granted(privId=each, isGranted=rights.holds(read_only, each)) for each in privileges]
-    return [_Answer(entity=entity, privAvailability=granted) for entity in entities]
+    granted = [_Granted(privId=each, isGranted=rights.has_privilege(read_only, each)) for each in privileges]
+    return [_EntityPrivilege(entity=entity, privAvailability=granted) for entity in entities]

@@ -1,4 +1,6 @@
-"""Is an argument what the metadata say? pyVmomi's reader believes what a client claims of lists, enums and types."""
+"""Checks arguments against pyVmomi's metadata. Its deserialiser accepts what a client claims of lists,
+enums and types.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,19 @@ from vgpuctl.sim.vcenter.wire.metadata import wire_name
 from vgpuctl.sim.vcenter.wire.vmomi import support
 
 
-class NotConforming(ValueError):  # noqa: N818
-    """An argument that is not what the metadata say."""
+class WrongType(ValueError):  # noqa: N818
+    """An argument that does not have its declared type."""
 
 
 def check(name: str, value: Any, declared: Any, flags: int) -> None:
-    """How deep it may go is bounded by how deep a request may be nested."""
+    """Check one argument. The depth is bounded, because a request's nesting is."""
     if issubclass(declared, list):
         _check_list(name, value, declared)
     elif value is None:
         if not flags & support.F_OPTIONAL and declared is not object:
-            raise NotConforming(f"{name} is missing")
+            raise WrongType(f"{name} is missing")
     elif declared is not object and not _is_a(value, declared):
-        raise NotConforming(f"{name} is not of the type {_name_of(declared)}")
+        raise WrongType(f"{name} is not of the type {_name_of(declared)}")
     elif isinstance(value, support.DataObject):
         for info in value._GetPropertyList():
             check(f"{name}.{info.name}", getattr(value, info.name), info.type, info.flags)
@@ -28,7 +30,7 @@ def check(name: str, value: Any, declared: Any, flags: int) -> None:
 
 def _check_list(name: str, value: Any, declared: Any) -> None:
     if not isinstance(value, list):
-        raise NotConforming(f"{name} is not a list")
+        raise WrongType(f"{name} is not a list")
     for item in value:
         check(name, item, declared.Item, 0)
 
