@@ -18,7 +18,7 @@ from tests.support.peers.lanes import Lanes
 from tests.support.peers.machines import OurMachines, RealMachines
 from tests.support.peers.processes import until
 from tests.support.peers.vcenters import TASK_S, Client, Vcenter, ours, vcsim
-from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, story, v100
+from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, default_inventory, v100
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
 
@@ -140,7 +140,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def our_vcenter(logs: Path) -> Iterator[Vcenter]:
-    with ours(logs / "our-vcenter", dataclasses.replace(story(), workloads=()), PACE) as vcenter:
+    with ours(logs / "our-vcenter", dataclasses.replace(default_inventory(), workloads=()), PACE) as vcenter:
         yield vcenter
 
 

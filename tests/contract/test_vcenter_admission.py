@@ -13,7 +13,7 @@ from pyVmomi import vim
 from tests.support.peers.vcenters import Client, Vcenter, session_at, vcsim
 from tests.support.peers.vcenters import ours as our_vcenter
 from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
-from vgpuctl.sim.inventory import Ha, story
+from vgpuctl.sim.inventory import Ha, default_inventory
 from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.asking import ObservationScope
 from vgpuctl.vsphere.stream import VcenterStream
@@ -34,7 +34,7 @@ def policy(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def ours(policy: str, tmp_path: Path) -> Iterator[Vcenter]:
     """Two hosts, the second with none of our workers."""
-    inventory = dataclasses.replace(story(hosts=2), workloads=(), ha=POLICIES[policy][0])
+    inventory = dataclasses.replace(default_inventory(hosts=2), workloads=(), ha=POLICIES[policy][0])
     with our_vcenter(tmp_path, inventory) as vcenter:
         yield vcenter
 

@@ -11,7 +11,7 @@ import pytest
 from pyVmomi import vim
 
 from tests.support.peers.vcenters import Client, Vcenter, ours, session_at, vcsim
-from vgpuctl.sim.inventory import Inventory, story
+from vgpuctl.sim.inventory import Inventory, default_inventory
 from vgpuctl.vsphere import clusters
 
 TOLD: dict[str, dict[str, Any]] = {
@@ -41,7 +41,7 @@ def told(request: pytest.FixtureRequest, logs: Path) -> Iterator[Vcenter]:
 
 
 def _inventory() -> Inventory:
-    plain = story()
+    plain = default_inventory()
     vms = tuple(dataclasses.replace(vm, **TOLD.get(vm.name, {})) for vm in plain.vms)
     return dataclasses.replace(plain, vms=vms, workloads=(), drs=True)
 

@@ -13,7 +13,7 @@ from vgpuctl.model.errors import PassingError, RequestFailedError, TryAgainError
 from vgpuctl.model.requests import AttachVgpus, PowerOffVm, PowerOnVm, ShutDownGuest, SuspendVm
 from vgpuctl.planning.wishes import Provisioning
 from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.sim.vcenter.physics.records import Power, Vm
 
 DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
@@ -25,7 +25,7 @@ Ask = type[SuspendVm] | type[PowerOnVm] | type[PowerOffVm] | type[ShutDownGuest]
 
 @pytest.fixture
 def day() -> Rehearsal:
-    rehearsal = Rehearsal.of(at_work(story()), Durations())
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations())
     rehearsal.wait(60)
     return rehearsal
 
@@ -130,7 +130,7 @@ def test_sessions_that_end_meanwhile_cost_a_call_and_no_more(day: Rehearsal) -> 
 
 
 def test_workers_that_never_carried_a_vgpu_are_given_theirs_and_wake_by_day_and_by_night() -> None:
-    new = Rehearsal.of(story(), Durations())
+    new = Rehearsal.of(default_inventory(), Durations())
     new.wait(60)
     assert new.provision(Provisioning(max_unavailable=4)).finished
     for shift, awake in (("day", DAY), ("night", {"worker-5"}), ("day", DAY)):

@@ -10,7 +10,7 @@ import pytest
 from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
 from vgpuctl.planning.wishes import Provisioning
-from vgpuctl.sim.inventory import Durations, Ha, HostSpec, Inventory, story, v100
+from vgpuctl.sim.inventory import Durations, Ha, HostSpec, Inventory, default_inventory, v100
 from vgpuctl.sim.scenarios import EXAMPLES
 from vgpuctl.sim.scenarios.scenario import read_scenario
 
@@ -74,7 +74,7 @@ def test_where_it_is_close_a_remark_says_so_and_the_night_comes() -> None:
 )
 def test_where_every_host_is_refused_nothing_is_sent(policy: Ha, why: str) -> None:
     """Admission control was switched on when the day workers ran already."""
-    plain = story(hosts=2)
+    plain = default_inventory(hosts=2)
     sizes = dict.fromkeys(plain.first_awake, 64 * GIB) | dict.fromkeys(("worker-5", "worker-10"), 480 * GIB)
     vms = tuple(replace(vm, memory_mib=sizes.get(vm.name, GIB)) for vm in plain.vms)
     hosts = tuple(HostSpec(each.name, (v100(0),), memory_mib=512 * GIB) for each in plain.hosts)
@@ -88,7 +88,7 @@ def test_where_every_host_is_refused_nothing_is_sent(policy: Ha, why: str) -> No
 
 def test_a_start_waits_until_other_hosts_have_given_back_what_it_takes() -> None:
     """A third of 256 GB is kept. The one host is large by day and slow to leave, the other is large by night."""
-    plain = story(hosts=2)
+    plain = default_inventory(hosts=2)
     sizes = {f"worker-{n}": 24 * GIB for n in range(1, 5)} | {f"worker-{n}": 8 * GIB for n in range(6, 10)}
     sizes |= {"worker-5": 32 * GIB, "worker-10": 96 * GIB}
     vms = tuple(replace(vm, memory_mib=sizes.get(vm.name, GIB)) for vm in plain.vms)

@@ -10,7 +10,7 @@ import pytest
 from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 
 DAY = {f"worker-{n}" for n in range(1, 5)}
 NIGHT = {"worker-5"}
@@ -29,7 +29,7 @@ CRASHES = [
 
 def before(shift: str, *, budget: bool = False) -> Rehearsal:
     """By day, or in the night before it. Without a budget each eviction that is sent is taken."""
-    rehearsal = Rehearsal.of(at_work(story()), Durations())
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations())
     rehearsal.wait(60)
     if not budget:
         rehearsal.kubectl("DELETE", f"{BUDGETS}/gateway")

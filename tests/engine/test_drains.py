@@ -13,7 +13,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import Evict
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 
 CORE = "/api/v1/namespaces/default"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -23,7 +23,7 @@ DAY = {f"worker-{n}" for n in range(1, 5)}
 
 @pytest.fixture
 def day() -> Rehearsal:
-    rehearsal = Rehearsal.of(at_work(story()), Durations())
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations())
     rehearsal.wait(60)
     rehearsal.drain(FORCED)
     return rehearsal

@@ -12,7 +12,7 @@ from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
 from vgpuctl.model.machine import SHIELD_ANNOTATION
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 
 DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
 OURS = {SHIELD_ANNOTATION: "true", "vgpuctl.io/marks": "skip-remediation"}
@@ -29,7 +29,7 @@ class Estate(Rehearsal):
 
     @classmethod
     def by_day(cls) -> Estate:
-        found = cls.of(replace(at_work(story()), cluster_api=True), Durations())
+        found = cls.of(replace(at_work(default_inventory()), cluster_api=True), Durations())
         found.wait(60)
         return found
 

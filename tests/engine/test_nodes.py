@@ -10,7 +10,7 @@ from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
 from vgpuctl.kube.client import Object
 from vgpuctl.planning.wishes import Provisioning
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 
 DAY = {f"worker-{n}" for n in range(1, 5)}
 NODES = "/api/v1/nodes"
@@ -20,7 +20,7 @@ KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
 def made_ready() -> Rehearsal:
     """An estate where no VM had a vGPU, after `provision`, `label-nodes` and `switch day`."""
-    rehearsal = Rehearsal.of(story(), Durations())
+    rehearsal = Rehearsal.of(default_inventory(), Durations())
     assert rehearsal.provision(Provisioning()).finished
     assert rehearsal.label().finished
     assert rehearsal.switch("day").finished
@@ -30,7 +30,7 @@ def made_ready() -> Rehearsal:
 
 @pytest.fixture
 def day() -> Rehearsal:
-    rehearsal = Rehearsal.of(at_work(story()), Durations())
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations())
     rehearsal.wait(60)
     return rehearsal
 

@@ -15,7 +15,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.planning.steps import equipped
 from vgpuctl.planning.wishes import Provisioning
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 
 SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 200))]
 TRIES = 6
@@ -36,7 +36,7 @@ class Provision:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.rehearsal = Rehearsal.of(at_work(story(1, self.chance.choice([1, 1, 2]))), Durations())
+        self.rehearsal = Rehearsal.of(at_work(default_inventory(1, self.chance.choice([1, 1, 2]))), Durations())
         self.rehearsal.wait(60)
         firm = self.chance.random() < 0.4
         if self.chance.random() < 0.2:
@@ -93,7 +93,7 @@ class Provision:
 
 def four_to_change(**durations: float) -> Rehearsal:
     """The four workers of one card, which has one size at a time, shall carry a smaller vGPU."""
-    rehearsal = Rehearsal.of(at_work(story()), Durations(**durations))  # type: ignore[arg-type]
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations(**durations))  # type: ignore[arg-type]
     rehearsal.wait(60)
     rehearsal.want(PROFILES, {f"worker-{number}": "v100-2q-2GB" for number in range(1, 5)})
     return rehearsal

@@ -11,21 +11,21 @@ from tests.support.rehearsal import Rehearsal
 from tests.support.trouble import NO_NIGHT, random_rule
 from vgpuctl.planning.wishes import Provisioning
 from vgpuctl.sim.faults import VCENTER, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 
 SEEDS = [*range(8), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(8, 100))]
 TRIES = 6
 
 
 def a_day() -> Rehearsal:
-    rehearsal = Rehearsal.of(at_work(story()), Durations())
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations())
     rehearsal.wait(60)
     return rehearsal
 
 
 def test_from_an_estate_without_vgpus_to_the_day_the_night_and_the_day() -> None:
     """Two hosts with two cards each."""
-    rehearsal = Rehearsal.of(story(hosts=2, cards=2), Durations())
+    rehearsal = Rehearsal.of(default_inventory(hosts=2, cards=2), Durations())
     assert rehearsal.provision(Provisioning()).finished
     night = {f"worker-{n}" for n in (5, 10, 15, 20)}
     day = {f"worker-{n}" for n in range(1, 21)} - night
@@ -85,7 +85,7 @@ def test_a_way_back_that_is_cut_short_and_fails_again_still_leads_to_the_day(die
 @pytest.mark.parametrize("report_s", [0.0, 300.0])
 def test_a_short_sleep_is_over_soon_although_its_kubelet_has_nothing_new_to_report(report_s: float) -> None:
     """Nobody noticed it, so the status is as before, and a usual kubelet keeps that to itself for five minutes."""
-    rehearsal = Rehearsal.of(at_work(story()), Durations(report_s=report_s))
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations(report_s=report_s))
     rehearsal.wait(400)
     day = rehearsal.awake()
     rehearsal.world.calls.faults.add(NO_NIGHT)

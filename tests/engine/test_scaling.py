@@ -11,14 +11,14 @@ from tests.support.rehearsal import Rehearsal
 from tests.support.trouble import NO_NIGHT
 from vgpuctl.model.workloads import WorkloadSelector
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 
 NOTEBOOKS = "default/deployment/notebooks"
 
 
 def a_day() -> Rehearsal:
     """The mission's host by day in virtual time; at night the notebooks are at zero."""
-    rehearsal = Rehearsal.of(at_work(story()), Durations())
+    rehearsal = Rehearsal.of(at_work(default_inventory()), Durations())
     timetable = rehearsal.files.timetables["day-night"]
     night = replace(timetable.shifts["night"], scale=(WorkloadSelector(kind="deployment", name="notebooks"),))
     timetable = replace(timetable, shifts={**timetable.shifts, "night": night})

@@ -10,7 +10,7 @@ import pytest
 from pyVim.connect import Disconnect
 
 from tests.support.vcenter import LOGINS, connect
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.testing import Estate
 
 
@@ -19,7 +19,7 @@ def standing_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate
     """One host with two cards. A module may put another inventory behind its servers."""
     hours_pass = replace(Durations.instant(), heartbeat_s=10.0)
     folder = tmp_path_factory.mktemp("standing") / "estate"
-    with Estate(folder, story(cards=2), durations=hours_pass, logins=LOGINS) as estate:
+    with Estate(folder, default_inventory(cards=2), durations=hours_pass, logins=LOGINS) as estate:
         yield estate
 
 

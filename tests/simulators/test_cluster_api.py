@@ -16,7 +16,7 @@ from vgpuctl.kube.reflector import Kind
 from vgpuctl.kube.views import node as node_view
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.machine import SHIELD_ANNOTATION
-from vgpuctl.sim.inventory import story
+from vgpuctl.sim.inventory import default_inventory
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
 
@@ -27,7 +27,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster(World(replace(story(), cluster_api=True), began=BEGAN))
+    found = Cluster(World(replace(default_inventory(), cluster_api=True), began=BEGAN))
     found.kubernetes.boot("worker-1", 1)
     found.wait(30)
     return found

@@ -17,7 +17,7 @@ from tests.support.kubernetes_cluster import (
     taints,
     the_condition,
 )
-from vgpuctl.sim.inventory import story
+from vgpuctl.sim.inventory import default_inventory
 from vgpuctl.sim.kube.objects import is_leaving, is_true, name_of, uid_of
 from vgpuctl.sim.world import World
 
@@ -69,7 +69,7 @@ def test_each_boot_has_its_own_id_and_the_machine_keeps_its_uuid(cluster: Cluste
         cluster.wait(5)
         seen.append(cluster.node("worker-1")["status"]["nodeInfo"])
         cluster.kubernetes.halt("worker-1")
-    vm = next(vm for vm in story().vms if vm.name == "worker-1")
+    vm = next(vm for vm in default_inventory().vms if vm.name == "worker-1")
     assert seen[0]["bootID"] != seen[1]["bootID"]
     assert [info["systemUUID"] for info in seen] == [vm.uuid, vm.uuid]
     assert cluster.node("worker-1")["spec"]["providerID"] == f"vsphere://{vm.uuid}"

@@ -17,7 +17,7 @@ from vgpuctl.sim import lifecycle
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.files import Access, write_all, write_pid
 from vgpuctl.sim.folder import create_folder, owned_folder
-from vgpuctl.sim.inventory import story
+from vgpuctl.sim.inventory import default_inventory
 from vgpuctl.sim.logins import Logins
 
 ACCESS = Access(
@@ -52,7 +52,7 @@ def as_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(folder: Path) -> None:
-    write_all(folder, story(1, 1), ACCESS)
+    write_all(folder, default_inventory(1, 1), ACCESS)
     write_pid(folder)
 
 

@@ -11,7 +11,7 @@ from tests.support.fleets import WHOLE
 from tests.support.physics import without_nodes
 from tests.support.soap import SoapClient
 from tests.support.vcenter import add_vgpu, content_of, vm_named, wait_for
-from vgpuctl.sim.inventory import story
+from vgpuctl.sim.inventory import default_inventory
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
 
@@ -63,7 +63,7 @@ BROKEN = {
 
 
 def stranger() -> SoapClient:
-    return SoapClient(World(without_nodes(story())))
+    return SoapClient(World(without_nodes(default_inventory())))
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.physics import without_nodes
 from tests.support.soap import Answer, SoapClient, call, envelope
-from vgpuctl.sim.inventory import story
+from vgpuctl.sim.inventory import default_inventory
 from vgpuctl.sim.vcenter.wire import service
 from vgpuctl.sim.vcenter.wire.bodies import MAX_BYTES
 from vgpuctl.sim.vcenter.wire.dispatch import HANDLERS
@@ -25,7 +25,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import support
 from vgpuctl.sim.world import World
 
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
-SMALL = without_nodes(story())
+SMALL = without_nodes(default_inventory())
 METHODS = sorted(HANDLERS)
 UNCLEAN = re.compile(
     r"Traceback|object has no attribute|NoneType|line \d+, in |<class|<module|0x[0-9a-f]{6}| object at "

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.fleets import QUARTER, WHOLE
 from tests.support.physics import change, on, prepare, suspend, without_nodes
-from vgpuctl.sim.inventory import story
+from vgpuctl.sim.inventory import default_inventory
 from vgpuctl.sim.vcenter.inventory.center import Center, Context
 from vgpuctl.sim.vcenter.inventory.objects import read
 from vgpuctl.sim.vcenter.inventory.property_cache import PropertyCache
@@ -30,7 +30,7 @@ STEPS = 40
 
 def world_with_two_hosts() -> World:
     """Its day workers have their vGPUs from the beginning; some VMs are odd."""
-    inventory = story(hosts=2)
+    inventory = default_inventory(hosts=2)
     odd: dict[str, dict[str, Any]] = {
         "worker-2": {"sriov": True},
         "worker-3": {"question": "Moved?"},
@@ -93,7 +93,7 @@ def test_what_is_kept_is_what_is_whatever_is_done(seed: int) -> None:
 
 def test_short_cuts_write_what_the_value_itself_says() -> None:
     """Leaves by their openings, device lists by their shapes: each VM's must be its own, in each of its states."""
-    world = World(story(cards=2))
+    world = World(default_inventory(cards=2))
     prepare(world, QUARTER, "worker-1", "worker-2")
     prepare(world, WHOLE, "worker-3")
     for deed in (on, suspend):
@@ -104,7 +104,7 @@ def test_short_cuts_write_what_the_value_itself_says() -> None:
 
 def test_every_leaf_says_what_its_whole_says() -> None:
     """A leaf with a reader of its own is a short cut: nothing else holds it to its whole structure."""
-    world = World(story(cards=2))
+    world = World(default_inventory(cards=2))
     change(world, "worker-1", Changes(added=((0, QUARTER),)))
     compared = 0
     for thing in world.center._objects.values():

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.fleets import QUARTER, WHOLE
 from tests.support.physics import change, kind, off, on, prepare, suspend
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.sim.kube.machines import nodes
 from vgpuctl.sim.vcenter.physics.records import Changes, Power, PoweredOnMany, TaskState
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
@@ -49,7 +49,7 @@ def test_room_is_promised_once_when_two_power_ons_run_side_by_side(world: World)
 
 @pytest.mark.parametrize(("policy", "cards"), [("performance", [1, 1]), ("consolidation", [2, 0])])
 def test_the_policy_of_the_host_chooses_the_card(policy: str, cards: list[int]) -> None:
-    world = World(story(cards=2))
+    world = World(default_inventory(cards=2))
     world.estate.hosts["esx-1"].policy = policy
     prepare(world, QUARTER, "worker-1", "worker-2")
     on(world, "worker-1")
@@ -58,7 +58,7 @@ def test_the_policy_of_the_host_chooses_the_card(policy: str, cards: list[int]) 
 
 
 def test_a_vm_with_two_vgpus_gets_both_or_none() -> None:
-    world = World(story(cards=2))
+    world = World(default_inventory(cards=2))
     prepare(world, WHOLE, "worker-1", "worker-1", "worker-2")
     on(world, "worker-2")
     assert kind(on(world, "worker-1")) == "InsufficientGraphicsResourcesFault"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.fleets import WHOLE
 from tests.support.physics import kind, on, prepare
-from vgpuctl.sim.inventory import Durations, Inventory, VmSpec, story
+from vgpuctl.sim.inventory import Durations, Inventory, VmSpec, default_inventory
 from vgpuctl.sim.inventory import HostSpec as Host
 from vgpuctl.sim.vcenter.physics.records import Power, Task, TaskState
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
@@ -136,7 +136,7 @@ def test_a_vm_that_asks_is_on_when_it_has_its_answer(choice: str) -> None:
 
 
 def test_the_answer_cancel_ends_the_power_on() -> None:
-    world = World(story())
+    world = World(default_inventory())
     prepare(world, WHOLE, "worker-1", "worker-2")
     vm = world.estate.vms["worker-1"]
     world.estate.set_question(vm, "Was it moved or copied?")

@@ -7,7 +7,7 @@ from functools import partial
 from tests.support.adventures import BEGAN, Adventure
 from tests.support.day import at_work, files_of
 from vgpuctl.sim.faults import KUBERNETES, VCENTER, Effect, How, Rule
-from vgpuctl.sim.inventory import Durations, story
+from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.sim.world import World
 
 #: Around the moment at which the first worker is about to stop, where pods are seen three seconds late.
@@ -54,7 +54,7 @@ def somebody_shuts_a_guest_down_while_its_uncordon_hangs() -> list[str]:
 
 
 def _by_day(durations: Durations) -> Adventure:
-    inventory = at_work(story())
+    inventory = at_work(default_inventory())
     lived = Adventure(World(inventory, durations, began=BEGAN), files_of(inventory))
     lived.wait(60)
     return lived

@@ -242,8 +242,10 @@ def default_workloads(day: Group, night: Group) -> tuple[Workload, ...]:
     )
 
 
-def story(hosts: int = 1, cards: int = 1) -> Inventory:
-    """The mission's estate: for each card four day workers with a quarter and one night worker with all of it."""
+def default_inventory(hosts: int = 1, cards: int = 1) -> Inventory:
+    """Return the default estate: for each card four day workers with a quarter of it and one night worker with all of
+    it.
+    """
     host_specs = tuple(HostSpec(f"esx-{n}", tuple(v100(i) for i in range(cards))) for n in range(1, hosts + 1))
     vms = [VmSpec("infra-1", "esx-1", powered_on=True)]
     day_workers: list[str] = []

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from vgpuctl.sim.calls import Calls
 from vgpuctl.sim.clock import Clock
-from vgpuctl.sim.inventory import Durations, Inventory, story
+from vgpuctl.sim.inventory import Durations, Inventory, default_inventory
 from vgpuctl.sim.kube.api.api import Api
 from vgpuctl.sim.kube.world import KubernetesWorld
 from vgpuctl.sim.logins import Logins
@@ -36,7 +36,7 @@ class World:
         seed: int = 1,
     ) -> None:
         self.clock = Clock(began or datetime.now(UTC))
-        self.inventory = inventory or story()
+        self.inventory = inventory or default_inventory()
         self.durations = durations or Durations()
         self.logins = logins or Logins()
         self.calls = Calls()

@@ -13,7 +13,7 @@ from vgpuctl.sim.clock import do_nothing
 from vgpuctl.sim.control.controls import Controls
 from vgpuctl.sim.environment import FOREIGN_VARIABLES, parse_exports
 from vgpuctl.sim.folder import create_folder
-from vgpuctl.sim.inventory import Durations, Inventory, story
+from vgpuctl.sim.inventory import Durations, Inventory, default_inventory
 from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.scenarios import find_scenario
 from vgpuctl.sim.scenarios.scenario import read_scenario
@@ -127,7 +127,7 @@ class Estate(Controls):
 def _inventory(scenario: str | Inventory | None, durations: Durations) -> Inventory:
     if isinstance(scenario, Inventory):
         return scenario
-    return read_scenario(find_scenario(scenario), durations) if scenario else story(1, 1)
+    return read_scenario(find_scenario(scenario), durations) if scenario else default_inventory(1, 1)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[..., Any]) -> None:

@@ -19,7 +19,7 @@ from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import expand
 from vgpuctl.model.profiles import Candidate
 from vgpuctl.sim.files import profiles_text, timetable_text
-from vgpuctl.sim.inventory import story
+from vgpuctl.sim.inventory import default_inventory
 
 TWO_FRAMES = """\
 whole: {vgpu: [grid_v100-4q, grid_v100-4q], frame: 5}
@@ -33,15 +33,15 @@ def catalogue(tmp_path: Path, text: str = PROFILES) -> Path:
 
 
 def test_the_documented_examples_fit_the_simulators_inventory() -> None:
-    assert (ROOT / "profiles.yaml").read_text() == profiles_text(story())
-    assert (ROOT / "schedules" / "day-night.yaml").read_text() == timetable_text(story())
+    assert (ROOT / "profiles.yaml").read_text() == profiles_text(default_inventory())
+    assert (ROOT / "schedules" / "day-night.yaml").read_text() == timetable_text(default_inventory())
     files = read_files(ROOT / "profiles.yaml", ROOT / "schedules")
     assert files.timetables["day-night"].shifts["night"].profiles == {"v100-16q-16GB"}
 
 
 @pytest.mark.parametrize(("hosts", "cards"), [(1, 1), (2, 3), (12, 4)])
 def test_the_simulators_files_fit_their_inventory(tmp_path: Path, hosts: int, cards: int) -> None:
-    inventory = story(hosts, cards)
+    inventory = default_inventory(hosts, cards)
     found = read_catalogue(catalogue(tmp_path, profiles_text(inventory)))
     for profile in ("v100-4q-4GB", "v100-16q-16GB"):
         named = tuple(name for name, carried in found.named.items() if carried == profile)

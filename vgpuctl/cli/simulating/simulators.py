@@ -63,11 +63,11 @@ def up(
 
 def _world(scenario: str | None, hosts: int, cards: int, instant: bool) -> tuple[Durations, Inventory]:
     """Read the durations and the inventory before anything starts, so that a mistake is reported at once."""
-    from vgpuctl.sim.inventory import Durations, story  # noqa: PLC0415
+    from vgpuctl.sim.inventory import Durations, default_inventory  # noqa: PLC0415
 
     durations = Durations.instant() if instant else Durations()
     if scenario is None:
-        return durations, story(hosts, cards)
+        return durations, default_inventory(hosts, cards)
     from vgpuctl.sim.scenarios import find_scenario  # noqa: PLC0415
     from vgpuctl.sim.scenarios.scenario import read_scenario  # noqa: PLC0415
 
