@@ -37,7 +37,7 @@ def test_long_goodbyes_are_foreseen_with_the_grace_that_will_be_given() -> None:
     assert said(DrainOptions(timeout_s=7200), **bert) == ["worker-1: training/bert may take up to 1 h to end"]
     assert said(DrainOptions(grace_period_s=30), **bert) == []
     asked = DrainOptions(namespaces={"training": DrainOptions(grace_period_s=90)})
-    assert said(asked, **bert) == ["worker-1: training/bert may take up to 90 s to end"]
+    assert said(asked, **bert) == ["worker-1: training/bert may take up to 1 min 30 s to end"]
 
 
 def test_an_eviction_that_a_job_counts_as_a_failure_is_said() -> None:
@@ -92,8 +92,8 @@ def dear(*entries: Entry, asleep: Asleep = Asleep.SUSPEND, some: Fleet | None = 
 
 def test_a_sleep_that_costs_more_than_a_boot_is_told_of_the_slowest() -> None:
     assert dear(worker_1=256, worker_2=128) == [
-        "to suspend and resume worker-1 takes about 18 min, 256 GB of memory each way; "
-        "shut down and booted (asleep: off) it would be about 95 s"
+        "to suspend and resume worker-1 takes about 17 min 39 s, 256 GB of memory each way; "
+        "shut down and booted (asleep: off) it would be about 1 min 35 s"
     ]
     assert dear(worker_1=16, worker_2=16) == []
     assert dear(worker_1=256, asleep=Asleep.OFF) == []

@@ -50,9 +50,9 @@ def at_most(text: str, of: int) -> int:
 
 
 def duration_s(text: str, option: str) -> float:
-    from vgpuctl.files.reading import seconds_of  # noqa: PLC0415
+    from vgpuctl.model.durations import parse_duration  # noqa: PLC0415
 
-    found = seconds_of(text)
+    found = parse_duration(text)
     if found is None:
         raise UsageError(f"{option} {text} is no duration, such as 90s, 10m or 1h.")
     return found

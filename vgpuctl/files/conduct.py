@@ -26,7 +26,7 @@ def conduct_of(reading: Reading, found: dict[str, Any]) -> Conduct:
         asleep=asleep,
         suspends_a_host=reading.count(suspends.get("per_host"), "suspends.per_host"),
         suspends_a_datastore=reading.count(suspends.get("per_datastore"), "suspends.per_datastore"),
-        power_off_after_s=None if after is None else reading.seconds(after, "power_off_after", 0),
+        power_off_after_s=None if after is None else reading.duration_s(after, "power_off_after", 0),
     )
 
 

@@ -48,20 +48,20 @@ def _namespaces(reading: Reading, value: Any, general: DrainOptions) -> dict[str
 
 
 def _options(reading: Reading, entry: Mapping[str, Any], key: str, otherwise: DrainOptions) -> DrainOptions:
-    def seconds(name: str, default: float) -> float:
-        return reading.seconds(entry.get(name), f"{key}.{name}", default)
+    def duration_s(name: str, default: float) -> float:
+        return reading.duration_s(entry.get(name), f"{key}.{name}", default)
 
     def yes(name: str, default: bool) -> bool:
         return default if entry.get(name) is None else reading.yes(entry.get(name), f"{key}.{name}")
 
     no_grace = entry.get("grace-period") is None
     return DrainOptions(
-        timeout_s=seconds("timeout", otherwise.timeout_s),
-        grace_period_s=otherwise.grace_period_s if no_grace else int(seconds("grace-period", 0)),
+        timeout_s=duration_s("timeout", otherwise.timeout_s),
+        grace_period_s=otherwise.grace_period_s if no_grace else int(duration_s("grace-period", 0)),
         force=yes("force", otherwise.force),
         delete_emptydir_data=yes("delete-emptydir-data", otherwise.delete_emptydir_data),
         pod_selector=_selector(reading, entry.get("pod-selector"), f"{key}.pod-selector") or otherwise.pod_selector,
-        skip_wait_for_delete_timeout_s=seconds(
+        skip_wait_for_delete_timeout_s=duration_s(
             "skip-wait-for-delete-timeout", otherwise.skip_wait_for_delete_timeout_s
         ),
     )

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from vgpuctl.files.loading import IllegibleError, load_file
 from vgpuctl.files.yaml_lines import Lined
 from vgpuctl.model.bounded import cut
+from vgpuctl.model.durations import parse_duration
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import RANGE, Names, is_glob
 from vgpuctl.model.nearest import nearest
@@ -30,8 +31,6 @@ FAULTS_SHOWN, FAULTS_KEPT, HINTS, LONGEST_WHAT = 50, 10_000, 20, 500
 MOST_COMPARED = 2000
 
 _NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,20})?)(s|m|h)?")
-_UNITS = {"s": 1, "m": 60, "h": 3600, None: 1}
 
 
 class Room:
@@ -134,10 +133,10 @@ class Reading:
             self.wrong(key, "must be true or false")
         return value is True
 
-    def seconds(self, value: Any, key: str, default: float) -> float:
+    def duration_s(self, value: Any, key: str, default: float) -> float:
         if value is None:
             return default
-        seconds = seconds_of(str(value))
+        seconds = parse_duration(str(value))
         if seconds is None:
             self.wrong(key, f"{value!r} is no duration, such as 90s, 10m or 1h")
         return default if seconds is None else seconds
@@ -173,12 +172,6 @@ class Reading:
             else:
                 good.append(pattern)
         return Names(tuple(good))
-
-
-def seconds_of(text: str) -> float | None:
-    """Return the seconds in `90s`, `10m` or `1h`; a plain number is seconds."""
-    match = _DURATION.fullmatch(text)
-    return float(match.group(1)) * _UNITS[match.group(2)] if match else None
 
 
 def size_of(pattern: str) -> int:

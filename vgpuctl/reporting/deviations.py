@@ -9,6 +9,7 @@ from vgpuctl.model.bounded import cut
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.phrases import first_names
 from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.unreadable import Unreadable
@@ -122,7 +123,7 @@ def of_rollout(rollout: Rollout, fleet: Fleet) -> Iterator[Deviation]:
         and any(pod.owner == owner and pod.namespace == rollout.namespace for pod in worker.node.pods)
     ]
     if len(sleepers) >= rollout.most_out:
-        names = ", ".join(sleepers[:3]) + (f" and {len(sleepers) - 3} more" if sleepers[3:] else "")
+        names = first_names(sleepers)
         what = f"its rollout stands at {rollout.updated} of {rollout.wanted} nodes, because {names} sleep"
         verb = what.removesuffix("sleep") + "sleeps" if len(sleepers) == 1 else what
         yield Deviation("daemonset", str(rollout), verb)

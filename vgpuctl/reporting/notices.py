@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.notice import Notice, Subject
+from vgpuctl.model.phrases import first_names
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.wish import Wish
@@ -16,7 +17,6 @@ from vgpuctl.planning.steps import ShutDown, Suspend
 
 #: The most owners that get a notice, so that the number of calls does not grow with the estate.
 MOST = 50
-NAMES_SHOWN = 3
 
 Concerned = dict[Subject, list[tuple[Pod, str]]]
 
@@ -51,7 +51,6 @@ def _subject(pod: Pod) -> Subject:
 def _told(concerned: Concerned, wish: Wish, what: str) -> Iterator[Notice]:
     for subject, pods in concerned.items():
         names = [pod.name for pod, _ in pods]
-        some = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
         workers = list(dict.fromkeys(worker for _, worker in pods))
         where = workers[0] if len(workers) == 1 else f"{len(workers)} workers"
-        yield Notice(subject, f"{wish.name} begins on {where}: {some} will {what}.")
+        yield Notice(subject, f"{wish.name} begins on {where}: {first_names(names)} will {what}.")

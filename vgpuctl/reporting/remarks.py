@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vgpuctl.model.conduct import OnStuck
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.names import fold
+from vgpuctl.model.phrases import first_names
 from vgpuctl.model.plan import Plan, Remark
-from vgpuctl.model.pods import GRACE_S, Pod
+from vgpuctl.model.pods import GRACE_S
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import stops
 from vgpuctl.planning.checks.admission import admission_in_doubt
@@ -23,8 +25,6 @@ from vgpuctl.planning.scaling import missing_workloads
 from vgpuctl.planning.steps import Suspend
 from vgpuctl.reporting.forecast import asleep_s, off_s
 from vgpuctl.reporting.step_history import Earlier
-
-PODS_SHOWN = NAMES_SHOWN = 3
 
 
 def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
@@ -47,8 +47,7 @@ def _left_out(fleet: Fleet) -> Iterator[Remark]:
     for each in fleet.unreadable:
         kinds.setdefault(each.kind, []).append(each.name)
     for kind, names in kinds.items():
-        some = ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if names[NAMES_SHOWN:] else "")
-        yield Remark("", f"{some} ({kind}) cannot be read, and {'are' if names[1:] else 'is'} left out.")
+        yield Remark("", f"{first_names(names)} ({kind}) cannot be read, and {'are' if names[1:] else 'is'} left out.")
 
 
 def _unshielded(leaving: list[Worker]) -> Iterator[Remark]:
@@ -75,16 +74,18 @@ def _of(worker: Worker, wish: Wish) -> Iterator[str]:
     pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
     # cluster-autoscaler (`safe-to-evict: "false"`) and Karpenter (`do-not-disrupt`): so people say "not now" already.
     for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
-        yield f"{_some([pod for pod in pods if pod.not_now == annotation])} asked not to be disturbed ({annotation})"
+        names = first_names([pod for pod in pods if pod.not_now == annotation])
+        yield f"{names} asked not to be disturbed ({annotation})"
     # Kubernetes: an eviction counts against a Job's backoffLimit, unless its podFailurePolicy ignores DisruptionTarget.
     if counted := [pod for pod in pods if pod.counted]:
-        yield f"{_some(counted)}: an eviction counts against the Job's backoffLimit (no podFailurePolicy ignores it)"
+        why = "an eviction counts against the Job's backoffLimit (no podFailurePolicy ignores it)"
+        yield f"{first_names(counted)}: {why}"
     within = within_s(worker, wish.drain)
     # Kubernetes: a grace period may be an hour, so it is said before the switch begins.
     for grace in sorted({grace for pod in pods if (grace := grace_s(pod, wish.drain)) > GRACE_S}):
-        names = _some([pod for pod in pods if grace_s(pod, wish.drain) == grace])
-        late = f", and the drain is given {_lasting(within)}" if grace >= within else ""
-        yield f"{names} may take up to {_lasting(grace)} to end{late}"
+        names = first_names([pod for pod in pods if grace_s(pod, wish.drain) == grace])
+        late = f", and the drain is given {format_duration(within)}" if grace >= within else ""
+        yield f"{names} may take up to {format_duration(grace)} to end{late}"
 
 
 def suspend_slower_than_boot(plan: Plan, fleet: Fleet, earlier: Earlier) -> tuple[Remark, ...]:
@@ -104,21 +105,7 @@ def suspend_slower_than_boot(plan: Plan, fleet: Fleet, earlier: Earlier) -> tupl
         return ()
     worker = fleet.worker(slowest)
     size = f", {worker.memory_mib / 1024:.0f} GB of memory each way" if worker.memory_mib else ""
-    told = f"to suspend and resume {slowest} takes about {_about(asleep[slowest])}{size}"
-    return (Remark(worker.host, f"{told}; shut down and booted (asleep: off) it would be about {_about(off)}"),)
-
-
-def _about(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
-def _some(pods: list[Pod]) -> str:
-    names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN])
-    return f"{names} and {len(pods) - PODS_SHOWN} more" if pods[PODS_SHOWN:] else names
-
-
-def _lasting(seconds: float) -> str:
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    told = f"to suspend and resume {slowest} takes about {format_duration(asleep[slowest])}{size}"
+    return (
+        Remark(worker.host, f"{told}; shut down and booted (asleep: off) it would be about {format_duration(off)}"),
+    )

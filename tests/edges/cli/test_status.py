@@ -32,7 +32,7 @@ from vgpuctl.cli.showing.estate.document import document
 from vgpuctl.cli.showing.estate.tables import fitted, screen
 from vgpuctl.cli.showing.estate.views import View
 from vgpuctl.cli.showing.estate.watching import watch
-from vgpuctl.cli.words import moment
+from vgpuctl.cli.times import moment
 from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
 from vgpuctl.model.hosts import Host

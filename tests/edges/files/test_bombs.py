@@ -14,8 +14,9 @@ from tests.support.bombs import BOMBS
 from vgpuctl.files import opening, read_files, read_through
 from vgpuctl.files.catalogue import read_catalogue
 from vgpuctl.files.opening import MAX_BYTES, SilentError, read_bounded
-from vgpuctl.files.reading import FAULTS_SHOWN, Reading, seconds_of
+from vgpuctl.files.reading import FAULTS_SHOWN, Reading
 from vgpuctl.files.yaml_lines import load
+from vgpuctl.model.durations import parse_duration
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.file import settings_file
 from vgpuctl.sim.inventory import Durations
@@ -260,8 +261,8 @@ def test_what_is_no_text_has_a_line_as_well(tmp_path: Path) -> None:
 
 
 def test_a_duration_has_an_end() -> None:
-    assert seconds_of("9" * 9 + "h") == 999999999 * 3600
-    assert seconds_of("9" * 400) is None
+    assert parse_duration("9" * 9 + "h") == 999999999 * 3600
+    assert parse_duration("9" * 400) is None
 
 
 def test_a_reading_by_itself_has_room() -> None:

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from vgpuctl.cli.acting.plans import place_of
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.words import count, seconds
 from vgpuctl.engine.runner import Progress
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.names import natural
+from vgpuctl.model.phrases import count
 from vgpuctl.model.plan import Step
 from vgpuctl.model.wait import UNDER_WAY, Reason
 from vgpuctl.planning.steps import PowerOn, kind_named
@@ -62,7 +63,7 @@ class Picture:
         found: dict[str, list[str]] = {}
         for step, took_s in self.progress.done.items():
             if finished := kind_named(step.kind).finished:
-                took = f" {seconds(took_s)}" if took_s >= WORTH_TELLING_S else ""
+                took = f" {format_duration(took_s)}" if took_s >= WORTH_TELLING_S else ""
                 found.setdefault(step.subject, []).append(f"{finished}{took}")
         return found
 
@@ -145,7 +146,7 @@ class Picture:
 
     def _summary(self) -> Text:
         workers, decision = [name for names in self.hosts.values() for name in names], self.progress.decision
-        done = f"{len(workers) - len(self._next)} of {len(workers)} · {seconds(self.progress.elapsed_s)}"
+        done = f"{len(workers) - len(self._next)} of {len(workers)} · {format_duration(self.progress.elapsed_s)}"
         if not self._next:
             return Text(done, "dim")
         stop = "ending what is in flight" if decision.state.stopping else "Ctrl-C stops after this step"

@@ -15,7 +15,7 @@ from vgpuctl.cli.options import (
     OutputOption,
 )
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.words import count
+from vgpuctl.model.phrases import count
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files

@@ -8,9 +8,10 @@ from typing import Any
 
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.words import count, seconds
 from vgpuctl.model.conduct import OnStuck
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.phrases import count
 from vgpuctl.model.plan import Step
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.workloads import Workload
@@ -114,7 +115,7 @@ def _headline(preview: Preview) -> str:
     ]
     told = "; ".join(part for part in parts if part) or "only marks change"
     whole = longest_way_s(steps, preview.fleet, preview.earlier)
-    return f"{wish.name}: {told}" + (f"; about {seconds(whole)} ({_known_from(preview)})" if whole > 1 else "")
+    return f"{wish.name}: {told}" + (f"; about {format_duration(whole)} ({_known_from(preview)})" if whole > 1 else "")
 
 
 def _known_from(preview: Preview) -> str:
@@ -141,7 +142,7 @@ def _words(preview: Preview, step: Step) -> str:
         case Drain():
             pods = pods_to_move(preview.fleet.worker(step.worker), preview.wish.drain)
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
-            forced = f", by force after {seconds(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
+            forced = f", by force after {format_duration(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
             return f"drain {count(len(pods), 'pod')} ({names}){forced}"
         case ScaleDown() | ScaleUp():
             return _sizes(preview.fleet.workloads[step.subject], step)

@@ -15,8 +15,9 @@ from rich.spinner import Spinner
 from vgpuctl.cli.acting.at_work import WORTH_TELLING_S, Picture
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.words import clock, seconds
+from vgpuctl.cli.times import clock
 from vgpuctl.engine.runner import Progress
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.wait import Reason
 from vgpuctl.planning.steps import kind_named
 from vgpuctl.reporting.waits import sentence
@@ -76,7 +77,7 @@ class Lines(Silence):
         for step, took_s in progress.done.items():
             finished = kind_named(step.kind).finished
             if finished and step not in self._told:
-                took = f" ({seconds(took_s)})" if took_s >= WORTH_TELLING_S else ""
+                took = f" ({format_duration(took_s)})" if took_s >= WORTH_TELLING_S else ""
                 yield step, f"{step.subject} {finished}{took}"
         for step, wait in progress.decision.waits.items():
             if wait.reason in NEWS:

@@ -23,8 +23,9 @@ from vgpuctl.cli.options import (
     YesOption,
 )
 from vgpuctl.cli.selection import at_most, duration_s, known_workers, names
-from vgpuctl.cli.words import count, seconds
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.errors import UsageError
+from vgpuctl.model.phrases import count
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files
@@ -122,7 +123,7 @@ class _Asked:
             nothing=lambda _: "Every worker carries its profile. Nothing to do.",
             done=lambda preview, report: (
                 f"{count(len({step.subject for step in preview.plan}), 'worker')} provisioned in "
-                f"{seconds(report.seconds)}."
+                f"{format_duration(report.seconds)}."
             ),
             scope=ObservationScope(mmio=True, neighbours=True, drains=True),
         )

@@ -20,7 +20,8 @@ from vgpuctl.cli.options import (
     YesOption,
 )
 from vgpuctl.cli.selection import duration_s
-from vgpuctl.cli.words import clock, seconds
+from vgpuctl.cli.times import clock
+from vgpuctl.model.durations import format_duration
 
 if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report
@@ -87,7 +88,7 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
     from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
 
     def done(_preview: object, report: Report) -> str:
-        return f"{shift} since {clock(datetime.now().astimezone())}, after {seconds(report.seconds)}."
+        return f"{shift} since {clock(datetime.now().astimezone())}, after {format_duration(report.seconds)}."
 
     def wish(fleet: Fleet) -> Wish:
         files.must_be_apart(fleet)

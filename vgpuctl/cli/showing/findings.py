@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vgpuctl.cli.paper import Paper
-from vgpuctl.cli.words import count
+from vgpuctl.model.phrases import count, first_names
 from vgpuctl.reporting.profiles_check import Compared, Finding, Severity
 
 NAMES_SHOWN = 4
@@ -21,7 +21,7 @@ def show_findings(out: Paper, compared: Compared, findings: Sequence[Finding]) -
     """Show findings as compilers do, `file:line: error: …`, so that editors find the place; the remedy is below."""
     for finding in findings:
         place = f"{near(finding.where)}: " if finding.where else ""
-        subject = names(finding.workers) or finding.about
+        subject = first_names(finding.workers, NAMES_SHOWN) or finding.about
         end = "" if finding.what.endswith("?") else "."
         said = f"{place}{finding.severity}: {subject}{': ' if subject else ''}{finding.what}{end}"
         out.print(_wrapped(said, "", "  "), style=_STYLES[finding.severity])
@@ -53,11 +53,6 @@ def _scope(compared: Compared) -> str:
     seen = [count(len(fleet.workers), "worker"), count(len(fleet.hosts), "host")] if fleet.hosts else []
     parts = [count(len(catalogue.profiles), "profile"), count(len(compared.timetables), "timetable"), *seen]
     return ", ".join(parts) + ("" if seen else "; vCenter was not asked")
-
-
-def names(workers: Sequence[str]) -> str:
-    more = len(workers) - NAMES_SHOWN
-    return ", ".join(workers[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def near(where: str) -> str:

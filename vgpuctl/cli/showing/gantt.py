@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from vgpuctl.cli.showing.estate.layout import cell
-from vgpuctl.cli.words import seconds
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.journal import Entry, PastStep
 from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.steps import Look, kind_named
@@ -117,7 +117,7 @@ def _short(name: str, most: int) -> str:
 def _axis(whole_s: float, scale: float, room: int) -> str:
     line = ""
     for tick in ticks(whole_s, max(room // COLUMNS_A_TICK, 1)):
-        told = seconds(tick)
+        told = format_duration(tick)
         at = min(round(tick * scale), room - len(told))
         if at >= len(line) and round(tick * scale) - at < len(told):
             line = f"{line:<{at}}{told} "

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.gantt import Bar, Lane, lanes, ticks
-from vgpuctl.cli.words import seconds
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.journal import Entry
 from vgpuctl.planning.steps import kind_named
 
@@ -81,7 +81,7 @@ def _grid(entry: Entry, left: float, scale: float, bottom: int) -> Iterator[str]
     for tick in ticks(entry.seconds, 9):
         x = left + tick * scale
         yield f'<line class="grid" x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom}"/>'
-        yield f'<text class="quiet" x="{x:.1f}" y="{TOP - 16}">{seconds(tick)}</text>'
+        yield f'<text class="quiet" x="{x:.1f}" y="{TOP - 16}">{format_duration(tick)}</text>'
 
 
 def _rows(found: list[Lane]) -> Iterator[str | Lane]:
@@ -116,7 +116,7 @@ def _bar(bar: Bar, x: float, width: float, y: int) -> Iterator[str]:
 
 
 def _told(bar: Bar) -> str:
-    took = "no end seen" if bar.step.ended_s is None else seconds(bar.to_s - bar.from_s)
+    took = "no end seen" if bar.step.ended_s is None else format_duration(bar.to_s - bar.from_s)
     took += ", given up" if bar.step.given_up else ""
-    held = f", held for {seconds(bar.step.held_s)}: {bar.step.held_by}" if bar.step.held_by else ""
-    return f"{bar.step.subject}: {bar.step.what}, from {seconds(bar.from_s)}, {took}{held}"
+    held = f", held for {format_duration(bar.step.held_s)}: {bar.step.held_by}" if bar.step.held_by else ""
+    return f"{bar.step.subject}: {bar.step.what}, from {format_duration(bar.from_s)}, {took}{held}"

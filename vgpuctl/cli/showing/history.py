@@ -97,10 +97,10 @@ def _tell_unreadable(past: Past) -> None:
     """Report unreadable entries on the error output, so that output for programs stays one document."""
     if not past.unreadable:
         return
-    from vgpuctl.cli.words import count, some  # noqa: PLC0415
+    from vgpuctl.model.phrases import count, folded_names  # noqa: PLC0415
 
     number, why = len(past.unreadable), past.unreadable[0].why
-    names = some(each.name for each in past.unreadable)
+    names = folded_names(each.name for each in past.unreadable)
     more = "" if number == 1 else "the first: "
     told = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
     console(error=True).tell(f"{told}: {names} ({more}{why}).", style="yellow")

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from vgpuctl.cli.showing.estate.layout import Row, cell, header_row
 from vgpuctl.cli.showing.gantt import word
-from vgpuctl.cli.words import count, seconds, some
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
+from vgpuctl.model.phrases import count, folded_names
 from vgpuctl.model.wait import Reason
 from vgpuctl.reporting.step_history import longest_way
 
@@ -47,8 +48,8 @@ def headline(entry: Entry, now: datetime) -> str:
 def _took(entry: Entry, now: datetime) -> str:
     """Return the duration. A switch that was cut short has only the time it was observed."""
     if entry.outcome == RUNNING:
-        return f"{seconds(max((now - entry.began).total_seconds(), 0.0))} so far"
-    return f"{'at least ' * (entry.outcome == CUT_SHORT)}{seconds(entry.seconds)}"
+        return f"{format_duration(max((now - entry.began).total_seconds(), 0.0))} so far"
+    return f"{'at least ' * (entry.outcome == CUT_SHORT)}{format_duration(entry.seconds)}"
 
 
 def _local(entry: Entry) -> datetime:
@@ -70,7 +71,7 @@ def _ends(entry: Entry) -> Iterator[str]:
     for host in entry.hosts:
         if host.end != DONE:
             alike.setdefault(f"{host.end}{f': {host.why}' if host.why else '.'}", []).append(host.host)
-    return (f"{some(hosts)} {end}" for end, hosts in alike.items())
+    return (f"{folded_names(hosts)} {end}" for end, hosts in alike.items())
 
 
 def _way(entry: Entry) -> str:
@@ -81,7 +82,11 @@ def _way(entry: Entry) -> str:
         words.append(word(step) if step.subject == worker else f"{step.subject} {word(step)}")
         worker = step.subject
     whole = sum(_took_s(entry, step) for step in way)
-    return f"Longest way: {' → '.join(words)} ({seconds(whole)} of {seconds(entry.seconds)})." if words else ""
+    return (
+        f"Longest way: {' → '.join(words)} ({format_duration(whole)} of {format_duration(entry.seconds)})."
+        if words
+        else ""
+    )
 
 
 def _took_s(entry: Entry, step: PastStep) -> float:
@@ -94,7 +99,7 @@ def _holds(entry: Entry) -> Iterator[str]:
     told = (step for step in entry.steps if step.id in way or step.held_reason == Reason.BUDGET.value)
     worth = [step for step in told if step.held_s >= max(MOMENT_S, PART * entry.seconds)]
     for step in sorted(worth, key=lambda step: -step.held_s)[:HOLDS_TOLD]:
-        took, by = seconds(step.held_s), step.held_by
+        took, by = format_duration(step.held_s), step.held_by
         if step.held_reason in _THINGS:
             yield f"{by[0].upper()}{by[1:]} held {step.subject}'s {word(step)} for {took}."
         else:
@@ -122,4 +127,4 @@ def steps_table(entry: Entry) -> tuple[Row, list[Row]]:
 
 def _exact(value: float) -> str:
     """Return a duration, with tenths below a minute."""
-    return f"{value:.1f} s" if value < 60 else seconds(value)
+    return f"{value:.1f} s" if value < 60 else format_duration(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vgpuctl.cli.common import show_error
+from vgpuctl.model.durations import UNITS, parse_duration
 from vgpuctl.model.errors import ExitCode
 
 if TYPE_CHECKING:
     from vgpuctl.sim.control.controls import Controls
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, None: 1}
+#: In the simulated world things may also take milliseconds or days.
+_UNITS = {**UNITS, "ms": 0.001, "d": 86400}
 
 #: The packages that only the servers need.
 SIM_PACKAGES = ("starlette", "uvicorn", "httptools", "trustme")
@@ -66,9 +66,9 @@ def sim_explained() -> Iterator[None]:
         raise typer.Exit(int(ExitCode.FAILED)) from None
 
 
-def seconds(text: str) -> float:
-    """Return the seconds in 90s, 10m or 8h; a bare number is seconds."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is no time, such as 90s, 10m or 8h")
-    return float(match.group(1)) * _UNITS[match.group(2)]
+def duration_s(text: str) -> float:
+    """Return the seconds of an option or argument."""
+    found = parse_duration(text, _UNITS)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no duration, such as 90s, 10m or 8h")
+    return found

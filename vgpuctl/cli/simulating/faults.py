@@ -9,8 +9,8 @@ import typer
 from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.simulating.access import DirOption, controls, seconds, sim_explained
-from vgpuctl.cli.words import count
+from vgpuctl.cli.simulating.access import DirOption, controls, duration_s, sim_explained
+from vgpuctl.model.phrases import count
 
 app = group(add_completion=False, help="Let calls go wrong on purpose.")
 _NAMES = {"task-fails": "its task fails with", "hang": "hangs", "lose-reply": "is done, but its reply is lost"}
@@ -63,9 +63,9 @@ def add(
         raise typer.BadParameter(f"say what happens to the call, by one of --{', --'.join(sorted(given))}")
     ((how, value),) = chosen.items()
     rule: dict[str, Any] = {"on": on, "nth": nth, "every": every, "chance": chance}
-    rule |= {"seed": seed, "times": times, "lasts": seconds(lasts) if lasts else None}
-    rule |= {"seconds": seconds(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
-    rule |= {"seconds": seconds(retry_after)} if retry_after else {}
+    rule |= {"seed": seed, "times": times, "lasts": duration_s(lasts) if lasts else None}
+    rule |= {"seconds": duration_s(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
+    rule |= {"seconds": duration_s(retry_after)} if retry_after else {}
     with sim_explained():
         added = controls(dir).fault(call, how, **rule)
     if output is Output.JSON:

@@ -10,7 +10,7 @@ import typer
 from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
-from vgpuctl.cli.simulating.access import DirOption, controls, seconds, sim_explained
+from vgpuctl.cli.simulating.access import DirOption, controls, duration_s, sim_explained
 
 if TYPE_CHECKING:
     from vgpuctl.sim.control.controls import Controls
@@ -43,7 +43,7 @@ def clock(
     """
     if (do is ClockDeed.ADVANCE) != (by is not None):
         raise typer.BadParameter("advance wants a time, such as 8h; the others want none")
-    leap_s = seconds(by) if by else 0.0
+    leap_s = duration_s(by) if by else 0.0
     with sim_explained():
         found = _clock(controls(dir), do, leap_s)
     if output is Output.JSON:
@@ -70,7 +70,7 @@ def durations(
     """
     from vgpuctl.sim.words import duration_name  # noqa: PLC0415
 
-    asked = dict(_duration(change) for change in changes or ())
+    asked = dict(_duration_change(change) for change in changes or ())
     with sim_explained():
         found = controls(dir).durations(**asked)
     if output is Output.JSON:
@@ -137,7 +137,7 @@ def person(
     """
     sentence = " ".join(act)
     with sim_explained():
-        controls(dir).person(sentence, seconds(in_) if in_ else 0)
+        controls(dir).person(sentence, duration_s(in_) if in_ else 0)
     console().print(f"A person will {sentence} in {in_}." if in_ else f"A person: {sentence}.")
 
 
@@ -158,7 +158,7 @@ def _show(found: dict[str, Any]) -> None:
     )
 
 
-def _duration(change: str) -> tuple[str, Any]:
+def _duration_change(change: str) -> tuple[str, Any]:
     name, sign, value = change.partition("=")
     if not sign:
         raise typer.BadParameter(f"{change!r} is no NAME=TIME, such as suspend=30s")
@@ -166,7 +166,7 @@ def _duration(change: str) -> tuple[str, Any]:
         return "store_mib_per_s", _number(value.removesuffix("MiB/s")) or None
     if name == "tasks-per-host":
         return "tasks_per_host", _number(value)
-    return f"{name.replace('-', '_')}_s", seconds(value)
+    return f"{name.replace('-', '_')}_s", duration_s(value)
 
 
 def _number(text: str) -> float:

@@ -11,8 +11,8 @@ from vgpuctl.cli.common import console, print_json, show_error
 from vgpuctl.cli.lazy import add_later, group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, folder_of, need_simulators, sim_explained
-from vgpuctl.cli.words import count
 from vgpuctl.model.errors import ExitCode
+from vgpuctl.model.phrases import count
 
 if TYPE_CHECKING:
     from vgpuctl.sim.inventory import Durations, Inventory

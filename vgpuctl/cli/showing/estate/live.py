@@ -14,7 +14,7 @@ from vgpuctl.cli.showing.estate.changes import Facts, differences, facts
 from vgpuctl.cli.showing.estate.document import Document
 from vgpuctl.cli.showing.estate.tables import ENDLESS, fitted, screen
 from vgpuctl.cli.showing.estate.views import View, lasting
-from vgpuctl.cli.words import clock
+from vgpuctl.cli.times import clock
 from vgpuctl.reporting.situation import Situation
 
 

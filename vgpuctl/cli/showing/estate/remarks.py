@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from vgpuctl.cli.words import count, moment, seconds
+from vgpuctl.cli.times import moment
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.fleet import Node, Worker
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.phrases import count
 from vgpuctl.reporting.deviations import POWER_WORDS, cordoned_by, cordoned_since
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import Judged, Situation
@@ -123,11 +125,11 @@ def headline(state: TimetableState, situation: Situation) -> tuple[str, str]:
 
 def _start(start: datetime, now: datetime) -> str:
     """Return the start in local time, and in the timetable's time zone if that differs."""
-    wait = _about((start - now).total_seconds())
+    wait = _in_minutes((start - now).total_seconds())
     here, there = start.astimezone(), start
     other = f"{there.strftime('%H:%M')} {there.tzinfo}, " if here.utcoffset() != there.utcoffset() else ""
     return f"{moment(start, now)} ({other}in {wait})"
 
 
-def _about(duration_s: float) -> str:
-    return seconds(60 * max(1, round(duration_s / 60)))
+def _in_minutes(duration_s: float) -> str:
+    return format_duration(60 * max(1, round(duration_s / 60)))

@@ -12,8 +12,8 @@ from vgpuctl.cli.showing.estate.layout import Row, cell, columns, header_row, pa
 from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.showing.estate.worker_columns import COLUMNS, Column, carried
-from vgpuctl.cli.words import count, some
 from vgpuctl.model.hosts import Card, Host
+from vgpuctl.model.phrases import count, folded_names
 from vgpuctl.reporting.situation import Judged, Situation
 
 BAR = 16
@@ -115,12 +115,12 @@ def _card_row(situation: Situation, seats: list[tuple[Host, Card]]) -> Row:
     )
     where = f"{card.model} {card.pci_id.removesuffix('.0')}"
     if len(seats) == 1:
-        holds = " ".join([*filter(None, [host_remarks(host)]), some(card.holds, 10_000)]) or "–"
+        holds = " ".join([*filter(None, [host_remarks(host)]), folded_names(card.holds, 10_000)]) or "–"
         return Row((cell(host.name), cell(where), frame), cell(holds))
     each = f"{len(card.holds)} each" if card.holds else "–"
     cards = f"{len(seats)} × {card.model}"
     return Row(
-        (cell(some((h.name for h, _ in seats), 30)), cell(cards), frame),
+        (cell(folded_names((h.name for h, _ in seats), 30)), cell(cards), frame),
         cell(" ".join([each, host_remarks(host)])),
     )
 

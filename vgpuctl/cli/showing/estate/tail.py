@@ -9,7 +9,8 @@ from rich.text import Text
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.layout import cell, paragraph
 from vgpuctl.cli.showing.estate.remarks import outlook
-from vgpuctl.cli.words import count, moment, some
+from vgpuctl.cli.times import moment
+from vgpuctl.model.phrases import count, folded_names
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.workloads import Workload
 from vgpuctl.reporting.deviations import Deviation
@@ -83,5 +84,5 @@ def out_of_step(situation: Situation, width: int) -> Iterator[Text]:
 def _told(findings: list[Deviation], situation: Situation) -> str:
     first = findings[0]
     since = moment(first.since, situation.now) if len(findings) == 1 and first.since else ""
-    told = f"{some(finding.name for finding in findings)}: {first.what}"
+    told = f"{folded_names(finding.name for finding in findings)}: {first.what}"
     return f"{told}{f', since {since}' if since else ''}{f' → {first.remedy}' if first.remedy else ''}"

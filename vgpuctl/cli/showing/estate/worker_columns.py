@@ -9,7 +9,7 @@ from rich.text import Text
 
 from vgpuctl.cli.showing.estate.layout import cell
 from vgpuctl.cli.showing.estate.remarks import node_word, power_word
-from vgpuctl.cli.words import some
+from vgpuctl.model.phrases import folded_names
 from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.situation import Judged, Situation
 
@@ -25,7 +25,7 @@ class Column(NamedTuple):
 
 
 def _name(_: Situation, group: list[Judged]) -> Text:
-    return cell(some((each.worker.name for each in group), 30) if len(group) > 1 else group[0].worker.name)
+    return cell(folded_names((each.worker.name for each in group), 30) if len(group) > 1 else group[0].worker.name)
 
 
 def _power(_: Situation, group: list[Judged]) -> Text:
