@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The signals that ask this process to end.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: The least pauses before another try: of a server that does not answer, and of a login that was refused.
+PAUSE_S, LOGIN_PAUSE_S = 0.5, 1.0
 
 
 def console(*, error: bool = False) -> Paper:
@@ -108,28 +110,28 @@ def say_unverified(server: str) -> None:
     console(error=True).tell(f"The certificate of {server} is not verified, as you asked.")
 
 
-def _open(connection: Connection, patience_s: float, *, lasting: bool) -> None:
+def _open(connection: Connection, connect_s: float, *, lasting: bool) -> None:
     from vgpuctl.vsphere.session import LoginRefusedError  # noqa: PLC0415
+    from vgpuctl.wire.retries import retry  # noqa: PLC0415
 
-    began, said = time.monotonic(), False
+    shown: list[VgpuctlError] = []
+
+    def show_once(error: VgpuctlError) -> None:
+        if not shown:
+            text = error.message.rstrip(".")
+            text = text if text.startswith("vCenter") else f"{text[0].upper()}{text[1:]}"
+            console(error=True).tell(f"{text}. Trying again for {connect_s:.0f} s.")
+        shown.append(error)
+
     while True:
         try:
-            connection.open()
+            retry(connection.open, PAUSE_S, connect_s, on_failure=show_once)
             return
         except LoginRefusedError as error:
             if not lasting:
                 raise
             show_error(error.message, error.hint)
-            time.sleep(max(1.0, error.after_s))
-        except VgpuctlError as error:
-            if not error.passing or time.monotonic() - began + error.after_s > patience_s:
-                raise
-            if not said:
-                text = error.message.rstrip(".")
-                text = text if text.startswith("vCenter") else f"{text[0].upper()}{text[1:]}"
-                console(error=True).tell(f"{text}. Trying again for {patience_s:.0f} s.")
-            said = True
-            time.sleep(max(0.5, error.after_s))
+            time.sleep(max(LOGIN_PAUSE_S, error.after_s))
 
 
 def may_go_on(question: str, *, yes: bool) -> bool:

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from vgpuctl.kube.client import Client, NotFoundError
-from vgpuctl.kube.patience import patiently
 from vgpuctl.kube.reflector import Kind
 from vgpuctl.model import bounded
 from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.wire.retries import retry
 
 NAME = "vgpuctl"
 AGAIN_AFTER_S = 0.5
@@ -38,7 +38,7 @@ class DepartureMap:
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
 
     def read(self) -> Mapping[Key, Departure]:
-        return patiently(self.read_once, AGAIN_AFTER_S).known
+        return retry(self.read_once, AGAIN_AFTER_S).known
 
     def read_once(self) -> Departures:
         """Read the ConfigMap once, without retries, for callers that retry themselves."""
@@ -56,7 +56,7 @@ class DepartureMap:
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """Write the changes in one merge patch."""
         data = {_name(key): None if left is None else _text(left) for key, left in changed.items()}
-        patiently(lambda: self._write(data), AGAIN_AFTER_S)
+        retry(lambda: self._write(data), AGAIN_AFTER_S)
 
     def _write(self, data: Mapping[str, str | None]) -> None:
         try:

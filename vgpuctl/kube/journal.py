@@ -6,7 +6,6 @@ import json
 import queue
 import re
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError
 from vgpuctl.model.journal import CUT_SHORT, MOST_NUMBER, RUNNING, Entry, document, from_document
 from vgpuctl.model.record import PREFIX
 from vgpuctl.model.unreadable import Unreadable
+from vgpuctl.wire.retries import retry
 
 NAME = "vgpuctl-history-"
 KIND_LABEL, HISTORY = PREFIX + "kind", "history"
@@ -28,9 +28,8 @@ KEPT = 50
 #: A ConfigMap holds 1 MiB; this many steps with usual names fill half of it.
 MOST_BYTES, MOST_STEPS = 512 * 1024, 3000
 LAST_WORD_S = 3.0
-TRIES = 3
 _DIGITS = re.compile(f"[0-9]{{1,{len(str(MOST_NUMBER))}}}")
-PAUSE_S = 0.3
+PAUSE_S = 1.0
 
 
 class Past(NamedTuple):
@@ -96,7 +95,7 @@ class Journal:
 
     def _write_all(self) -> None:
         while (entry := self._newest()) is not None:
-            self._why = self._patiently(entry)
+            self._why = self._write_with_retries(entry)
 
     def _newest(self) -> Entry | None:
         """Return the newest waiting entry; older ones are not written. None, put in after the last, ends the thread."""
@@ -109,21 +108,15 @@ class Journal:
             entry = newer
         return entry
 
-    def _patiently(self, entry: Entry) -> str:
-        """Write an entry, with retries. Return why that failed, or ""."""
-        why = ""
-        for _ in range(TRIES):
-            try:
-                self._write(entry)
-                return ""
-            except VgpuctlError as error:
-                why = error.message
-                if not error.passing:
-                    break
-                time.sleep(PAUSE_S)
-            except Exception as error:  # A thread must never die silently.
-                return f"{type(error).__name__}: {error}"
-        return why
+    def _write_with_retries(self, entry: Entry) -> str:
+        """Write an entry. Return why that failed, or ""."""
+        try:
+            retry(lambda: self._write(entry), PAUSE_S, LAST_WORD_S)
+        except VgpuctlError as error:
+            return error.message
+        except Exception as error:  # A thread must never die silently.
+            return f"{type(error).__name__}: {error}"
+        return ""
 
     def _write(self, entry: Entry) -> None:
         if not self._number:

@@ -12,13 +12,12 @@ from collections.abc import Callable
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
 from vgpuctl.kube.leases import NAME, claimed_s, holder_of, renewal_of, written
-from vgpuctl.kube.patience import PATIENCE_S, patiently, rest_until
 from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, StoppedError, VgpuctlError, with_place
+from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
 
 LOOK_EVERY_S = 0.2
 
 Say = Callable[[str], None]
-Stop = Callable[[], bool]
 
 
 def _silence(_text: str) -> None:
@@ -46,9 +45,9 @@ class ActingLease:
         cannot answer is asked again for at least that long. Once `stop` returns True, nothing is taken: StoppedError.
         """
         self._say = say
-        patience_s = max(PATIENCE_S, self._duration_s + LOOK_EVERY_S)
+        within_s = max(RETRY_WITHIN_S, self._duration_s + LOOK_EVERY_S)
         try:
-            patiently(lambda: self._become_holder(say, stop), LOOK_EVERY_S, patience_s, stop)
+            retry(lambda: self._become_holder(say, stop), LOOK_EVERY_S, within_s, stop)
         except VgpuctlError as error:
             if not stop():
                 raise
@@ -127,7 +126,7 @@ class ActingLease:
             except VgpuctlError as error:
                 if not error.passing:
                     raise
-                rest_until(time.monotonic() + error.after_s, stop)
+                sleep(error.after_s, stop)
                 continue
             if now is None or not holder_of(now):
                 return

@@ -21,7 +21,6 @@ from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS, LazyReflector
 from vgpuctl.kube.lease import ActingLease
-from vgpuctl.kube.patience import patiently
 from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.change import changed
@@ -53,6 +52,7 @@ from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
 from vgpuctl.vsphere.views import Outline
 from vgpuctl.wire.follower import Follower
+from vgpuctl.wire.retries import retry
 
 Made = TypeVar("Made")
 REFRESH_AGAIN_AFTER_S = 0.2
@@ -212,8 +212,8 @@ class Connection:
 
     def refresh(self) -> None:
         """Ask both servers once more, at the same time. A server that cannot answer just now gets a little time."""
-        vcenter = beside(lambda: patiently(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
-        patiently(self._kubernetes.refresh, REFRESH_AGAIN_AFTER_S)
+        vcenter = beside(lambda: retry(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
+        retry(self._kubernetes.refresh, REFRESH_AGAIN_AFTER_S)
         vcenter.result()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from vgpuctl.model.errors import VgpuctlError, in_short
-from vgpuctl.model.pauses import Pauses
+from vgpuctl.wire.retries import GrowingPauses
 
 
 class Follower(ABC):
@@ -18,7 +18,7 @@ class Follower(ABC):
     def __init__(self, name: str, on_change: Callable[[], None]) -> None:
         self._name, self._on_change = name, on_change
         self._closed = threading.Event()
-        self._pauses = Pauses()
+        self._pauses = GrowingPauses()
         self._heard_s = 0.0
         self.heard = self.following = False
         self.silence = ""

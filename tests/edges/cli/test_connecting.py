@@ -45,7 +45,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The pauses, which take no time."""
     found: list[float] = []
     monkeypatch.setattr(time, "sleep", found.append)
-    for name, value in {"VCENTER": "alice@127.0.0.1:1", "PASSWORD": "x", "CONNECT_SECONDS": "0.1"}.items():
+    for name, value in {"VCENTER": "alice@127.0.0.1:1", "PASSWORD": "x", "CONNECT_SECONDS": "0.6"}.items():
         monkeypatch.setenv(f"VGPUCTL_{name}", value)
     before = signal.getsignal(signal.SIGTERM)
     yield found

@@ -18,12 +18,12 @@ from tests.support.lab import BIN, Lab
 from tests.support.wire import Wire, answer, saying
 from vgpuctl.files import read_files
 from vgpuctl.kube.departures import DepartureMap
-from vgpuctl.model import pauses
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import PassingError
 from vgpuctl.observe.wiring import Connection
 from vgpuctl.settings import Flags, settings
 from vgpuctl.vsphere.session import LoginRefusedError
+from vgpuctl.wire import retries
 
 WITHIN_S = 20.0
 LEFT = Departure(
@@ -38,7 +38,7 @@ def connection(lab: Lab, **env: str) -> Connection:
 
 @pytest.fixture
 def opened(by_day: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
-    monkeypatch.setattr(pauses, "FIRST_S", 0.01)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_S", 0.01)
     one = connection(by_day)
     yield one.open()
     one.close()

@@ -10,8 +10,8 @@ from xml.parsers.expat import ExpatError
 
 import pytest
 
-from vgpuctl.model import pauses
 from vgpuctl.model.errors import PassingError, UsageError
+from vgpuctl.wire import retries
 from vgpuctl.wire.follower import Follower
 
 WITHIN_S = 10.0
@@ -51,7 +51,7 @@ def until(done: Callable[[], Any]) -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pauses, "FIRST_S", 0.001)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_S", 0.001)
 
 
 @pytest.mark.parametrize(

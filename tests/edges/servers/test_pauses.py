@@ -5,22 +5,22 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgpuctl.model.pauses import LASTED_S, Pauses
 from vgpuctl.vsphere.throttle import MOST, PAUSE_S, WITHIN_S, Throttle
+from vgpuctl.wire.retries import LASTED_S, GrowingPauses
 
 
 def test_pauses_grow_to_half_a_minute() -> None:
-    pauses = Pauses()
+    pauses = GrowingPauses()
     assert [pauses.after_failure(0.0) for _ in range(8)] == [1, 2, 4, 8, 16, 30, 30, 30]
 
 
 def test_they_begin_anew_once_it_worked_for_a_while() -> None:
-    pauses = Pauses()
+    pauses = GrowingPauses()
     assert [pauses.after_failure(worked_s) for worked_s in (0.0, 0.5, LASTED_S - 1, LASTED_S, 0.0)] == [1, 2, 4, 1, 2]
 
 
 def test_a_server_that_asks_for_a_longer_pause_gets_it() -> None:
-    pauses = Pauses()
+    pauses = GrowingPauses()
     assert [pauses.after_failure(0.0, asked_s) for asked_s in (5.0, 0.5, 300.0)] == [5, 2, 300]
 
 

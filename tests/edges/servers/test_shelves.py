@@ -17,8 +17,8 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.lazy_reflector import QUOTAS, LazyReflector
 from vgpuctl.kube.reflector import Kind, Reflector
-from vgpuctl.model import pauses
 from vgpuctl.model.errors import PassingError
+from vgpuctl.wire import retries
 from vgpuctl.wire.replies import Bounds
 
 PODS = Kind("/api/v1/pods", views.pod)
@@ -65,7 +65,7 @@ def server(tmp_path: Path) -> Kubernetes:
 
 @pytest.fixture
 def wire(server: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    monkeypatch.setattr(pauses, "FIRST_S", 0.001)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_S", 0.001)
     with Wire(server.script) as wire:
         yield wire
 
@@ -221,8 +221,8 @@ def test_an_event_without_a_version_is_taken_and_the_last_version_kept(server: K
 def test_a_watch_that_ends_as_soon_as_it_begins_is_not_asked_for_without_a_pause(
     server: Kubernetes, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pauses, "FIRST_S", 1000.0)
-    monkeypatch.setattr(pauses, "LONGEST_S", 1000.0)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_S", 1000.0)
+    monkeypatch.setattr(retries, "LONGEST_PAUSE_S", 1000.0)
     server.lists, server.watches = [listed(pod("a"))], [[] for _ in range(50)]
     shelf = Reflector(server.client(wire), PODS, lambda: None)
     shelf.follow()

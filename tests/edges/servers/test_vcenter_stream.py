@@ -11,10 +11,10 @@ from xml.parsers.expat import ExpatError
 import pytest
 from pyVmomi import vim
 
-from vgpuctl.model import pauses
 from vgpuctl.model.errors import PassingError
 from vgpuctl.vsphere.asking import ObservationScope
 from vgpuctl.vsphere.stream import MOST_ANEW, VcenterStream
+from vgpuctl.wire import retries
 
 WITHIN_S = 10.0
 
@@ -84,7 +84,7 @@ def until(done: Callable[[], Any]) -> None:
 )
 def test_it_is_not_heard_until_it_was_filled_anew(end: Any, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`heard` stayed true after most of these, and all that was shown was old."""
-    monkeypatch.setattr(pauses, "FIRST_S", 0.001)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_S", 0.001)
     notes: list[tuple[bool, str]] = []
     vcenter = Vcenter(update(), None, end)
     stream = stream_of(vcenter, lambda: notes.append((stream.heard, stream.silence)))
