@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.files import read_timetable
 from tests.support.fleets import budget, day_and_night, night_wish, pod, with_node
-from vgpuctl.files.timetables import read_timetable
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import overlap
 from vgpuctl.model.pods import Pod

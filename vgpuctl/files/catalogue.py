@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from vgpuctl.files.reading import Reading
@@ -23,13 +22,6 @@ _NODES_ALONE = (
     "chooses by nodes alone, but a node says itself how it is labelled and which VM it is. Add a line that vCenter "
     "decides, such as folder: /dc-1/vm/gpu (cluster: and names: will do, too, but not a * for every VM)"
 )
-
-
-def read_catalogue(path: Path) -> Catalogue:
-    reading = Reading(path)
-    catalogue = catalogue_of(reading)
-    reading.finish()
-    return catalogue
 
 
 def catalogue_of(reading: Reading) -> Catalogue:

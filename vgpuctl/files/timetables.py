@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -23,13 +22,6 @@ from vgpuctl.model.timetable import Shift, Timetable
 LONGEST_NAME = 253
 MOST_SHIFTS, MOST_STARTS = 100, 100
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
-    reading = Reading(path)
-    timetable = timetable_of(reading, catalogue)
-    reading.finish()
-    return timetable
 
 
 def timetable_of(reading: Reading, catalogue: Catalogue) -> Timetable:

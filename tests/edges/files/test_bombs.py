@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.bombs import BOMBS
+from tests.support.files import read_catalogue
 from vgpuctl.files import opening, read_files, read_through
-from vgpuctl.files.catalogue import read_catalogue
 from vgpuctl.files.opening import MAX_BYTES, SilentError, read_bounded
 from vgpuctl.files.reading import FAULTS_SHOWN, Reading
 from vgpuctl.files.yaml_lines import load
@@ -51,7 +51,7 @@ import resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-from vgpuctl.files.catalogue import read_catalogue
+from tests.support.files import read_catalogue
 from vgpuctl.model.errors import UsageError
 for path in sorted(Path(sys.argv[1]).iterdir()):
     try:

@@ -10,11 +10,10 @@ import yaml
 from hypothesis import given
 
 from tests.support.documents import CHOICES, DOCUMENTS, PROFILES
+from tests.support.files import read_catalogue, read_timetable
 from tests.support.fleets import fleet, worker
 from tests.support.paths import ROOT
 from vgpuctl.files import read_files
-from vgpuctl.files.catalogue import read_catalogue
-from vgpuctl.files.timetables import read_timetable
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.names import expand
 from vgpuctl.model.profiles import Candidate

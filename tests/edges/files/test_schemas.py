@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.support.documents import CHOICES, DOCUMENTS, PROFILES
+from tests.support.files import read_catalogue, read_timetable
 from tests.support.paths import ROOT
-from vgpuctl.files.catalogue import read_catalogue
 from vgpuctl.files.schema import schema_text
-from vgpuctl.files.timetables import read_timetable
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.profiles import Catalogue, Profile
 
