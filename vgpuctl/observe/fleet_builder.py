@@ -6,74 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple, Protocol
 
-from vgpuctl.kube.views import Renewal, SeenNode
+from vgpuctl.kube.views import SeenNode
 from vgpuctl.model.change import changed
-from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Task, Worker
+from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Worker
 from vgpuctl.model.hosts import Card, Host, TypeFacts
 from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
-from vgpuctl.model.machine import Machine
 from vgpuctl.model.memo import Memo
-from vgpuctl.model.pods import Budget, Disk, Pod
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import FACTS
-from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.model.workloads import Workload
-from vgpuctl.observe.choosing import Chooser, Chosen
-from vgpuctl.observe.evidence import Alive, Machines, Owners, overdue_s
-from vgpuctl.observe.lost import Lost
+from vgpuctl.observe.choosing import Chooser
+from vgpuctl.observe.evidence import Alive, Owners
+from vgpuctl.observe.snapshot import KubernetesSeen, Parts, Snapshot, VcenterSeen
 from vgpuctl.planning.cards.boards import type_of
 from vgpuctl.vsphere.views import Outline, Vm
-
-
-class VcenterSeen(Protocol):
-    """What is known of vCenter at this moment, by the ids of VMs and hosts."""
-
-    def vms(self) -> Mapping[str, Vm]: ...
-    def hosts(self) -> Mapping[str, Host]: ...
-    def tasks(self) -> Mapping[str, tuple[Task, ...]]: ...
-    def datastores(self) -> Mapping[str, int]: ...
-    def unreadable_by_id(self) -> Mapping[str, Unreadable]: ...
-
-
-class KubernetesSeen(Protocol):
-    """What is known of Kubernetes at this moment."""
-
-    def nodes(self) -> list[SeenNode]: ...
-    def renewals(self) -> list[Renewal]: ...
-    def pods(self) -> list[Pod]: ...
-    def budgets(self) -> list[Budget]: ...
-    def daemon_sets(self) -> frozenset[str] | None: ...
-    def counting_jobs(self) -> frozenset[str]: ...
-    def workloads(self) -> Mapping[str, Workload]: ...
-    def disks(self) -> Mapping[str, list[Disk]] | None: ...
-    def machines(self) -> list[Machine]: ...
-    def unseen(self) -> tuple[str, ...]: ...
-    def unreadable(self) -> tuple[Unreadable, ...]: ...
-
-
-class _Parts(NamedTuple):
-    """The parts of one worker, as far as they are known.
-
-    `late_s`: for each ending pod of its node, how long it has been overdue. `lost`: the parts that could not be read.
-    """
-
-    vm: Vm
-    host: str
-    seen: SeenNode | None
-    chosen: Chosen
-    machine: Machine | None
-    renewed: str | None
-    pods: tuple[Pod, ...]
-    disks: list[Disk] | None
-    tasks: tuple[Task, ...] | None
-    doubt: str
-    lost: tuple[str, ...]
-    twice: bool
-    daemon_sets: frozenset[str] | None
-    counting_jobs: frozenset[str]
-    late_s: tuple[int, ...]
 
 
 class FleetBuilder:
@@ -123,64 +70,44 @@ class FleetBuilder:
         return {vgpu for vgpu in types if type_of(vgpu, self.catalogue.told).gib is None}
 
     def build(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
-        vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
-        before = kubernetes.unreadable()
-        nodes, pods = {seen.identity.name: seen for seen in kubernetes.nodes()}, kubernetes.pods()
-        renewed, on_node = {each.node: each.time for each in kubernetes.renewals()}, _by_node(pods)
-        inside = self._match(vms, nodes.values())
-        self.learn(nodes.values())
-        disks = kubernetes.disks() or {}
-        daemon_sets, counting_jobs, now = kubernetes.daemon_sets(), kubernetes.counting_jobs(), self._now()
-        machines = Machines(kubernetes.machines())
-        on_host = {moid: host.name for moid, host in hosts.items()}
-        # Read before and after: an object that was left out of a list in between is named by one of the two.
-        lost = Lost(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts)
-        workers: dict[str, Worker] = {}
-        names: dict[str, str] = {}
-        for moid, vm in vms.items():
-            here = inside[moid]
-            node = here.node or ""
-            seen, its_pods = nodes.get(node), on_node.get(node, ())
-            parts = _Parts(
-                vm,
-                on_host.get(vm.outline.host, ""),
-                seen,
-                self._chooser.of(vm.outline, tuple(nodes[name] for name in here.nodes)),
-                machines.of(vm, seen),
-                renewed.get(node),
-                its_pods,
-                disks.get(node),
-                tasks.get(moid),
-                here.doubt,
-                lost.about(vm, node),
-                vm.outline.name in workers,
-                daemon_sets,
-                counting_jobs,
-                tuple(overdue_s(pod, now) for pod in its_pods if pod.ends_by),
-            )
-            if worker := self._workers.of(moid, parts, partial(self._built, parts, now)):
-                names[moid] = worker.name
-                workers[worker.name] = worker
-        told = self._told(vms.values())
-        strangers = _strangers((vm for moid, vm in vms.items() if moid not in names), hosts, workers)
-        unreadable = lost.beside(names)
+        snapshot = Snapshot.of(vcenter, kubernetes)
+        by_id = self._workers_in(snapshot)
+        workers = {worker.name: worker for worker in by_id.values()}
+        others = (vm for moid, vm in snapshot.vms.items() if moid not in by_id)
+        strangers = _strangers(others, snapshot.hosts, workers)
+        names = {moid: worker.name for moid, worker in by_id.items()}
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
+        told = self._told(snapshot.vms.values())
         return Fleet(
-            hosts={host.name: self._completed(host, names, told) for host in hosts.values()},
+            hosts={host.name: self._completed(host, names, told) for host in snapshot.hosts.values()},
             workers=workers,
             budgets=tuple(kubernetes.budgets()),
-            waiting=tuple(pod for pod in pods if pod.node is None and pod.phase == "Pending"),
+            waiting=tuple(pod for pod in snapshot.pods if pod.node is None and pod.phase == "Pending"),
             strangers={stranger.name: stranger for stranger in strangers.values()},
-            strays={stray.name: stray for stray in _strays(nodes.values(), workers)},
-            elsewhere=tuple(self._elsewhere(nodes, on_node, workers)),
+            strays={stray.name: stray for stray in _strays(snapshot.nodes.values(), workers)},
+            elsewhere=tuple(self._elsewhere(snapshot.nodes, snapshot.pods_on, workers)),
             workloads=kubernetes.workloads(),
             unseen=kubernetes.unseen(),
-            unreadable=unreadable,
+            unreadable=snapshot.lost.beside(by_id),
             datastores=vcenter.datastores(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
 
-    def _built(self, parts: _Parts, now: datetime) -> Worker | None:
+    def _workers_in(self, snapshot: Snapshot) -> dict[str, Worker]:
+        """Return the workers by the ids of their VMs. Two of them may have the same name; the second is in doubt."""
+        inside, now = self._match(snapshot.vms, snapshot.nodes.values()), self._now()
+        self.learn(snapshot.nodes.values())
+        workers: dict[str, Worker] = {}
+        names: set[str] = set()
+        for moid, vm in snapshot.vms.items():
+            chosen = self._chooser.of(vm.outline, tuple(snapshot.nodes[name] for name in inside[moid].nodes))
+            parts = snapshot.parts(moid, inside[moid], chosen, now, twice=vm.outline.name in names)
+            if worker := self._workers.of(moid, parts, partial(self._built, parts, now)):
+                workers[moid] = worker
+                names.add(worker.name)
+        return workers
+
+    def _built(self, parts: Parts, now: datetime) -> Worker | None:
         """Return the worker in this VM; None if the VM is no worker. Everything that time changes is in `parts`."""
         vm, choices = parts.vm, parts.chosen.choices
         if not choices:
@@ -233,28 +160,20 @@ class FleetBuilder:
             yield self._nodes.of(name, (node, here), partial(changed, node, pods=here))
 
 
-def _node(parts: _Parts, alive_s: float, owners: Owners) -> Node | None:
+def _node(parts: Parts, alive_s: float, owners: Owners) -> Node | None:
     if parts.seen is None:
         return None
     pods, disks = tuple(owners.judged(pod) for pod in parts.pods), tuple(parts.disks or ())
     return changed(parts.seen.node, lease_renewed=parts.renewed, alive_s=alive_s, pods=pods, disks=disks)
 
 
-def _doubts(parts: _Parts) -> Iterable[str]:
+def _doubts(parts: Parts) -> Iterable[str]:
     choices, doubt = parts.chosen
     if parts.twice:
         yield "several VMs of vCenter have this name"
     if len(choices) > 1:
         yield f"two entries choose it for different profiles: {' and '.join(choice.where for choice in choices)}"
     yield from filter(None, (parts.doubt, doubt))
-
-
-def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
-    found: dict[str, list[Pod]] = {}
-    for pod in pods:
-        if pod.node is not None:
-            found.setdefault(pod.node, []).append(pod)
-    return {node: tuple(pods) for node, pods in found.items()}
 
 
 def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[str, Worker]) -> dict[str, Stranger]:

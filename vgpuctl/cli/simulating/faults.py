@@ -56,12 +56,9 @@ def add(
       vgpuctl sim fault add kubernetes --fail 503 --for 10s
       vgpuctl sim fault add "PATCH nodes" --fail 429 --retry-after 5s --times 1
     """
-    given: dict[str, Any] = {"fail": fail, "task-fails": task_fails, "hang": hang, "person": person, "down": down}
-    given |= {"task-hangs": task_hangs, "lose-reply": lose_reply, "cut": cut, "end-sessions": end_sessions}
-    chosen = {how: value for how, value in given.items() if value}
-    if len(chosen) != 1:
-        raise typer.BadParameter(f"say what happens to the call, by one of --{', --'.join(sorted(given))}")
-    ((how, value),) = chosen.items()
+    faults: dict[str, Any] = {"fail": fail, "task-fails": task_fails, "hang": hang, "person": person, "down": down}
+    faults |= {"task-hangs": task_hangs, "lose-reply": lose_reply, "cut": cut, "end-sessions": end_sessions}
+    how, value = _only_one(faults)
     rule: dict[str, Any] = {"on": on, "nth": nth, "every": every, "chance": chance}
     rule |= {"seed": seed, "times": times, "lasts": duration_s(lasts) if lasts else None}
     rule |= {"seconds": duration_s(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
@@ -72,6 +69,14 @@ def add(
         print_json(added)
     else:
         console().print(f"Fault {added['id']}: {_sentence(added)}.")
+
+
+def _only_one(faults: dict[str, Any]) -> tuple[str, Any]:
+    """Return the one fault that the options name, and its value."""
+    given = [(how, value) for how, value in faults.items() if value]
+    if len(given) != 1:
+        raise typer.BadParameter(f"say what happens to the call, by one of --{', --'.join(sorted(faults))}")
+    return given[0]
 
 
 @app.command("list")
