@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vgpuctl.files.catalogue import catalogue_of
-from vgpuctl.files.reading import Reading
-from vgpuctl.files.timetables import timetable_of
+from vgpuctl.files.catalogue import parse_catalogue
+from vgpuctl.files.reader import FileReader
+from vgpuctl.files.timetables import parse_timetable
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
 
 
 def read_catalogue(path: Path) -> Catalogue:
-    reading = Reading(path)
-    catalogue = catalogue_of(reading)
-    reading.finish()
+    reader = FileReader(path)
+    catalogue = parse_catalogue(reader)
+    reader.raise_faults()
     return catalogue
 
 
 def read_timetable(path: Path, catalogue: Catalogue) -> Timetable:
-    reading = Reading(path)
-    timetable = timetable_of(reading, catalogue)
-    reading.finish()
+    reader = FileReader(path)
+    timetable = parse_timetable(reader, catalogue)
+    reader.raise_faults()
     return timetable

@@ -36,12 +36,12 @@ def _of(names: Callable[[Files], Iterable[str]]) -> Completion:
 
 
 def _files(ctx: typer.Context) -> Files:
-    from vgpuctl.files import read_through  # noqa: PLC0415
+    from vgpuctl.files import read_and_collect  # noqa: PLC0415
     from vgpuctl.settings import Flags, profiles_path, schedules_path  # noqa: PLC0415
 
     said = {name: Path(ctx.params[name]) for name in ("profiles", "schedules", "config") if ctx.params.get(name)}
     flags = Flags(**said)  # type: ignore[arg-type]
-    return read_through(profiles_path(flags), schedules_path(flags))[1]
+    return read_and_collect(profiles_path(flags), schedules_path(flags))[1]
 
 
 shifts = _of(lambda files: dict.fromkeys(shift for table in files.timetables.values() for shift in table.shifts))

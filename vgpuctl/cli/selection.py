@@ -15,12 +15,12 @@ PREFIX = "worker/"
 
 def names(patterns: list[str] | None) -> Names | None:
     """Return names, ranges and globs, also as `status -o name` prints them. None, if there are none, means all."""
-    from vgpuctl.files.reading import size_of  # noqa: PLC0415
+    from vgpuctl.files.reader import count_names  # noqa: PLC0415
     from vgpuctl.model.names import Names  # noqa: PLC0415
 
     patterns = [pattern.removeprefix(PREFIX) for pattern in patterns or ()]
     for pattern in patterns:
-        if not size_of(pattern):
+        if not count_names(pattern):
             raise UsageError(f"{pattern!r} is no worker's name, range such as worker-[1-4], or glob such as 'gpu-*'.")
     return Names(tuple(patterns)) if patterns else None
 

@@ -98,7 +98,7 @@ class ScheduleLoop:
 
     def _switch(self, timetable: Timetable, shift: str) -> ExitCode:
         def wish(fleet: Fleet) -> Wish:
-            self._files.must_be_apart(fleet)
+            self._files.check_unique(fleet)
             return switch_wish(fleet, self._files.catalogue, timetable, shift, self._now())
 
         fleet = self._connection.fleet()

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vgpuctl.files.catalogue import catalogue_of
-from vgpuctl.files.reading import Reading, Room
-from vgpuctl.files.timetables import timetable_of
+from vgpuctl.files.catalogue import parse_catalogue
+from vgpuctl.files.reader import FileReader, NameBudget
+from vgpuctl.files.timetables import parse_timetable
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.names import Names
@@ -26,7 +26,7 @@ class Files:
     catalogue: Catalogue
     timetables: Mapping[str, Timetable]
 
-    def must_be_apart(self, fleet: Fleet) -> None:
+    def check_unique(self, fleet: Fleet) -> None:
         """Refuse a worker or workload in two timetables. If no file names it, this shows only once it is seen."""
         for worker in fleet.workers.values():
             names = [t.name for t in self.timetables.values() if t.keeps(worker.name, worker.profile)]
@@ -41,7 +41,7 @@ class Files:
     def scales(self) -> bool:
         return any(timetable.scales for timetable in self.timetables.values())
 
-    def exchanged(self, worker: str) -> tuple[Profile, ...]:
+    def shift_profiles(self, worker: str) -> tuple[Profile, ...]:
         """Return the profiles that a worker's shifts give it, if they change with the shifts."""
         return tuple(profile for table in self.timetables.values() for profile in table.profiles_of(worker))
 
@@ -65,27 +65,27 @@ class Files:
 
 def read_files(profiles: Path, schedules: Path) -> Files:
     """Read all files, or raise one error with the faults of all of them."""
-    readings, files = read_through(profiles, schedules)
-    if faulty := [reading for reading in readings if reading.problems]:
-        raise UsageError("\n".join(reading.told() for reading in faulty), hint="Nothing was changed.")
+    readers, files = read_and_collect(profiles, schedules)
+    if faulty := [reader for reader in readers if reader.faults]:
+        raise UsageError("\n".join(reader.report() for reader in faulty), hint="Nothing was changed.")
     return files
 
 
-def read_through(profiles: Path, schedules: Path) -> tuple[list[Reading], Files]:
-    """Read all files as far as they can be understood. Their faults are in the readings."""
-    room = Room()
-    readings = [Reading(profiles, room)]
-    catalogue = catalogue_of(readings[0])
+def read_and_collect(profiles: Path, schedules: Path) -> tuple[list[FileReader], Files]:
+    """Read all files as far as they can be understood. Their faults are in the readers."""
+    budget = NameBudget()
+    readers = [FileReader(profiles, budget)]
+    catalogue = parse_catalogue(readers[0])
     timetables: list[Timetable] = []
-    kept: dict[str, str] = {}
+    taken: dict[str, str] = {}
     for path in (path for path in _paths(schedules) if path.exists()):
-        readings.append(Reading(path, room))
-        timetables.append(timetable_of(readings[-1], catalogue))
-        _apart(readings[-1], timetables[-1], catalogue, kept)
-    if not readings[0].legible:
+        readers.append(FileReader(path, budget))
+        timetables.append(parse_timetable(readers[-1], catalogue))
+        _check_unique_workers(readers[-1], timetables[-1], catalogue, taken)
+    if not readers[0].is_yaml:
         # Faults about profiles that could not be read would be untrue.
-        readings = [reading for reading in readings if not reading.legible]
-    return readings, Files(catalogue, {timetable.name: timetable for timetable in timetables})
+        readers = [reader for reader in readers if not reader.is_yaml]
+    return readers, Files(catalogue, {timetable.name: timetable for timetable in timetables})
 
 
 def _paths(schedules: Path) -> list[Path]:
@@ -95,19 +95,19 @@ def _paths(schedules: Path) -> list[Path]:
     return paths
 
 
-def _apart(reading: Reading, table: Timetable, catalogue: Catalogue, kept: dict[str, str]) -> None:
+def _check_unique_workers(reader: FileReader, table: Timetable, catalogue: Catalogue, taken: dict[str, str]) -> None:
     """Report workers in two timetables. Workers that no file names can be checked only once they are seen.
 
-    `kept`: the workers of earlier timetables, by name; this timetable's are added.
+    `taken`: the timetables of workers by name; this timetable's workers are added.
     """
     shifts = table.shifts.values()
     profiles = {profile for shift in shifts for profile in shift.profiles}
     names = Names(tuple(pattern for shift in shifts for pattern in shift.workers.patterns))
-    mine = [name for name, profile in catalogue.named.items() if profile in profiles or name in names]
-    twice: dict[str, list[str]] = {}
-    for name in mine:
-        if (other := kept.setdefault(name, table.name)) != table.name:
-            twice.setdefault(other, []).append(name)
-    for other, both in twice.items():
+    workers = [name for name, profile in catalogue.named.items() if profile in profiles or name in names]
+    shared: dict[str, list[str]] = {}
+    for name in workers:
+        if (other := taken.setdefault(name, table.name)) != table.name:
+            shared.setdefault(other, []).append(name)
+    for other, both in shared.items():
         more = f", and so are {len(both) - 1} more" if both[1:] else ""
-        reading.wrong("shifts", f"{both[0]} is in two timetables: {other} and {table.name}{more}")
+        reader.add_fault("shifts", f"{both[0]} is in two timetables: {other} and {table.name}{more}")

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import yaml
 
+from vgpuctl.files.bounded_yaml import TooLargeError, YamlDocument, load
 from vgpuctl.files.opening import MAX_BYTES, SilentError, read_bounded
-from vgpuctl.files.yaml_lines import Lined, TooMuchError, load
 from vgpuctl.model.errors import UsageError
 
 
-class IllegibleError(Exception):
-    """The file is not readable YAML. `line`: where; `what`: in words for people."""
+class NotYamlError(Exception):
+    """The file is not readable YAML. `line`: where; `reason`: in words for people."""
 
-    def __init__(self, line: int, what: str) -> None:
-        super().__init__(what)
-        self.line, self.what = line, what
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line, self.reason = line, reason
 
 
-def load_file(path: Path) -> Lined:
-    """Load a file. IllegibleError if it is not YAML that we accept; UsageError if it cannot be opened."""
+def load_file(path: Path) -> YamlDocument:
+    """Load a file. NotYamlError if it is not YAML that we accept; UsageError if it cannot be opened."""
     try:
         data = read_bounded(path)
     except FileNotFoundError as error:
@@ -36,26 +36,26 @@ def load_file(path: Path) -> Lined:
     try:
         return load(text)
     except yaml.reader.ReaderError as error:
-        raise IllegibleError(text.count("\n", 0, error.position) + 1, "has a control character") from None
+        raise NotYamlError(text.count("\n", 0, error.position) + 1, "has a control character") from None
     except yaml.YAMLError as error:
-        raise _illegible(error) from None
+        raise _not_yaml(error) from None
 
 
 def _text(data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        raise IllegibleError(data.count(b"\n", 0, MAX_BYTES) + 1, f"is larger than {MAX_BYTES} bytes")
+        raise NotYamlError(data.count(b"\n", 0, MAX_BYTES) + 1, f"is larger than {MAX_BYTES} bytes")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise IllegibleError(data.count(b"\n", 0, error.start) + 1, "is no UTF-8 text") from None
+        raise NotYamlError(data.count(b"\n", 0, error.start) + 1, "is no UTF-8 text") from None
 
 
-def _illegible(error: yaml.YAMLError) -> IllegibleError:
+def _not_yaml(error: yaml.YAMLError) -> NotYamlError:
     """Turn the parser's error into ours. Its own words are safe; the text after them may quote the file."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return IllegibleError(1, "is no YAML")
+        return NotYamlError(1, "is no YAML")
     line, column = error.problem_mark.line + 1, error.problem_mark.column + 1
-    if isinstance(error, TooMuchError):
-        return IllegibleError(line, str(error.problem))
+    if isinstance(error, TooLargeError):
+        return NotYamlError(line, str(error.problem))
     plain = isinstance(error, yaml.parser.ParserError | yaml.scanner.ScannerError)
-    return IllegibleError(line, f"is no YAML (column {column}){f': {error.problem}' if plain else ''}")
+    return NotYamlError(line, f"is no YAML (column {column}){f': {error.problem}' if plain else ''}")

@@ -30,42 +30,42 @@ def read_bounded(path: Path, most: int = MAX_BYTES) -> bytes:
     """
     if str(path) == STDIN:
         return _read(0, most)
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        return _read(handle, most)
+        return _read(descriptor, most)
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
-def _read(handle: int, most: int) -> bytes:
+def _read(descriptor: int, most: int) -> bytes:
     """Read from a handle. Like other programs, wait for a person who types and for a pipe that a process holds open."""
-    is_pipe, patient = stat.S_ISFIFO(os.fstat(handle).st_mode), os.isatty(handle)
-    found, hung_up, deadline_s = bytearray(), False, time.monotonic() + PATIENCE_S
-    while len(found) <= most:
-        chunk = _read_some(handle, min(_CHUNK, most + 1 - len(found)))
-        patient = patient or (is_pipe and chunk is None)
+    is_pipe, waits_forever = stat.S_ISFIFO(os.fstat(descriptor).st_mode), os.isatty(descriptor)
+    data, hung_up, deadline_s = bytearray(), False, time.monotonic() + PATIENCE_S
+    while len(data) <= most:
+        chunk = _read_some(descriptor, min(_CHUNK, most + 1 - len(data)))
+        waits_forever = waits_forever or (is_pipe and chunk is None)
         if chunk:
-            found += chunk
-        elif chunk is not None and (found or hung_up or not is_pipe):
+            data += chunk
+        elif chunk is not None and (data or hung_up or not is_pipe):
             break
-        elif not patient and time.monotonic() >= deadline_s:
+        elif not waits_forever and time.monotonic() >= deadline_s:
             raise SilentError
         else:
-            hung_up = _wait(handle, None if patient else deadline_s)
-    return bytes(found)
+            hung_up = _wait(descriptor, None if waits_forever else deadline_s)
+    return bytes(data)
 
 
-def _read_some(handle: int, most: int) -> bytes | None:
+def _read_some(descriptor: int, most: int) -> bytes | None:
     """Return b"" at the end, or for a pipe without a writer yet; None if more may come."""
     try:
-        return os.read(handle, most)
+        return os.read(descriptor, most)
     except BlockingIOError:
         return None
 
 
-def _wait(handle: int, deadline_s: float | None) -> bool:
+def _wait(descriptor: int, deadline_s: float | None) -> bool:
     """Wait for data or the deadline. True if the last process has closed the pipe."""
-    asked = select.poll()
-    asked.register(handle, select.POLLIN)
-    told = asked.poll(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()) * 1000)
-    return bool(told and told[0][1] & (select.POLLHUP | select.POLLERR))
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    events = poll.poll(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()) * 1000)
+    return bool(events and events[0][1] & (select.POLLHUP | select.POLLERR))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from vgpuctl.files.reading import Reading
+from vgpuctl.files.reader import FileReader
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.workloads import OWNS_PODS, WorkloadSelector
@@ -18,49 +18,49 @@ MOST_ENTRIES = 1000
 _NAME = re.compile(r"[a-z0-9*?]([-.a-z0-9*?]*[a-z0-9*?])?")
 
 
-def scale_of(reading: Reading, value: Any, key: str) -> tuple[WorkloadSelector, ...]:
+def parse_scale(reader: FileReader, value: Any, key: str) -> tuple[WorkloadSelector, ...]:
     entries = value if isinstance(value, list) else [value] if value is not None else []
-    return tuple(_choices(reading, reading.few(entries, MOST_ENTRIES, key), key))
+    return tuple(_selectors(reader, reader.first_entries(entries, MOST_ENTRIES, key), key))
 
 
-def _choices(reading: Reading, entries: list[Any], key: str) -> Iterator[WorkloadSelector]:
+def _selectors(reader: FileReader, entries: list[Any], key: str) -> Iterator[WorkloadSelector]:
     for entry in entries:
         if isinstance(entry, dict):
-            found = _by_labels(reading, entry, key)
+            found = _by_labels(reader, entry, key)
         elif isinstance(entry, str):
-            found = _by_name(reading, entry, key)
+            found = _by_name(reader, entry, key)
         else:
             found = None
-            reading.wrong(key, "must be namespace/kind/name, or a mapping with a selector")
+            reader.add_fault(key, "must be namespace/kind/name, or a mapping with a selector")
         if found is not None:
             yield found
 
 
-def _by_name(reading: Reading, text: str, key: str) -> WorkloadSelector | None:
+def _by_name(reader: FileReader, text: str, key: str) -> WorkloadSelector | None:
     namespace, _, rest = text.partition("/")
     kind, _, name = rest.partition("/")
     if not (_NAME.fullmatch(namespace) and kind and _NAME.fullmatch(name)):
-        reading.wrong(key, f"{text!r} is no namespace/kind/name, such as inference/deployment/gateway")
+        reader.add_fault(key, f"{text!r} is no namespace/kind/name, such as inference/deployment/gateway")
         return None
     known = _KINDS.get(kind, kind)
     if known not in OWNS_PODS:
-        reading.wrong(key, f"{text}: of kind {kind} nothing is scaled{reading.near(kind, OWNS_PODS)}")
+        reader.add_fault(key, f"{text}: of kind {kind} nothing is scaled{reader.suggestion(kind, OWNS_PODS)}")
         return None
     return WorkloadSelector(namespace=namespace, kind=known, name=name)
 
 
-def _by_labels(reading: Reading, entry: dict[str, Any], key: str) -> WorkloadSelector | None:
+def _by_labels(reader: FileReader, entry: dict[str, Any], key: str) -> WorkloadSelector | None:
     """Return a selector. A selector without any label would choose every workload."""
-    reading.known(entry, ("selector", "namespace"), f"{key}.")
+    reader.check_keys(entry, ("selector", "namespace"), f"{key}.")
     selector, namespace = entry.get("selector"), entry.get("namespace", "*")
     if not isinstance(selector, str) or not selector.strip():
-        reading.wrong(key, "an entry that is a mapping needs a selector, such as vgpu-shift=day")
+        reader.add_fault(key, "an entry that is a mapping needs a selector, such as vgpu-shift=day")
         return None
     if not isinstance(namespace, str) or not _NAME.fullmatch(namespace):
-        reading.wrong(f"{key}.namespace", "is no name of a namespace, or glob such as team-*")
+        reader.add_fault(f"{key}.namespace", "is no name of a namespace, or glob such as team-*")
         return None
     try:
         return WorkloadSelector(namespace=namespace, selector=parse_selector(selector))
     except UsageError as error:
-        reading.wrong(f"{key}.selector", error.message)
+        reader.add_fault(f"{key}.selector", error.message)
         return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vgpuctl.files.reading import Reading
+from vgpuctl.files.reader import FileReader
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.said import NAMES, SIZES, TIMES, SettingValue, Source, variable
 
@@ -38,20 +38,20 @@ def _usual(env: Mapping[str, str]) -> Path:
 
 
 def _read(path: Path) -> Source:
-    reading = Reading(path)
-    found = reading.document(["version", *NAMES, *TIMES, *SIZES, *_SECRETS])
+    reader = FileReader(path)
+    found = reader.read_document(["version", *NAMES, *TIMES, *SIZES, *_SECRETS])
     for name in _SECRETS & found.keys():
-        reading.wrong(name, "may not stand in a file; write password-file: FILE, or keyring: true")
+        reader.add_fault(name, "may not stand in a file; write password-file: FILE, or keyring: true")
     said = {
-        name: SettingValue(_value(reading, name, found[name]), f"{name} in {path}")
+        name: SettingValue(_value(reader, name, found[name]), f"{name} in {path}")
         for name in (*NAMES, *TIMES, *SIZES)
         if found.get(name) is not None
     }
-    reading.finish()
+    reader.raise_faults()
     return said
 
 
-def _value(reading: Reading, name: str, value: Any) -> str:
+def _value(reader: FileReader, name: str, value: Any) -> str:
     kinds: tuple[type, ...] = (str,)
     if name in _SWITCHES:
         kinds = (bool,)
@@ -63,9 +63,9 @@ def _value(reading: Reading, name: str, value: Any) -> str:
             bool: "true or false",
             int: f"a number of {'MiB' if name in SIZES else 'seconds'}",
         }
-        reading.wrong(name, f"must be {words[kinds[0]]}")
+        reader.add_fault(name, f"must be {words[kinds[0]]}")
         return ""
-    return _from_here(reading.path, str(value)) if name in _PATHS else str(value)
+    return _from_here(reader.path, str(value)) if name in _PATHS else str(value)
 
 
 def _from_here(file: Path, paths: str) -> str:

@@ -12,10 +12,10 @@ import pytest
 
 from tests.support.bombs import BOMBS
 from tests.support.files import read_catalogue
-from vgpuctl.files import opening, read_files, read_through
+from vgpuctl.files import opening, read_and_collect, read_files
+from vgpuctl.files.bounded_yaml import load
 from vgpuctl.files.opening import MAX_BYTES, SilentError, read_bounded
-from vgpuctl.files.reading import FAULTS_SHOWN, Reading
-from vgpuctl.files.yaml_lines import load
+from vgpuctl.files.reader import FAULTS_SHOWN, FileReader
 from vgpuctl.model.durations import parse_duration
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.file import settings_file
@@ -163,7 +163,7 @@ def test_merge_keys_and_aliases_that_people_write_are_read_as_ever() -> None:
     found = load("base: &base {a: 1, b: 2}\nmine:\n  <<: *base\n  b: 3\nboth: [*base, *base]\n")
     assert found.content["mine"] == {"a": 1, "b": 3}
     assert found.content["both"] == [{"a": 1, "b": 2}] * 2
-    assert (found.twice, found.line("mine.b"), found.line("mine.a")) == ([], 4, 2)
+    assert (found.duplicates, found.line("mine.b"), found.line("mine.a")) == ([], 4, 2)
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
@@ -256,8 +256,8 @@ def test_what_is_exactly_as_large_as_allowed_is_read(tmp_path: Path) -> None:
 
 def test_what_is_no_text_has_a_line_as_well(tmp_path: Path) -> None:
     (tmp_path / "profiles.yaml").write_bytes(b"version: 1\n\xff")
-    readings, _ = read_through(tmp_path / "profiles.yaml", tmp_path / "none")
-    assert readings[0].problems == [(2, "is no UTF-8 text")]
+    readers, _ = read_and_collect(tmp_path / "profiles.yaml", tmp_path / "none")
+    assert readers[0].faults == [(2, "is no UTF-8 text")]
 
 
 def test_a_duration_has_an_end() -> None:
@@ -266,5 +266,5 @@ def test_a_duration_has_an_end() -> None:
 
 
 def test_a_reading_by_itself_has_room() -> None:
-    reading = Reading(Path("profiles.yaml"))
-    assert len(reading.names(("w-[1-1000]",), "workers").plain) == 1000
+    reader = FileReader(Path("profiles.yaml"))
+    assert len(reader.read_names(("w-[1-1000]",), "workers").plain) == 1000

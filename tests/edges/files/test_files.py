@@ -218,9 +218,9 @@ def test_workers_that_no_name_tells_are_found_in_two_timetables_when_they_are_se
         text = f"version: 1\ntimezone: UTC\nshifts: {{day: {{starts: '0 8 * * *', {who}}}}}\n"
         (tmp_path / "schedules" / f"{name}.yaml").write_text(text)
     files = read_files(catalogue(tmp_path, CHOICES), tmp_path / "schedules")
-    files.must_be_apart(fleet(worker("gpu-2", profile="small")))
+    files.check_unique(fleet(worker("gpu-2", profile="small")))
     with pytest.raises(UsageError, match="gpu-1 is in two timetables: one and two"):
-        files.must_be_apart(fleet(worker("gpu-1", profile="small")))
+        files.check_unique(fleet(worker("gpu-1", profile="small")))
 
 
 def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:

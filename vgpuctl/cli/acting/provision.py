@@ -155,6 +155,6 @@ class _Asked:
             drain=self.drain,
             max_unavailable=at_most(self.max_unavailable, len(fleet.workers)),
             power_off_after_s=self.power_off_after_s,
-            exchanged=files.exchanged,
+            exchanged=files.shift_profiles,
         )
         return provision_wish(fleet, files.catalogue, how)

@@ -91,7 +91,7 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
         return f"{shift} since {clock(datetime.now().astimezone())}, after {format_duration(report.seconds)}."
 
     def wish(fleet: Fleet) -> Wish:
-        files.must_be_apart(fleet)
+        files.check_unique(fleet)
         return switch_wish(fleet, files.catalogue, timetable, shift, datetime.now(UTC))
 
     return CommandSpec(

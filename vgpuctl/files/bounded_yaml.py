@@ -26,7 +26,7 @@ MOST_OF_PLACES = 16 << 20
 _NUMBERS = {f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp")}
 
 
-class TooMuchError(yaml.MarkedYAMLError):
+class TooLargeError(yaml.MarkedYAMLError):
     """The file is larger, deeper or longer than any real one. The message quotes nothing from it."""
 
     def __init__(self, problem: str, mark: Any) -> None:
@@ -34,12 +34,12 @@ class TooMuchError(yaml.MarkedYAMLError):
 
 
 @dataclass(slots=True)
-class Lined:
+class YamlDocument:
     """A document. `lines`: the line of each key, by paths such as `shifts.day.starts` or `workers[2]`."""
 
     content: Any = None
     lines: dict[str, int] = field(default_factory=dict)
-    twice: list[str] = field(default_factory=list)
+    duplicates: list[str] = field(default_factory=list)
 
     def line(self, key: str) -> int:
         """Return the line of this key, or of the nearest key above it that exists."""
@@ -48,7 +48,7 @@ class Lined:
         return self.lines.get(key, 1)
 
 
-class _Bounded(Composer):
+class _SizeLimit(Composer):
     """Counts the expanded size of a document before it is built."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Bounded(Composer):
         self._count(event, 1, len(event.value) if isinstance(event, yaml.ScalarEvent) else 0)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise TooMuchError(f"nested deeper than {DEEPEST}", event.start_mark)
+            raise TooLargeError(f"nested deeper than {DEEPEST}", event.start_mark)
         node = super().compose_node(parent, index)
         self._depth -= 1
         if event.anchor is not None:
@@ -75,32 +75,32 @@ class _Bounded(Composer):
     def compose_scalar_node(self, anchor: Any) -> Any:
         node = super().compose_scalar_node(anchor)
         if len(node.value) > LONGEST_TEXT:
-            raise TooMuchError(f"a text of more than {LONGEST_TEXT} characters", node.start_mark)
+            raise TooLargeError(f"a text of more than {LONGEST_TEXT} characters", node.start_mark)
         if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
-            raise TooMuchError(f"a number of more than {LONGEST_NUMBER} digits", node.start_mark)
+            raise TooLargeError(f"a number of more than {LONGEST_NUMBER} digits", node.start_mark)
         return node
 
     def _repeat(self, event: Any) -> None:
         """Count an alias as the size of what it repeats."""
         self._aliases += 1
         if self._aliases > MOST_ALIASES:
-            raise TooMuchError(f"more than {MOST_ALIASES} aliases", event.start_mark)
+            raise TooLargeError(f"more than {MOST_ALIASES} aliases", event.start_mark)
         if event.anchor in self._weights:
             self._count(event, *self._weights[event.anchor])
         elif event.anchor in self.anchors:
-            raise TooMuchError("an alias inside of what it stands for", event.start_mark)
+            raise TooLargeError("an alias inside of what it stands for", event.start_mark)
 
     def _count(self, event: Any, values: int, characters: int) -> None:
         self._values += values
         self._characters += characters
         repeated = ", counting what aliases repeat" if self._aliases else ""
         if self._values > MOST_VALUES:
-            raise TooMuchError(f"more than {MOST_VALUES} values{repeated}", event.start_mark)
+            raise TooLargeError(f"more than {MOST_VALUES} values{repeated}", event.start_mark)
         if self._characters > MOST_CHARACTERS:
-            raise TooMuchError(f"more than {MOST_CHARACTERS} characters{repeated}", event.start_mark)
+            raise TooLargeError(f"more than {MOST_CHARACTERS} characters{repeated}", event.start_mark)
 
 
-class _Making(SafeConstructor):
+class _Constructor(SafeConstructor):
     """Reports a value that Python cannot build as a fault with its place, whatever the exception was."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
@@ -112,7 +112,7 @@ class _Making(SafeConstructor):
             raise ConstructorError(None, None, "a value that cannot be read", node.start_mark) from error
 
 
-class _Loader(_Bounded, _Making, yaml.SafeLoader):
+class _Loader(_SizeLimit, _Constructor, yaml.SafeLoader):
     """Loads with Python's own parser on every machine.
 
     libyaml is six times as fast, but accepts and refuses other files (`{a:}`, tabs): a file would be valid on one
@@ -121,17 +121,17 @@ class _Loader(_Bounded, _Making, yaml.SafeLoader):
 
     def __init__(self, text: str) -> None:
         yaml.SafeLoader.__init__(self, text)
-        _Bounded.__init__(self)
+        _SizeLimit.__init__(self)
 
 
-def load(text: str) -> Lined:
+def load(text: str) -> YamlDocument:
     loader: Any = _Loader(text)
     try:
         root = loader.get_single_node()
-        found = Lined()
+        found = YamlDocument()
         for path, line in _walk(root, "", set()):
             if path in found.lines:
-                found.twice.append(path)
+                found.duplicates.append(path)
             found.lines[path] = line
         found.content = loader.construct_document(root) if root is not None else None
     finally:
@@ -145,7 +145,7 @@ def _walk(root: Any, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
     for found, mark in _keys(root, path, seen):
         length += len(found)
         if length > MOST_OF_PLACES:
-            raise TooMuchError("keys that are too long for so many", mark)
+            raise TooLargeError("keys that are too long for so many", mark)
         yield found, mark.line + 1
 
 

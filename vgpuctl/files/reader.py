@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vgpuctl.files.loading import IllegibleError, load_file
-from vgpuctl.files.yaml_lines import Lined
+from vgpuctl.files.bounded_yaml import YamlDocument
+from vgpuctl.files.loading import NotYamlError, load_file
 from vgpuctl.model.bounded import cut
 from vgpuctl.model.durations import parse_duration
 from vgpuctl.model.errors import UsageError
@@ -33,148 +33,148 @@ MOST_COMPARED = 2000
 _NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
 
 
-class Room:
+class NameBudget:
     """How many names all files together may still use: a few ranges could exceed the memory."""
 
     def __init__(self) -> None:
         self.names, self.globs = MAX_NAMES, MAX_GLOBS
 
-    def lacking(self, pattern: str) -> str:
+    def take(self, pattern: str) -> str:
         """Take what a good pattern needs. Return what there is too much of, or ""."""
         if is_glob(pattern):
             self.globs -= 1
             return f"is one of more than {MAX_GLOBS} globs" if self.globs < 0 else ""
-        self.names -= size_of(pattern)
+        self.names -= count_names(pattern)
         return f"with the patterns before it names more than {MAX_NAMES} VMs" if self.names < 0 else ""
 
 
-class Reading:
-    """Collects faults instead of stopping at the first. `room` is shared by all files that are read together."""
+class FileReader:
+    """Collects faults instead of stopping at the first. `budget` is shared by all files that are read together."""
 
-    def __init__(self, path: Path, room: Room | None = None) -> None:
+    def __init__(self, path: Path, budget: NameBudget | None = None) -> None:
         self.path = path
-        self.problems: list[tuple[int, str]] = []
-        self.legible = True
-        self._lined = Lined()
-        self._room, self._hints = room or Room(), HINTS
+        self.faults: list[tuple[int, str]] = []
+        self.is_yaml = True
+        self._document = YamlDocument()
+        self._budget, self._hints = budget or NameBudget(), HINTS
 
-    def wrong(self, key: str, what: str) -> None:
-        if self.legible and len(self.problems) < FAULTS_KEPT:
-            told = f"{cut(key, LONGEST_WHAT)}: {cut(what, LONGEST_WHAT)}"
-            self.problems.append((self._lined.line(key), told))
+    def add_fault(self, key: str, problem: str) -> None:
+        if self.is_yaml and len(self.faults) < FAULTS_KEPT:
+            text = f"{cut(key, LONGEST_WHAT)}: {cut(problem, LONGEST_WHAT)}"
+            self.faults.append((self._document.line(key), text))
 
-    def near(self, word: str, words: Collection[str]) -> str:
+    def suggestion(self, word: str, known: Collection[str]) -> str:
         """Return a suggestion for a word. Only the first words get one: a long file would take minutes."""
         self._hints -= 1
-        few = self._hints >= 0 and len(words) <= MOST_COMPARED and len(word) <= LONGEST_WHAT
-        return nearest(word, words) if few else ""
+        can_suggest = self._hints >= 0 and len(known) <= MOST_COMPARED and len(word) <= LONGEST_WHAT
+        return nearest(word, known) if can_suggest else ""
 
-    def few(self, found: Collection[Thing], most: int, key: str) -> list[Thing]:
+    def first_entries(self, entries: Collection[Thing], most: int, key: str) -> list[Thing]:
         """Return the first entries; more of them are a fault."""
-        if len(found) > most:
-            self.wrong(key, f"has more than {most} entries")
-        return list(islice(found, most))
+        if len(entries) > most:
+            self.add_fault(key, f"has more than {most} entries")
+        return list(islice(entries, most))
 
-    def where(self, key: str) -> str:
+    def place(self, key: str) -> str:
         """Return the place of a key: `profiles.yaml:12`."""
-        return f"{self.path}:{self._lined.line(key)}"
+        return f"{self.path}:{self._document.line(key)}"
 
-    def finish(self) -> None:
-        if self.problems:
-            raise UsageError(self.told(), hint="Nothing was changed.")
+    def raise_faults(self) -> None:
+        if self.faults:
+            raise UsageError(self.report(), hint="Nothing was changed.")
 
-    def told(self) -> str:
-        problems = sorted(set(self.problems))
-        lines = [f"  line {line}: {problem}" for line, problem in problems[:FAULTS_SHOWN]]
-        more = len(problems) - FAULTS_SHOWN
+    def report(self) -> str:
+        faults = sorted(set(self.faults))
+        lines = [f"  line {line}: {problem}" for line, problem in faults[:FAULTS_SHOWN]]
+        more = len(faults) - FAULTS_SHOWN
         return "\n".join([f"{self.path} cannot be used:", *lines, *([f"  and {more} faults more"] if more > 0 else [])])
 
-    def document(self, allowed: Collection[str]) -> dict[str, Any]:
+    def read_document(self, allowed: Collection[str]) -> dict[str, Any]:
         """Return the file's mapping, with its version and keys checked."""
         try:
-            self._lined = load_file(self.path)
-        except IllegibleError as error:
+            self._document = load_file(self.path)
+        except NotYamlError as error:
             # Report only this about the file. Faults in it, or in what depends on it, would be guesses.
-            self.legible = False
-            self.problems.append((error.line, error.what))
+            self.is_yaml = False
+            self.faults.append((error.line, error.reason))
             return {}
-        found = self.mapping(self._lined.content, "the file")
-        for key in self._lined.twice:
-            self.wrong(key, "is there twice")
-        self.known(found, allowed, "")
-        if found.get("version") != VERSION or found.get("version") is True:
-            self.wrong("version", f"must be {VERSION}")
-        return found
+        entries = self.read_mapping(self._document.content, "the file")
+        for key in self._document.duplicates:
+            self.add_fault(key, "is there twice")
+        self.check_keys(entries, allowed, "")
+        if entries.get("version") != VERSION or entries.get("version") is True:
+            self.add_fault("version", f"must be {VERSION}")
+        return entries
 
-    def mapping(self, value: Any, key: str) -> dict[str, Any]:
+    def read_mapping(self, value: Any, key: str) -> dict[str, Any]:
         if isinstance(value, dict) and all(isinstance(name, str) for name in value):
             return value
         if value is not None:
-            self.wrong(key, f"must be a mapping, not {_kind(value)}")
+            self.add_fault(key, f"must be a mapping, not {_type_name(value)}")
         return {}
 
-    def known(self, found: Mapping[str, Any], allowed: Collection[str], key: str) -> None:
-        for name in found:
+    def check_keys(self, entries: Mapping[str, Any], allowed: Collection[str], key: str) -> None:
+        for name in entries:
             if name not in allowed:
-                self.wrong(f"{key}{name}", f"is not known{self.near(name, allowed)}")
+                self.add_fault(f"{key}{name}", f"is not known{self.suggestion(name, allowed)}")
 
-    def texts(self, value: Any, key: str) -> tuple[str, ...]:
+    def read_texts(self, value: Any, key: str) -> tuple[str, ...]:
         """Return a text, or a list of texts, as a tuple."""
         if value is None:
             return ()
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values):
-            self.wrong(key, "must be a text, or a list of texts")
+            self.add_fault(key, "must be a text, or a list of texts")
             return ()
         return tuple(values)
 
-    def yes(self, value: Any, key: str) -> bool:
+    def read_bool(self, value: Any, key: str) -> bool:
         if not (value is None or isinstance(value, bool)):
-            self.wrong(key, "must be true or false")
+            self.add_fault(key, "must be true or false")
         return value is True
 
-    def duration_s(self, value: Any, key: str, default: float) -> float:
+    def read_duration(self, value: Any, key: str, default: float) -> float:
         if value is None:
             return default
         seconds = parse_duration(str(value))
         if seconds is None:
-            self.wrong(key, f"{value!r} is no duration, such as 90s, 10m or 1h")
+            self.add_fault(key, f"{value!r} is no duration, such as 90s, 10m or 1h")
         return default if seconds is None else seconds
 
-    def one_of(self, value: Any, key: str, default: Word) -> Word:
+    def read_word(self, value: Any, key: str, default: Word) -> Word:
         """Return one of the words of this kind."""
-        words = [str(word) for word in type(default)]
+        known = [str(word) for word in type(default)]
         if value is None:
             return default
         # In YAML 1.1, `off` without quotes is not a word but false.
-        value = "off" if value is False and "off" in words else value
-        if value not in words:
-            self.wrong(key, f"must be {', '.join(words[:-1])} or {words[-1]}{self.near(str(value), words)}")
+        value = "off" if value is False and "off" in known else value
+        if value not in known:
+            self.add_fault(key, f"must be {', '.join(known[:-1])} or {known[-1]}{self.suggestion(str(value), known)}")
             return default
         return type(default)(value)
 
-    def count(self, value: Any, key: str) -> int | None:
+    def read_count(self, value: Any, key: str) -> int | None:
         """Return a whole number from 1."""
         good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         if not (value is None or good):
-            self.wrong(key, "must be a whole number from 1")
+            self.add_fault(key, "must be a whole number from 1")
         return value if good else None
 
-    def names(self, patterns: tuple[str, ...], key: str) -> Names:
+    def read_names(self, patterns: tuple[str, ...], key: str) -> Names:
         """Return names, ranges and globs; anything else is reported and left out."""
         good = []
         for pattern in dict.fromkeys(patterns):
-            if not size_of(pattern):
+            if not count_names(pattern):
                 usual = "VM name such as worker-1, range such as worker-[1-4] or glob as gpu-*"
-                self.wrong(key, f"{pattern!r} is no {usual}")
-            elif why := self._room.lacking(pattern):
-                self.wrong(key, f"{pattern!r} {why}")
+                self.add_fault(key, f"{pattern!r} is no {usual}")
+            elif why := self._budget.take(pattern):
+                self.add_fault(key, f"{pattern!r} {why}")
             else:
                 good.append(pattern)
         return Names(tuple(good))
 
 
-def size_of(pattern: str) -> int:
+def count_names(pattern: str) -> int:
     """Return how many names a pattern stands for; 0 if it is invalid or stands for too many."""
     size = int(bool(_NAME_CHARACTERS.fullmatch(RANGE.sub("0", pattern))))
     for first, last in RANGE.findall(pattern):
@@ -182,5 +182,5 @@ def size_of(pattern: str) -> int:
     return size if size <= MAX_WORKERS else 0
 
 
-def _kind(value: Any) -> str:
+def _type_name(value: Any) -> str:
     return {list: "a list", str: "a text", int: "a number", bool: "yes or no"}.get(type(value), type(value).__name__)
