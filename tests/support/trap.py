@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vgpuctl.settings.environment import FAMILIES, PASSWORD
-from vgpuctl.settings.said import NAMES, TIMES, variable
+from vgpuctl.settings.values import NAMES, TIMES, variable
 
 SECRET = "canary-7c21"
 PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")

@@ -15,8 +15,8 @@ from vgpuctl.observe.wiring import Settings
 from vgpuctl.settings import environment
 from vgpuctl.settings.file import settings_file
 from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
-from vgpuctl.settings.login import Places, vcenter
-from vgpuctl.settings.said import NAMES, SettingValue, Source, first, mib, seconds
+from vgpuctl.settings.login import Sources, vcenter
+from vgpuctl.settings.values import NAMES, SettingValue, Source, first_setting, read_mib, read_seconds
 from vgpuctl.wire.replies import Bounds
 
 
@@ -38,39 +38,39 @@ class Flags:
     context: str | None = None
     namespace: str | None = None
 
-    def said(self) -> Source:
+    def as_source(self) -> Source:
         given = {field.name.replace("_", "-"): getattr(self, field.name) for field in fields(self)}
         return {name: SettingValue(str(given[name]), f"--{name}") for name in NAMES if given[name] is not None}
 
 
 def profiles_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
-    return _path("profiles", "profiles.yaml", _places(flags, env))
+    return _path("profiles", "profiles.yaml", _sources(flags, env))
 
 
 def schedules_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
-    return _path("schedules", "schedules", _places(flags, env))
+    return _path("schedules", "schedules", _sources(flags, env))
 
 
 def existing_schedules(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of timetables. It may be missing, but not if it was named: a typo would end all switching."""
-    places = _places(flags, env)
-    said = first((places.flags, places.own, places.file), "schedules")
+    sources = _sources(flags, env)
+    setting = first_setting((sources.flags, sources.own, sources.file), "schedules")
     path = schedules_path(flags, env)
-    if said and not path.exists():
-        raise UsageError(f"There is no {path}, where the timetables should be.", hint=f"So says {said.by}.")
+    if setting and not path.exists():
+        raise UsageError(f"There is no {path}, where the timetables should be.", hint=f"So says {setting.origin}.")
     return path
 
 
 def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT) -> Settings:
     """Return all settings. `account`: the folder of a pod's service account."""
-    places = _places(flags, env)
-    own = (places.flags, places.own, places.file)
+    sources = _sources(flags, env)
+    ours = (sources.flags, sources.own, sources.file)
     return Settings(
-        vcenter=replace(vcenter(places), bounds=_bounds(places)),
-        kubernetes=_kubernetes(places, env, account),
-        lease_s=seconds(first(own, "lease-seconds"), 15.0, most=LONGEST_S),
-        connect_s=seconds(first(own, "connect-seconds"), 10.0),
-        blind_s=seconds(first(own, "blind-seconds"), BLIND_S),
+        vcenter=replace(vcenter(sources), bounds=_bounds(sources)),
+        kubernetes=_kubernetes(sources, env, account),
+        lease_s=read_seconds(first_setting(ours, "lease-seconds"), 15.0, most=LONGEST_S),
+        connect_s=read_seconds(first_setting(ours, "connect-seconds"), 10.0),
+        blind_s=read_seconds(first_setting(ours, "blind-seconds"), BLIND_S),
     )
 
 
@@ -78,31 +78,31 @@ def kubernetes_settings(
     flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT
 ) -> KubernetesSettings:
     """Return the settings of commands that ask nothing of vCenter."""
-    return _kubernetes(_places(flags, env), env, account)
+    return _kubernetes(_sources(flags, env), env, account)
 
 
-def _kubernetes(places: Places, env: Mapping[str, str], account: Path) -> KubernetesSettings:
-    sources = (places.flags, places.own, environment.kubernetes(env), places.file)
-    return kubernetes(sources, env, account, _bounds(places))
+def _kubernetes(sources: Sources, env: Mapping[str, str], account: Path) -> KubernetesSettings:
+    in_order = (sources.flags, sources.own, environment.kubernetes(env), sources.file)
+    return kubernetes(in_order, env, account, _bounds(sources))
 
 
-def _bounds(places: Places) -> Bounds:
-    own, usual = (places.flags, places.own, places.file), Bounds()
+def _bounds(sources: Sources) -> Bounds:
+    ours, usual = (sources.flags, sources.own, sources.file), Bounds()
     return Bounds(
-        reply_mib=mib(first(own, "reply-mib"), usual.reply_mib),
-        call_s=seconds(first(own, "call-seconds"), usual.call_s),
+        reply_mib=read_mib(first_setting(ours, "reply-mib"), usual.reply_mib),
+        call_s=read_seconds(first_setting(ours, "call-seconds"), usual.call_s),
     )
 
 
-def _places(flags: Flags, env: Mapping[str, str]) -> Places:
-    return Places(
-        flags=flags.said(),
+def _sources(flags: Flags, env: Mapping[str, str]) -> Sources:
+    return Sources(
+        flags=flags.as_source(),
         own=environment.own(env),
         families=environment.families(env),
         file=settings_file(str(flags.config) if flags.config else None, env),
     )
 
 
-def _path(name: str, default: str, places: Places) -> Path:
-    said = first((places.flags, places.own, places.file), name)
-    return Path(said.value if said else default).expanduser()
+def _path(name: str, default: str, sources: Sources) -> Path:
+    setting = first_setting((sources.flags, sources.own, sources.file), name)
+    return Path(setting.value if setting else default).expanduser()

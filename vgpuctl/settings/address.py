@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from vgpuctl.model.errors import UsageError
-from vgpuctl.settings.said import SettingValue
+from vgpuctl.settings.values import SettingValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class Address:
         return host if self.port == 443 else f"{host}:{self.port}"
 
 
-def address(said: SettingValue, *, secret: bool) -> Address:
+def address(setting: SettingValue, *, secret: bool) -> Address:
     """Read an address. `secret`: it may hold a password. No message quotes the text, because it might hold one."""
     try:
-        found = _address(urlsplit(said.value if "://" in said.value else f"https://{said.value}"))
+        found = _address(urlsplit(setting.value if "://" in setting.value else f"https://{setting.value}"))
     except ValueError:
         raise UsageError(
-            f"{said.by} is no address of a vCenter, such as vcenter.example.com or https://vcenter.example.com:8443.",
+            f"{setting.origin} is no address of a vCenter, such as vcenter.example.com or https://vcenter.example.com:8443.",
             hint="TLS is spoken always. Characters such as / # ? @ in a user or password must be percent-encoded.",
         ) from None
     if found.password is not None and not secret:
         raise UsageError(
-            f"{said.by} holds a password, which others could read there: others' ps, a shell's history, a file.",
+            f"{setting.origin} holds a password, which others could read there: others' ps, a shell's history, a file.",
             hint="Take it out, and set VGPUCTL_PASSWORD, or give --password-file FILE or --keyring. "
             "Now that it was shown, change it.",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vgpuctl.settings.said import NAMES, SIZES, TIMES, SettingValue, Source, variable, yes
+from vgpuctl.settings.values import NAMES, SIZES, TIMES, SettingValue, Source, is_true, variable
 
 Env = Mapping[str, str]
 
@@ -56,7 +56,7 @@ def kubernetes(env: Env) -> Source:
 
 def families(env: Env) -> list[Source]:
     """Return the families with any variable set, in order."""
-    read = (_said_our_way(_read(env, names)) for names in FAMILIES.values())
+    read = (_in_our_names(_read(env, names)) for names in FAMILIES.values())
     return [source for source in read if source]
 
 
@@ -65,12 +65,12 @@ def _read(env: Env, names: Mapping[str, tuple[str, ...]]) -> dict[str, SettingVa
     return {name: SettingValue(env[variable], variable) for name, variable in found if variable}
 
 
-def _said_our_way(source: dict[str, SettingValue]) -> Source:
+def _in_our_names(source: dict[str, SettingValue]) -> Source:
     """Rename Ansible's settings: it has a separate port, and `validate` where others have `insecure`."""
     port, verify = source.pop("port", None), source.pop("verify", None)
     host = source.get("vcenter")
     if port and host:
-        source["vcenter"] = SettingValue(f"{host.value}:{port.value}", f"{host.by} and {port.by}")
+        source["vcenter"] = SettingValue(f"{host.value}:{port.value}", f"{host.origin} and {port.origin}")
     if verify:
-        source["insecure"] = SettingValue("no" if yes(verify) else "yes", verify.by)
+        source["insecure"] = SettingValue("no" if is_true(verify) else "yes", verify.origin)
     return source

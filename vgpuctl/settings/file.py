@@ -9,7 +9,7 @@ from typing import Any
 
 from vgpuctl.files.reader import FileReader
 from vgpuctl.model.errors import UsageError
-from vgpuctl.settings.said import NAMES, SIZES, TIMES, SettingValue, Source, variable
+from vgpuctl.settings.values import NAMES, SIZES, TIMES, SettingValue, Source, variable
 
 #: Relative paths start at the file's own folder.
 _PATHS = {"password-file", "ca-file", "kubeconfig", "profiles", "schedules"}
@@ -17,38 +17,38 @@ _SWITCHES = {"insecure", "keyring"}
 _SECRETS = {"password", "vcenter-password"}
 
 
-def settings_file(given: str | None, env: Mapping[str, str]) -> Source:
+def settings_file(config_flag: str | None, env: Mapping[str, str]) -> Source:
     """Read `--config`, $VGPUCTL_CONFIG, or the user's own file.
 
     A file in the working folder is ignored: a cloned repository must not decide where passwords go.
     """
-    named = given or env.get(variable("config"))
-    path = Path(named).expanduser() if named else _usual(env)
+    chosen = config_flag or env.get(variable("config"))
+    path = Path(chosen).expanduser() if chosen else _default_path(env)
     if not path.is_file():
-        if named:
+        if chosen:
             why = f"{path} is no regular file" if path.exists() else f"There is no settings file {path}"
             raise UsageError(f"{why}.", hint="See --config and VGPUCTL_CONFIG.")
         return {}
     return _read(path)
 
 
-def _usual(env: Mapping[str, str]) -> Path:
+def _default_path(env: Mapping[str, str]) -> Path:
     home = Path(env["HOME"]) if env.get("HOME") else Path.home()
     return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "vgpuctl" / "config.yaml"
 
 
 def _read(path: Path) -> Source:
     reader = FileReader(path)
-    found = reader.read_document(["version", *NAMES, *TIMES, *SIZES, *_SECRETS])
-    for name in _SECRETS & found.keys():
+    document = reader.read_document(["version", *NAMES, *TIMES, *SIZES, *_SECRETS])
+    for name in _SECRETS & document.keys():
         reader.add_fault(name, "may not stand in a file; write password-file: FILE, or keyring: true")
-    said = {
-        name: SettingValue(_value(reader, name, found[name]), f"{name} in {path}")
+    settings = {
+        name: SettingValue(_value(reader, name, document[name]), f"{name} in {path}")
         for name in (*NAMES, *TIMES, *SIZES)
-        if found.get(name) is not None
+        if document.get(name) is not None
     }
     reader.raise_faults()
-    return said
+    return settings
 
 
 def _value(reader: FileReader, name: str, value: Any) -> str:
@@ -65,9 +65,9 @@ def _value(reader: FileReader, name: str, value: Any) -> str:
         }
         reader.add_fault(name, f"must be {words[kinds[0]]}")
         return ""
-    return _from_here(reader.path, str(value)) if name in _PATHS else str(value)
+    return _relative_to_file(reader.path, str(value)) if name in _PATHS else str(value)
 
 
-def _from_here(file: Path, paths: str) -> str:
+def _relative_to_file(file: Path, paths: str) -> str:
     folder = file.resolve().parent
     return os.pathsep.join(str(folder / Path(path).expanduser()) for path in paths.split(os.pathsep))

@@ -8,7 +8,7 @@ from pathlib import Path
 from vgpuctl.files.opening import MAX_BYTES, read_bounded
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.address import Address
-from vgpuctl.settings.said import SettingValue
+from vgpuctl.settings.values import SettingValue
 
 
 def known_pin(files: SettingValue | None, server: Address) -> SettingValue | None:
@@ -20,7 +20,7 @@ def known_pin(files: SettingValue | None, server: Address) -> SettingValue | Non
     for file in filter(None, files.value.split(os.pathsep) if files else ()):
         for host, _, thumbprint in (line.partition(" ") for line in _lines(Path(file).expanduser())):
             if thumbprint and host.lower() in _names(server):
-                found = SettingValue(thumbprint, f"{files.by if files else ''} {file}")
+                found = SettingValue(thumbprint, f"{files.origin if files else ''} {file}")
     return found
 
 

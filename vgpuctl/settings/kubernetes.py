@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vgpuctl.kube.access import KubernetesSettings, ServiceAccount
 from vgpuctl.settings.environment import secrets
-from vgpuctl.settings.said import Source, first
+from vgpuctl.settings.values import Source, first_setting
 from vgpuctl.wire.replies import Bounds
 
 #: The folder where every pod finds its account.
@@ -20,25 +20,25 @@ def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path,
     In a pod without a kubeconfig, the pod's account is used. The namespace is the same everywhere: a daemon in a pod
     and a laptop must find each other's Lease.
     """
-    kubeconfig, context, namespace = (first(sources, name) for name in ("kubeconfig", "context", "namespace"))
-    usual = _usual(env)
-    pod = None
-    if not kubeconfig and not context and not usual.exists():
-        pod = _pod(env, account)
+    kubeconfig, context, namespace = (first_setting(sources, name) for name in ("kubeconfig", "context", "namespace"))
+    default_path = _default_path(env)
+    service_account = None
+    if not kubeconfig and not context and not default_path.exists():
+        service_account = _service_account(env, account)
     return KubernetesSettings(
-        kubeconfig=kubeconfig.value if kubeconfig else str(usual),
+        kubeconfig=kubeconfig.value if kubeconfig else str(default_path),
         context=context.value if context else None,
-        account=pod,
+        account=service_account,
         namespace=namespace.value if namespace else KubernetesSettings().namespace,
         bounds=bounds,
         withheld=secrets(env),
     )
 
 
-def _usual(env: Mapping[str, str]) -> Path:
+def _default_path(env: Mapping[str, str]) -> Path:
     return (Path(env["HOME"]) if env.get("HOME") else Path.home()) / ".kube" / "config"
 
 
-def _pod(env: Mapping[str, str], folder: Path) -> ServiceAccount | None:
+def _service_account(env: Mapping[str, str], folder: Path) -> ServiceAccount | None:
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
     return ServiceAccount(folder=folder, host=host, port=port) if host and port else None

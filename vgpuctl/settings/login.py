@@ -17,7 +17,7 @@ from vgpuctl.settings import passwords
 from vgpuctl.settings.address import Address, address
 from vgpuctl.settings.environment import PASSWORD
 from vgpuctl.settings.known_hosts import known_pin
-from vgpuctl.settings.said import SettingValue, Source, first, yes
+from vgpuctl.settings.values import SettingValue, Source, first_setting, is_true
 from vgpuctl.vsphere.session import VcenterSettings
 from vgpuctl.vsphere.tls import Trust, normal
 
@@ -25,7 +25,7 @@ SECRETS = (PASSWORD, "password-file", "keyring")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Sources:
     """The sources of settings, first to last."""
 
     flags: Source
@@ -33,33 +33,32 @@ class Places:
     families: Sequence[Source]
     file: Source
 
-    def all(self) -> list[LoginSource]:
-        own = [LoginSource.of(self.flags, secret=False), LoginSource.of(self.own, secret=True)]
-        families = [LoginSource.of(family, secret=True, family=True) for family in self.families]
-        return [*own, *families, LoginSource.of(self.file, secret=False)]
+    def all(self) -> list[VcenterSource]:
+        own = [VcenterSource.of(self.flags, secret=False), VcenterSource.of(self.own, secret=True)]
+        families = [VcenterSource.of(family, secret=True, family=True) for family in self.families]
+        return [*own, *families, VcenterSource.of(self.file, secret=False)]
 
 
 @dataclass(frozen=True, slots=True)
-class LoginSource:
+class VcenterSource:
     """One source, with its address parsed."""
 
-    said: Source
+    settings: Source
     address: Address | None
     family: bool
 
     @classmethod
-    def of(cls, said: Source, *, secret: bool, family: bool = False) -> LoginSource:
-        if "vcenter" not in said:
-            return cls(said, None, family)
-        by = said["vcenter"].by
-        found = address(said["vcenter"], secret=secret)
-        in_url = {"vcenter-user": found.user, PASSWORD: found.password}
-        named = said.get("vcenter-user")
-        if named and found.user not in {None, named.value}:
+    def of(cls, settings: Source, *, secret: bool, family: bool = False) -> VcenterSource:
+        if "vcenter" not in settings:
+            return cls(settings, None, family)
+        origin = settings["vcenter"].origin
+        address_given = address(settings["vcenter"], secret=secret)
+        in_url = {"vcenter-user": address_given.user, PASSWORD: address_given.password}
+        named = settings.get("vcenter-user")
+        if named and address_given.user not in {None, named.value}:
             del in_url[PASSWORD]
-        return cls(
-            {name: SettingValue(value, by) for name, value in in_url.items() if value} | dict(said), found, family
-        )
+        from_url = {name: SettingValue(value, origin) for name, value in in_url.items() if value}
+        return cls(from_url | dict(settings), address_given, family)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +69,27 @@ class Password:
     """
 
     value: str = field(repr=False)
-    by: str
+    origin: str
     reread: Callable[[], str] | None = field(default=None, repr=False)
 
     @classmethod
-    def read(cls, source: Callable[[], str], by: str) -> Password:
-        return cls(source(), by, source)
+    def read(cls, source: Callable[[], str], origin: str) -> Password:
+        return cls(source(), origin, source)
 
 
-def vcenter(places: Places) -> VcenterSettings:
-    every = places.all()
-    chosen = _chosen(every)
-    heard = _heard(every, chosen)
-    user = first(heard, "vcenter-user")
+def vcenter(sources: Sources) -> VcenterSettings:
+    all_sources = sources.all()
+    chosen = _chosen_vcenter(all_sources)
+    usable = _usable_sources(all_sources, chosen)
+    user = first_setting(usable, "vcenter-user")
     if user is None:
-        others = [place for place in every if place.said not in heard]
-        raise UsageError(f"No user for vCenter {chosen}.", hint=_every_way("user") + _unheard(others))
-    password = _password(heard, chosen, user)
+        others = [source for source in all_sources if source.settings not in usable]
+        raise UsageError(f"No user for vCenter {chosen}.", hint=_how_to_set("user") + _unused_passwords(others))
+    password = _password(usable, chosen, user)
     if password is None:
         raise UsageError(
-            f"No password for {user.value} at vCenter {chosen}.", hint=_every_way(PASSWORD) + _unheard(every)
+            f"No password for {user.value} at vCenter {chosen}.",
+            hint=_how_to_set(PASSWORD) + _unused_passwords(all_sources),
         )
     return VcenterSettings(
         host=chosen.host,
@@ -98,69 +98,71 @@ def vcenter(places: Places) -> VcenterSettings:
         user=user.value,
         password=password.value,
         reread=password.reread,
-        trust=_trust(heard, chosen),
-        login_said_by=f"The user, {user.value}, comes from {user.by}, the password from {password.by}.",
+        trust=_trust(usable, chosen),
+        login_origin=f"The user, {user.value}, comes from {user.origin}, the password from {password.origin}.",
     )
 
 
-def _chosen(every: list[LoginSource]) -> Address:
+def _chosen_vcenter(all_sources: list[VcenterSource]) -> Address:
     """Return the first vCenter that is named.
 
     If other tools' variables decide, they must agree: a guess may hit the wrong VMs.
     """
-    place = next((place for place in every if place.address), None)
-    if place is None or place.address is None:
-        raise UsageError("No vCenter is named.", hint=_every_way("vcenter"))
-    other = next((p for p in every if place.family and p.family and p.address not in {None, place.address}), None)
+    source = next((source for source in all_sources if source.address), None)
+    if source is None or source.address is None:
+        raise UsageError("No vCenter is named.", hint=_how_to_set("vcenter"))
+    families = [other for other in all_sources if source.family and other.family and other.address]
+    other = next((other for other in families if other.address != source.address), None)
     if other:
+        one, two = source.settings["vcenter"].origin, other.settings["vcenter"].origin
         raise UsageError(
-            f"{place.said['vcenter'].by} names {place.address}, {other.said['vcenter'].by} names {other.address}.",
+            f"{one} names {source.address}, {two} names {other.address}.",
             hint="Say which one: --vcenter HOST, or VGPUCTL_VCENTER.",
         )
-    return place.address
+    return source.address
 
 
-def _heard(every: list[LoginSource], chosen: Address) -> list[Source]:
-    fitting = [place for place in every if place.address in {None, chosen}]
-    families = [place for place in fitting if place.family]
+def _usable_sources(all_sources: list[VcenterSource], chosen: Address) -> list[Source]:
+    fitting = [source for source in all_sources if source.address in {None, chosen}]
+    families = [source for source in fitting if source.family]
     # Prefer a family that names this vCenter to one that names none; then one with a password.
-    best = max(families, key=lambda p: (p.address is not None, PASSWORD in p.said), default=None)
-    return [place.said for place in fitting if not place.family or place is best]
+    best = max(families, key=lambda p: (p.address is not None, PASSWORD in p.settings), default=None)
+    return [source.settings for source in fitting if not source.family or source is best]
 
 
-def _password(heard: list[Source], chosen: Address, user: SettingValue) -> Password | None:
-    for source in heard:
+def _password(usable: list[Source], chosen: Address, user: SettingValue) -> Password | None:
+    for source in usable:
         found = next((source[name] for name in SECRETS if name in source), None)
         if found is None or source.get("vcenter-user", user).value != user.value:
             continue
         if PASSWORD in source:
-            return Password(found.value, found.by)
+            return Password(found.value, found.origin)
         if "password-file" in source:
             path = Path(found.value).expanduser()
             return Password.read(partial(passwords.from_file, path), f"the file {path}")
-        if yes(found):
+        if is_true(found):
             return Password.read(partial(passwords.from_keyring, str(chosen), user.value), "the keyring")
     return None
 
 
-def _trust(heard: list[Source], chosen: Address) -> Trust:
+def _trust(usable: list[Source], chosen: Address) -> Trust:
     """Return what to trust. A pin from any source is always checked; `insecure` only skips the CA."""
-    pin = first(heard, "thumbprint") or known_pin(first(heard, "known-hosts"), chosen)
+    pin = first_setting(usable, "thumbprint") or known_pin(first_setting(usable, "known-hosts"), chosen)
     digits = normal(pin.value) if pin else None
     if pin and not digits:
         raise UsageError(
-            f"{pin.by} holds no thumbprint: 64 hex digits (SHA-256), or 40 (SHA-1), with or without colons."
+            f"{pin.origin} holds no thumbprint: 64 hex digits (SHA-256), or 40 (SHA-1), with or without colons."
         )
-    files = first(heard, "ca-file")
+    files = first_setting(usable, "ca-file")
     return Trust(
         ca_file=os.pathsep.join(str(Path(p).expanduser()) for p in files.value.split(os.pathsep)) if files else None,
-        verify=not yes(first(heard, "insecure")),
+        verify=not is_true(first_setting(usable, "insecure")),
         pin=digits,
-        pinned_by=pin.by if pin else "",
+        pinned_by=pin.origin if pin else "",
     )
 
 
-def _every_way(what: str) -> str:
+def _how_to_set(what: str) -> str:
     return {
         "vcenter": "Give --vcenter HOST, set VGPUCTL_VCENTER, GOVC_URL, VSPHERE_SERVER or VMWARE_HOST, or write "
         "vcenter: into ~/.config/vgpuctl/config.yaml. To try it without one: vgpuctl sim up",
@@ -171,9 +173,9 @@ def _every_way(what: str) -> str:
     }[what]
 
 
-def _unheard(places: list[LoginSource]) -> str:
+def _unused_passwords(sources: list[VcenterSource]) -> str:
     """Name passwords that belong to another vCenter or user: people wonder why they were not used."""
-    at_hand = [place.said[name].by for place in places for name in SECRETS if name in place.said]
-    if not at_hand:
+    unused = [source.settings[name].origin for source in sources for name in SECRETS if name in source.settings]
+    if not unused:
         return ""
-    return f"\nNot used, for it stands beside another vCenter or user: {', '.join(dict.fromkeys(at_hand))}."
+    return f"\nNot used, for it stands beside another vCenter or user: {', '.join(dict.fromkeys(unused))}."

@@ -16,17 +16,17 @@ def from_file(path: Path) -> str:
     """Read a password file. The open file itself is checked: links are followed, and it cannot be swapped meanwhile."""
     try:
         # A pipe must not block us before it is refused.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(f"The password file {path} cannot be read: {error.strerror}.") from None
     try:
-        found = os.fstat(handle)
-        wrong = open_to_others(found, os.geteuid())
-        if wrong:
-            raise UsageError(f"The password file {path} {wrong}.", hint=_hint(path, found))
-        return _password(os.read(handle, MAX_BYTES + 1), path)
+        found = os.fstat(descriptor)
+        problem = open_to_others(found, os.geteuid())
+        if problem:
+            raise UsageError(f"The password file {path} {problem}.", hint=_hint(path, found))
+        return _password(os.read(descriptor, MAX_BYTES + 1), path)
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 def open_to_others(file: os.stat_result, me: int) -> str | None:

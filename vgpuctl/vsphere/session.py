@@ -42,7 +42,7 @@ class VcenterSettings:
     trust: Trust = field(default_factory=Trust)
     bounds: Bounds = field(default_factory=Bounds)
     #: Where the login came from, for the hint: `the user comes from …, the password from …`.
-    login_said_by: str = field(default="", compare=False)
+    login_origin: str = field(default="", compare=False)
 
     @property
     def server(self) -> str:
@@ -152,7 +152,7 @@ class Session:
         if wait_s:
             at = datetime.now().astimezone() + timedelta(seconds=wait_s)
             text += f"; next try at {at:%H:%M}, because five refusals lock an account"
-        error = LoginRefusedError(f"{text}.", hint=self.settings.login_said_by or None)
+        error = LoginRefusedError(f"{text}.", hint=self.settings.login_origin or None)
         error.after_s = wait_s
         return error
 

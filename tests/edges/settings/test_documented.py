@@ -7,7 +7,7 @@ import re
 from tests.support.paths import ROOT
 from vgpuctl.cli.access import ACCESS
 from vgpuctl.settings.environment import FAMILIES
-from vgpuctl.settings.said import NAMES, SIZES, TIMES, variable
+from vgpuctl.settings.values import NAMES, SIZES, TIMES, variable
 
 PAGE = (ROOT / "docs" / "reference" / "settings.md").read_text()
 ROWS = [set(re.findall(r"`([^`]+)`", line)) for line in PAGE.splitlines() if line.startswith("| ")]

@@ -142,7 +142,7 @@ def test_two_seconds_are_what_a_logout_gets() -> None:
 
 def test_a_fifth_refusal_is_not_risked(by_day: Lab) -> None:
     """vCenter locks an account after five."""
-    one = session(by_day, by_day.env["GOVC_URL"], password="wrong", login_said_by="It comes from X.")
+    one = session(by_day, by_day.env["GOVC_URL"], password="wrong", login_origin="It comes from X.")
     told = []
     for _ in range(6):
         with pytest.raises(LoginRefusedError) as refused:

@@ -38,7 +38,7 @@ class SettingValue:
     """A value and its source. The value may be a secret; only the source is ever printed."""
 
     value: str = field(repr=False)
-    by: str
+    origin: str
 
 
 Source = Mapping[str, SettingValue]
@@ -48,37 +48,37 @@ def variable(name: str) -> str:
     return f"VGPUCTL_{name.upper().replace('-', '_')}"
 
 
-def first(sources: Iterable[Source], name: str) -> SettingValue | None:
+def first_setting(sources: Iterable[Source], name: str) -> SettingValue | None:
     return next((source[name] for source in sources if name in source), None)
 
 
-def yes(said: SettingValue | None) -> bool:
-    if said is None:
+def is_true(setting: SettingValue | None) -> bool:
+    if setting is None:
         return False
-    word = said.value.lower()
+    word = setting.value.lower()
     if word not in _YES | _NO:
-        raise UsageError(f"{said.by} must be true or false.")
+        raise UsageError(f"{setting.origin} must be true or false.")
     return word in _YES
 
 
-def seconds(said: SettingValue | None, default: float, most: float = math.inf) -> float:
-    value = _number(said, default, "seconds")
-    if said is not None and value > most:
-        raise UsageError(f"{said.by} must be at most {most:.0f} seconds.")
+def read_seconds(setting: SettingValue | None, default: float, most: float = math.inf) -> float:
+    value = _number(setting, default, "seconds")
+    if setting is not None and value > most:
+        raise UsageError(f"{setting.origin} must be at most {most:.0f} seconds.")
     return value
 
 
-def mib(said: SettingValue | None, default: float) -> float:
-    return _number(said, default, "MiB")
+def read_mib(setting: SettingValue | None, default: float) -> float:
+    return _number(setting, default, "MiB")
 
 
-def _number(said: SettingValue | None, default: float, unit: str) -> float:
-    if said is None:
+def _number(setting: SettingValue | None, default: float, unit: str) -> float:
+    if setting is None:
         return default
     try:
-        value = float(said.value)
+        value = float(setting.value)
     except ValueError:
         value = 0.0
     if not 0 < value < math.inf:
-        raise UsageError(f"{said.by} must be a number of {unit}.")
+        raise UsageError(f"{setting.origin} must be a number of {unit}.")
     return value
