@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from tests.support.lab import BIN, Lab
-from vgpuctl.vsphere.asking import HOST_PATHS
+from vgpuctl.vsphere.property_filters import HOST_PATHS
 
 ROUNDS = 5
 RATIO, MEMORY_MIB = 1.5, 300

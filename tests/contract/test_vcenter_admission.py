@@ -15,7 +15,7 @@ from tests.support.peers.vcenters import ours as our_vcenter
 from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
 from vgpuctl.sim.inventory import Ha, default_inventory
 from vgpuctl.vsphere.admission import admission
-from vgpuctl.vsphere.asking import ObservationScope
+from vgpuctl.vsphere.property_filters import ObservationScope
 from vgpuctl.vsphere.stream import VcenterStream
 
 POLICIES: dict[str, tuple[Ha | None, Any]] = {

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.peers.processes import until
 from tests.support.peers.vcenters import Client, Vcenter, session_at
-from vgpuctl.vsphere.graphics import told_by
+from vgpuctl.vsphere.graphics import vgpu_types_of
 from vgpuctl.vsphere.session import Session
 
 
@@ -32,7 +32,7 @@ def test_a_guest_that_shuts_down_says_so_until_it_is_off(vcenter: Vcenter, clien
 
 def test_a_host_tells_the_frame_and_class_of_its_types(vcenter: Vcenter, session: Session, client: Client) -> None:
     host = client.read(client.vm("worker-1"), "runtime.host")
-    told = {each.vgpu: each for each in told_by(session, host._moId)}
+    told = {each.vgpu: each for each in vgpu_types_of(session, host._moId)}
     if vcenter.name == "vcsim":
         assert told == {}, "it does not know the method, and nothing breaks"
         return

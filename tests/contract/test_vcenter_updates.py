@@ -13,7 +13,7 @@ from tests.support.fleets import QUARTER
 from tests.support.peers.processes import until
 from tests.support.peers.vcenters import Client, Vcenter, through_view
 from tests.support.vcenter import PC, attach
-from vgpuctl.vsphere.partial_updates import take
+from vgpuctl.vsphere.partial_updates import apply
 
 PCI = vim.vm.device.VirtualPCIPassthrough
 POWER = {vim.VirtualMachine: ["name", "runtime.powerState"]}
@@ -225,7 +225,7 @@ def test_what_is_told_in_parts_comes_together_as_what_is_there(client: Client) -
         while update := collector.WaitForUpdatesEx(version, PC.WaitOptions(maxWaitSeconds=0)):
             version = update.version
             news = (one for part in update.filterSet for one in part.objectSet if one.obj == vm)
-            assert all(take(known, each) for one in news for each in one.changeSet)
+            assert all(apply(known, each) for one in news for each in one.changeSet)
         assert str(known["runtime.powerState"]) == client.power(vm)
         assert [str(each) for each in known["config.hardware.device"]] == [
             str(each) for each in client.read(vm, "config.hardware.device")

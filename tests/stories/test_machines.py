@@ -27,20 +27,20 @@ def lab(make_lab: Callable[..., Lab]) -> Lab:
     return found
 
 
-def told_by(lab: Lab) -> Annotations:
+def vgpu_types_of(lab: Lab) -> Annotations:
     items = lab.json("kubectl", "get", "machines")["items"]
     return {each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in items}
 
 
 def test_sleepers_are_shielded_and_freed_and_others_marks_stay(lab: Lab) -> None:
-    assert told_by(lab) == BY_DAY
+    assert vgpu_types_of(lab) == BY_DAY
     lab.calls()
     lab.vgpuctl("switch", "night", "--yes").ok()
     assert lab.calls()["kubernetes"]["PATCH machines"] == len(DAY)
-    assert told_by(lab) == BY_NIGHT
+    assert vgpu_types_of(lab) == BY_NIGHT
     lab.vgpuctl("switch", "day", "--yes").ok()
     assert lab.calls()["kubernetes"]["PATCH machines"] == len(DAY)
-    assert told_by(lab) == BY_DAY
+    assert vgpu_types_of(lab) == BY_DAY
     lab.vgpuctl("switch", "day", "--yes").ok()
     assert lab.writes() == {}
 
@@ -51,7 +51,7 @@ def test_whatever_write_it_is_killed_after_the_marks_come_and_go(lab: Lab, nth: 
     for shift, marks in (("night", BY_NIGHT), ("day", BY_DAY)):
         assert lab.killed_after(nth, "switch", shift, "--yes") == -9
         lab.vgpuctl("switch", shift, "--yes").ok()
-        assert told_by(lab) == marks
+        assert vgpu_types_of(lab) == marks
         lab.settle()
 
 
@@ -65,9 +65,9 @@ def test_where_machines_may_not_be_seen_the_plan_says_so_and_the_night_comes(lab
 def test_where_machines_may_not_be_patched_after_all_the_night_comes(lab: Lab) -> None:
     lab.fault("PATCH machines", "fail", "403")
     lab.vgpuctl("switch", "night", "--yes").ok()
-    assert told_by(lab) == BY_DAY
+    assert vgpu_types_of(lab) == BY_DAY
 
 
 def told_by_store(lab: Lab) -> Annotations:
     lab.clear_faults()
-    return told_by(lab)
+    return vgpu_types_of(lab)

@@ -22,7 +22,7 @@ from vgpuctl.sim.vcenter.physics import records
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere import views
 from vgpuctl.vsphere.admission import admission
-from vgpuctl.vsphere.asking import CLUSTER_SETTINGS, HOST_PATHS, TASK_PATHS, VM_PATHS
+from vgpuctl.vsphere.property_filters import CLUSTER_SETTINGS, HOST_PATHS, TASK_PATHS, VM_PATHS
 
 SHELVES: Mapping[str, Callable[[Any], Any]] = {
     "nodes": kube_views.node,

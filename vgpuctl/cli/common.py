@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vgpuctl.files import Files
     from vgpuctl.observe.wiring import Connection
     from vgpuctl.settings import Flags
-    from vgpuctl.vsphere.asking import ObservationScope
+    from vgpuctl.vsphere.property_filters import ObservationScope
 
 #: The signals that ask this process to end.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

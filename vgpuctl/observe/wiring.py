@@ -46,8 +46,8 @@ from vgpuctl.model.requests import (
 from vgpuctl.observe.fleet_builder import FleetBuilder
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere import clusters
-from vgpuctl.vsphere.asking import ObservationScope
-from vgpuctl.vsphere.graphics import told_by
+from vgpuctl.vsphere.graphics import vgpu_types_of
+from vgpuctl.vsphere.property_filters import ObservationScope
 from vgpuctl.vsphere.session import Session, VcenterSettings
 from vgpuctl.vsphere.stream import VcenterStream
 from vgpuctl.vsphere.views import Outline
@@ -195,7 +195,7 @@ class Connection:
             wanted |= {told.vgpu for told in self._builder.catalogue.told}
         offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
         best = max(offering, key=lambda moid: offering[moid], default="")
-        return told_by(self._session, best) if best and offering[best] else ()
+        return vgpu_types_of(self._session, best) if best and offering[best] else ()
 
     def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
         return self._builder.interesting(vms, self._kubernetes.nodes())

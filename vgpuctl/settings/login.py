@@ -19,7 +19,7 @@ from vgpuctl.settings.environment import PASSWORD
 from vgpuctl.settings.known_hosts import known_pin
 from vgpuctl.settings.values import SettingValue, Source, first_setting, is_true
 from vgpuctl.vsphere.session import VcenterSettings
-from vgpuctl.vsphere.tls import Trust, normal
+from vgpuctl.vsphere.tls import Trust, parse_thumbprint
 
 SECRETS = (PASSWORD, "password-file", "keyring")
 
@@ -148,7 +148,7 @@ def _password(usable: list[Source], chosen: Address, user: SettingValue) -> Pass
 def _trust(usable: list[Source], chosen: Address) -> Trust:
     """Return what to trust. A pin from any source is always checked; `insecure` only skips the CA."""
     pin = first_setting(usable, "thumbprint") or known_pin(first_setting(usable, "known-hosts"), chosen)
-    digits = normal(pin.value) if pin else None
+    digits = parse_thumbprint(pin.value) if pin else None
     if pin and not digits:
         raise UsageError(
             f"{pin.origin} holds no thumbprint: 64 hex digits (SHA-256), or 40 (SHA-1), with or without colons."

@@ -23,7 +23,7 @@ def send(session: Session, request: VmRequest) -> Answer:
             case PowerOnVm():
                 task = vm.PowerOnVM_Task()
             case AttachVgpus():
-                task = vm.ReconfigVM_Task(_equipment(vm, request))
+                task = vm.ReconfigVM_Task(_device_change(vm, request))
             case PowerOffVm():
                 task = vm.PowerOffVM_Task()
             case ShutDownGuest():
@@ -42,14 +42,14 @@ def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
     return None
 
 
-def _equipment(vm: Any, request: AttachVgpus) -> Any:
+def _device_change(vm: Any, request: AttachVgpus) -> Any:
     """Return one change that swaps wrong vGPUs for the wanted ones. A vGPU needs all memory reserved to start."""
     vim, wanted = _types(), request.vgpus
     present = vgpu_devices(vm.config.hardware.device)
     spec = vim.vm.ConfigSpec(memoryReservationLockedToMax=True if wanted else None)
     if request.mmio_gib:
-        said = {"pciPassthru.use64bitMMIO": "TRUE", "pciPassthru.64bitMMIOSizeGB": str(request.mmio_gib)}
-        spec.extraConfig = [vim.option.OptionValue(key=key, value=value) for key, value in said.items()]
+        mmio = {"pciPassthru.use64bitMMIO": "TRUE", "pciPassthru.64bitMMIOSizeGB": str(request.mmio_gib)}
+        spec.extraConfig = [vim.option.OptionValue(key=key, value=value) for key, value in mmio.items()]
     if sorted(device.backing.vgpu for device in present) != sorted(wanted):
         change = vim.vm.device.VirtualDeviceSpec
         spec.deviceChange = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
-from vgpuctl.vsphere.clusters import places
+from vgpuctl.vsphere.clusters import drs_places_vms
 from vgpuctl.vsphere.views import moid_of
 
 NEVER = "disabled"
@@ -22,9 +22,9 @@ def admission(cluster: str, config: Any, hosts: Mapping[str, str]) -> Admission 
     return Admission(
         cluster=cluster,
         policy=policy,
-        places=places(config.drsConfig),
+        places=drs_places_vms(config.drsConfig),
         restarts=restarts,
-        otherwise=frozenset(_otherwise(config, restarts)),
+        otherwise=frozenset(_exceptions(config, restarts)),
     )
 
 
@@ -45,10 +45,10 @@ def _policy(ha: Any, hosts: Mapping[str, str]) -> ReservedShare | Slots | Spares
     return None
 
 
-def _otherwise(config: Any, restarts: bool) -> Iterator[str]:
+def _exceptions(config: Any, restarts: bool) -> Iterator[str]:
     for override in config.dasVmConfig or ():
-        said = _priority(override.dasSettings) or str(override.restartPriority or "")
-        if said not in AS_THE_CLUSTER and (said != NEVER) is not restarts:
+        priority = _priority(override.dasSettings) or str(override.restartPriority or "")
+        if priority not in AS_THE_CLUSTER and (priority != NEVER) is not restarts:
             yield moid_of(override.key)
 
 

@@ -18,8 +18,8 @@ def drs(session: Session) -> Drs:
         found = [{each.name: each.val for each in cluster.propSet} for cluster in _clusters(session.content)]
     settings = [(each.get("name", ""), each["configurationEx"]) for each in found if "configurationEx" in each]
     return Drs(
-        clusters=frozenset(name for name, config in settings if places(config.drsConfig)),
-        held=frozenset(vm for _, config in settings for vm in (*_overridden(config), *_ruled(config))),
+        clusters=frozenset(name for name, config in settings if drs_places_vms(config.drsConfig)),
+        held=frozenset(vm for _, config in settings for vm in (*_overridden(config), *_tied_to_a_host(config))),
     )
 
 
@@ -40,7 +40,7 @@ def _clusters(content: Any) -> Iterator[Any]:
     view.DestroyView()
 
 
-def places(config: Any) -> bool:
+def drs_places_vms(config: Any) -> bool:
     """True if DRS places VMs. With `manual` it only recommends, so a VM starts where it is."""
     return bool(config and config.enabled) and str(config.defaultVmBehavior) != "manual"
 
@@ -54,7 +54,7 @@ def _overridden(config: Any) -> Iterator[str]:
             yield moid_of(override.key)
 
 
-def _ruled(config: Any) -> Iterator[str]:
+def _tied_to_a_host(config: Any) -> Iterator[str]:
     """Yield VMs that a rule ties to one host."""
     from pyVmomi import vim  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ from vgpuctl.vsphere.session import Session
 _SERIES = {"compute": "c", "quadro": "q"}
 
 
-def told_by(session: Session, host: str) -> tuple[TypeFacts, ...]:
+def vgpu_types_of(session: Session, host: str) -> tuple[TypeFacts, ...]:
     """Return the host's facts about its types, since API 7.0.3.
 
     If the host does not answer, only the names are known.

@@ -13,7 +13,7 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.vsphere import partial_updates, views
 from vgpuctl.vsphere.admission import admission
-from vgpuctl.vsphere.asking import CLUSTER_SETTINGS
+from vgpuctl.vsphere.property_filters import CLUSTER_SETTINGS
 from vgpuctl.vsphere.views import Outline, Vm, moid_of
 
 _KINDS = {"ClusterComputeResource": "ComputeResource"}
@@ -25,18 +25,18 @@ _WORDS = {
     "Task": "task",
     "Datastore": "datastore",
 }
-_OF_THE_OUTLINE = {"name", "parent", "runtime.host", "config.uuid"}
+_OUTLINE_PATHS = {"name", "parent", "runtime.host", "config.uuid"}
 
 
 class InventoryCache:
     """Raw properties by kind and id. A view is kept until its object changes: same object, same view.
 
-    `moved`: since it was last set to False, something changed that decides which VMs matter. `unclear`: a change did
-    not fit into what is known.
+    `outlines_changed`: since it was last set to False, something changed that decides which VMs matter.
+    `must_refetch`: a change did not fit into what is known.
     """
 
     def __init__(self) -> None:
-        self.moved, self.unclear = True, False
+        self.outlines_changed, self.must_refetch = True, False
         self._raw: dict[str, dict[str, dict[str, Any]]] = {}
         self._references: dict[str, Any] = {}
         self._outlines: dict[str, Outline] = {}
@@ -47,7 +47,7 @@ class InventoryCache:
         self._tasks_of: dict[str, tuple[Task, ...]] | None = None
         self._unreadable: dict[str, Unreadable] = {}
 
-    def take(self, update: Any) -> None:
+    def apply(self, update: Any) -> None:
         """Apply the update of one object."""
         kind = type(update.obj).__name__.rsplit(".", 1)[-1]
         objects, moid = self._raw.setdefault(_KINDS.get(kind, kind), {}), update.obj._moId
@@ -58,8 +58,8 @@ class InventoryCache:
             raw = objects.setdefault(moid, {})
             if update.kind == "enter":
                 raw.update({change.name: change.val for change in update.changeSet or ()})
-            elif not all(partial_updates.take(raw, change) for change in update.changeSet or ()):
-                self.unclear = True
+            elif not all(partial_updates.apply(raw, change) for change in update.changeSet or ()):
+                self.must_refetch = True
             if kind == "VirtualMachine":
                 self._references[moid] = update.obj
         self._forget(kind, moid, {change.name for change in update.changeSet or ()})
@@ -76,9 +76,9 @@ class InventoryCache:
             return
         self._vms.pop(moid, None)
         self._hosts.pop(moid, None)
-        if kind == "VirtualMachine" and changed and not changed & _OF_THE_OUTLINE:
+        if kind == "VirtualMachine" and changed and not changed & _OUTLINE_PATHS:
             return
-        self.moved = True
+        self.outlines_changed = True
         self._outlines.pop(moid, None)
         if kind == "HostSystem" and "name" in changed:
             self._hosts.clear()
@@ -93,21 +93,21 @@ class InventoryCache:
         """Return the objects that could not be read last time, by their ids."""
         return dict(self._unreadable)
 
-    def _view(self, kind: str, moid: str, make: Callable[[], Made], instead: Callable[[str], Made]) -> Made:
-        """Return a view, or `instead`: what is safe to assume about an unreadable object. It spoils no other object."""
+    def _view(self, kind: str, moid: str, make: Callable[[], Made], fallback: Callable[[str], Made]) -> Made:
+        """Return a view, or `fallback`: what is safe to assume about an unreadable object. Others stay readable."""
         try:
-            made = make()
+            view = make()
         except Exception as error:
             why = in_short(error)
             self._unreadable[moid] = Unreadable(kind=_WORDS[kind], name=self._name(kind, moid), why=why)
-            return instead(why)
+            return fallback(why)
         self._unreadable.pop(moid, None)
-        return made
+        return view
 
     def _name(self, kind: str, moid: str) -> str:
         return str(self._of(kind).get(moid, {}).get("name") or moid)
 
-    def lacking(self, moids: set[str]) -> bool:
+    def misses_details(self, moids: set[str]) -> bool:
         """True if details of any of these VMs are missing."""
         raw = self._of("VirtualMachine")
         return any(moid in raw and "runtime.powerState" not in raw[moid] for moid in moids)
@@ -119,8 +119,8 @@ class InventoryCache:
         """Return the outlines of all VMs."""
         for moid, raw in self._of("VirtualMachine").items():
             if moid not in self._outlines and "name" in raw:
-                made = partial(self._outline, moid, raw)
-                self._outlines[moid] = self._view("VirtualMachine", moid, made, partial(self._no_outline, moid))
+                read = partial(self._outline, moid, raw)
+                self._outlines[moid] = self._view("VirtualMachine", moid, read, partial(self._no_outline, moid))
         return list(self._outlines.values())
 
     def _outline(self, moid: str, raw: dict[str, Any]) -> Outline:
@@ -168,8 +168,8 @@ class InventoryCache:
     def hosts(self) -> dict[str, Host]:
         for moid, raw in self._of("HostSystem").items():
             if moid not in self._hosts and "name" in raw:
-                made = partial(self._host, moid, raw)
-                self._hosts[moid] = self._view("HostSystem", moid, made, partial(self._no_host, moid))
+                read = partial(self._host, moid, raw)
+                self._hosts[moid] = self._view("HostSystem", moid, read, partial(self._no_host, moid))
         return dict(self._hosts)
 
     def _host(self, moid: str, raw: dict[str, Any]) -> Host:
@@ -183,11 +183,11 @@ class InventoryCache:
         settings = self._of("ComputeResource").get(cluster, {}).get(CLUSTER_SETTINGS)
         if cluster not in self._admissions:
             names = {moid: str(raw.get("name", "")) for moid, raw in self._of("HostSystem").items()}
-            made = partial(admission, cluster, settings, names)
-            self._admissions[cluster] = self._view("ComputeResource", cluster, made, lambda _: None)
+            read = partial(admission, cluster, settings, names)
+            self._admissions[cluster] = self._view("ComputeResource", cluster, read, lambda _: None)
         return self._admissions[cluster]
 
-    def beside(self, hosts: set[str]) -> set[str]:
+    def sharing_failover(self, hosts: set[str]) -> set[str]:
         """Return these hosts, and the hosts that share HA's reserve with them."""
         shared = {self._parent(host) for host in hosts}
         shared = {cluster for cluster in shared if self._admission(cluster) is not None}
@@ -202,8 +202,8 @@ class InventoryCache:
     def _found_tasks(self) -> dict[str, tuple[Task, ...]]:
         for moid, raw in self._of("Task").items():
             if moid not in self._tasks and raw.get("info.entity") is not None and "info.key" in raw:
-                made, instead = partial(views.task, raw), partial(views.unreadable_task, raw, moid)
-                self._tasks[moid] = (moid_of(raw["info.entity"]), self._view("Task", moid, made, instead))
+                read, fallback = partial(views.task, raw), partial(views.unreadable_task, raw, moid)
+                self._tasks[moid] = (moid_of(raw["info.entity"]), self._view("Task", moid, read, fallback))
         found: dict[str, tuple[Task, ...]] = {}
         for vm, task in self._tasks.values():
             found[vm] = (*found.get(vm, ()), task)
@@ -217,7 +217,7 @@ class InventoryCache:
         }
         return {str(known[moid]["name"]): mib for moid, mib in free.items() if mib is not None}
 
-    def seated(self) -> set[str]:
+    def vms_on_cards(self) -> set[str]:
         """Return the ids of all VMs on cards."""
         return {vm for host in self.hosts().values() for card in host.cards for vm in card.holds}
 

@@ -16,7 +16,7 @@ class Step(NamedTuple):
     key: str | None
 
 
-def take(raw: dict[str, Any], change: Any) -> bool:
+def apply(raw: dict[str, Any], change: Any) -> bool:
     """Apply a change to the known properties, stored under the paths we asked for.
 
     False if the change does not fit; then the object must be fetched whole.
@@ -27,7 +27,7 @@ def take(raw: dict[str, Any], change: Any) -> bool:
         # An empty array is not reported at first, so it may be unknown.
         whole = name.partition("[")[0]
     try:
-        raw[whole] = _after(raw.get(whole), _steps(name.removeprefix(whole)), change)
+        raw[whole] = _changed(raw.get(whole), _steps(name.removeprefix(whole)), change)
     except (AttributeError, LookupError, TypeError):
         return False
     return True
@@ -40,14 +40,14 @@ def _steps(inside: str) -> list[Step]:
     return [Step(step["name"], step["key"] or step["number"]) for step in found]
 
 
-def _after(value: Any, steps: list[Step], change: Any) -> Any:
+def _changed(value: Any, steps: list[Step], change: Any) -> Any:
     """Return `value` after the change at the end of these steps."""
     if not steps:
         return None if change.op in _GONE else change.val
     (name, key), *rest = steps
     if name is not None:
-        setattr(value, name, _after(getattr(value, name), rest, change))
+        setattr(value, name, _changed(getattr(value, name), rest, change))
         return value
     elements = {str(element.key): element for element in value or ()}
-    elements[str(key)] = _after(elements[str(key)] if rest else None, rest, change)
+    elements[str(key)] = _changed(elements[str(key)] if rest else None, rest, change)
     return [element for element in elements.values() if element is not None]

@@ -75,10 +75,10 @@ class Session:
     def open(self) -> Session:
         """Log in, unless an earlier login still holds: vCenter limits the number of sessions."""
         s = self.settings
-        with self._lock, translated(s.server), _distrust_explained(s):
+        with self._lock, translated(s.server), _untrusted_explained(s):
             if self._closed:
                 raise UnreachableError(f"The session with vCenter {s.server} is closed.")
-            if not self._lasts():
+            if not self._is_valid():
                 self._log_in()
         return self
 
@@ -100,7 +100,7 @@ class Session:
         logout.start()
         logout.join(LOGOUT_WITHIN_S)
 
-    def _lasts(self) -> bool:
+    def _is_valid(self) -> bool:
         """True if vCenter still knows the session.
 
         If the server does not answer, the error is raised here and no login is tried.
@@ -144,8 +144,8 @@ class Session:
 
     def _password(self) -> str:
         """Return the password. Each login after the first reads it again, because it may have changed."""
-        again, self._tried = self._tried, True
-        return self.settings.reread() if again and self.settings.reread else self.settings.password
+        not_first, self._tried = self._tried, True
+        return self.settings.reread() if not_first and self.settings.reread else self.settings.password
 
     def _refused(self, wait_s: float) -> LoginRefusedError:
         text = f"vCenter {self.settings.server} does not accept this user and password"
@@ -164,7 +164,7 @@ class Session:
 
 
 @contextmanager
-def _distrust_explained(s: VcenterSettings) -> Iterator[None]:
+def _untrusted_explained(s: VcenterSettings) -> Iterator[None]:
     """Explain a certificate that no CA vouches for, with the thumbprint that a person needs to decide."""
     try:
         yield

@@ -13,10 +13,10 @@ from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.vsphere import asking
-from vgpuctl.vsphere.asking import ObservationScope
+from vgpuctl.vsphere import property_filters
 from vgpuctl.vsphere.faults import garbled, translated
 from vgpuctl.vsphere.inventory_cache import InventoryCache
+from vgpuctl.vsphere.property_filters import ObservationScope
 from vgpuctl.vsphere.session import Session
 from vgpuctl.vsphere.views import Outline, Vm
 from vgpuctl.wire.follower import Follower
@@ -27,52 +27,52 @@ OBJECTS_A_PAGE = 1000
 REFRESH_WITHIN_S = 30.0
 CANCEL_EVERY_S = 0.2
 #: How often everything is fetched again because a change did not fit into what is known.
-MOST_ANEW = 3
+MOST_REFETCHES = 3
 
-Chooser = Callable[[list[Outline]], Iterable[Outline]]
+ChooseVms = Callable[[list[Outline]], Iterable[Outline]]
 
 
 class VcenterStream(Follower):
     """The VMs that matter, all hosts, and tasks. One thread writes; readers take copies under the lock."""
 
     def __init__(
-        self, session: Session, choose: Chooser, scope: ObservationScope, on_change: Callable[[], None]
+        self, session: Session, choose: ChooseVms, scope: ObservationScope, on_change: Callable[[], None]
     ) -> None:
         super().__init__("vcenter-stream", on_change)
         self._session, self._choose, self._scope = session, choose, scope
-        self._shelves = InventoryCache()
+        self._cache = InventoryCache()
         self._lock = threading.Lock()
         self._followed: set[str] = set()
-        self._near: set[str] = set()
+        self._neighbours: set[str] = set()
         self._collector: Any = None
         self._version = ""
-        self._made: tuple[Any, ...] = ()
+        self._server_objects: tuple[Any, ...] = ()
         self._refreshes: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
 
     def fill(self) -> None:
         """Fetch the first, whole picture; raise if vCenter cannot be asked."""
         content = self._session.content
         with translated(self._session.settings.server):
-            self._let_go(content)
+            self._destroy_earlier(content)
             with self._lock:
-                self._shelves, self._version = InventoryCache(), ""
-                self._followed, self._near = set(), set()
+                self._cache, self._version = InventoryCache(), ""
+                self._followed, self._neighbours = set(), set()
             self._collector = content.propertyCollector.CreatePropertyCollector()
-            self._made = content, self._collector
-            view, everything = asking.outlines(
+            self._server_objects = content, self._collector
+            view, everything = property_filters.outlines(
                 content.rootFolder, content.viewManager, self._scope, self._session.version
             )
-            self._made = content, self._collector, view
+            self._server_objects = content, self._collector, view
             self._collector.CreateFilter(everything, False)
-            self._next(wait_s=0)
-            self._catch_up()
+            self._fetch_updates(wait_s=0)
+            self._follow_new_vms()
         self._now_heard()
 
-    def _let_go(self, content: Any) -> None:
+    def _destroy_earlier(self, content: Any) -> None:
         """Destroy what an earlier fill made in the same session; otherwise vCenter keeps it until the session ends."""
-        (login, *made), self._made = self._made or (None,), ()
+        (login, *objects), self._server_objects = self._server_objects or (None,), ()
         with suppress(Exception):
-            for each in made if login is content else ():
+            for each in objects if login is content else ():
                 each.Destroy()
 
     def refresh(self) -> None:
@@ -83,81 +83,81 @@ class VcenterStream(Follower):
         """
         if not self.following:
             with translated(self._session.settings.server):
-                self._next(wait_s=0)
+                self._fetch_updates(wait_s=0)
             return
-        asked = threading.Event()
-        self._refreshes.put(asked)
+        answered = threading.Event()
+        self._refreshes.put(answered)
         until_s = time.monotonic() + REFRESH_WITHIN_S
         while self.heard and time.monotonic() < until_s:
             # Cancel each time: the first cancel may have come before the long call.
             with suppress(Exception):
                 self._collector.CancelWaitForUpdates()
-            if asked.wait(CANCEL_EVERY_S):
+            if answered.wait(CANCEL_EVERY_S):
                 return
         raise PassingError(f"vCenter cannot be heard: {self.silence or 'it does not answer'}.")
 
     def vms(self) -> dict[str, Vm]:
         with self._lock:
-            return self._shelves.vms()
+            return self._cache.vms()
 
     def hosts(self) -> dict[str, Host]:
         with self._lock:
-            return self._shelves.hosts()
+            return self._cache.hosts()
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         with self._lock:
-            return self._shelves.tasks()
+            return self._cache.tasks()
 
     def datastores(self) -> dict[str, int]:
         with self._lock:
-            return self._shelves.datastores()
+            return self._cache.datastores()
 
     def unreadable_by_id(self) -> dict[str, Unreadable]:
         with self._lock:
-            return self._shelves.unreadable()
+            return self._cache.unreadable()
 
-    def _catch_up(self) -> bool:
+    def _follow_new_vms(self) -> bool:
         """Learn about VMs that matter since the last look.
 
         Some servers, such as vcsim, report only changes to a filter that is added later. They are asked for everything
         again.
         """
-        if not self._ask_for_more():
+        if not self._add_filters():
             return False
-        self._next(wait_s=0)
+        self._fetch_updates(wait_s=0)
         with self._lock:
-            lacking = self._shelves.lacking(self._followed)
-        if lacking:
+            incomplete = self._cache.misses_details(self._followed)
+        if incomplete:
             self._version = ""
-            self._next(wait_s=0)
+            self._fetch_updates(wait_s=0)
         return True
 
-    def _ask_for_more(self) -> bool:
+    def _add_filters(self) -> bool:
         """Follow the VMs that matter since the last look, with one filter for all of them."""
         with self._lock:
-            if not (self._shelves.moved or self._scope.uuids):
+            if not (self._cache.outlines_changed or self._scope.uuids):
                 return False
-            self._shelves.moved = False
-            full, near = self._mattering()
-            ours, others = ([self._shelves.reference(moid) for moid in sorted(ids)] for ids in (full, near))
+            self._cache.outlines_changed = False
+            full, neighbours = self._vms_to_follow()
+            ours, others = ([self._cache.reference(moid) for moid in sorted(ids)] for ids in (full, neighbours))
         if ours:
-            self._collector.CreateFilter(asking.details(ours, self._scope), partialUpdates=True)
+            self._collector.CreateFilter(property_filters.details(ours, self._scope), partialUpdates=True)
         if others:
-            self._collector.CreateFilter(asking.neighbours(others), False)
+            self._collector.CreateFilter(property_filters.neighbours(others), False)
         self._followed |= full
-        self._near |= near
+        self._neighbours |= neighbours
         return bool(ours or others)
 
-    def _mattering(self) -> tuple[set[str], set[str]]:
+    def _vms_to_follow(self) -> tuple[set[str], set[str]]:
         """Return the VMs to follow now: those that matter themselves, and those whose memory matters."""
-        outlines = self._shelves.outlines()
+        outlines = self._cache.outlines()
         known = {outline.moid for outline in outlines}
-        wanted = {outline.moid for outline in self._choose(outlines)}
-        full = (wanted | self._shelves.seated()) & known
-        hosts = {outline.host for outline in outlines if outline.moid in wanted} if self._scope.neighbours else set()
-        hosts = self._shelves.beside(hosts)
-        near = {outline.moid for outline in outlines if outline.host in hosts}
-        return full - self._followed, near - full - self._near
+        chosen = {outline.moid for outline in self._choose(outlines)}
+        full = (chosen | self._cache.vms_on_cards()) & known
+        hosts = {outline.host for outline in outlines if outline.moid in chosen} if self._scope.neighbours else set()
+        hosts = self._cache.sharing_failover(hosts)
+        neighbours = {outline.moid for outline in outlines if outline.host in hosts}
+        return full - self._followed, neighbours - full - self._neighbours
 
     def _listen(self) -> None:
         if not self.heard:
@@ -165,32 +165,32 @@ class VcenterStream(Follower):
             self.fill()
         else:
             with translated(self._session.settings.server):
-                if not (self._answer_refreshes() or self._catch_up()):
+                if not (self._answer_refreshes() or self._follow_new_vms()):
                     self._wait_for_changes()
         self._on_change()
 
     def _answer_refreshes(self) -> bool:
-        asked: list[threading.Event] = []
+        waiting: list[threading.Event] = []
         with suppress(queue.Empty):
             while True:
-                asked.append(self._refreshes.get_nowait())
-        if asked:
-            self._next(wait_s=0)
-        for each in asked:
+                waiting.append(self._refreshes.get_nowait())
+        if waiting:
+            self._fetch_updates(wait_s=0)
+        for each in waiting:
             each.set()
-        return bool(asked)
+        return bool(waiting)
 
     def _wait_for_changes(self) -> None:
         from pyVmomi import vmodl  # noqa: PLC0415
 
         with suppress(vmodl.fault.RequestCanceled):
-            self._next(wait_s=WAIT_S)
+            self._fetch_updates(wait_s=WAIT_S)
 
-    def _next(self, wait_s: int) -> None:
+    def _fetch_updates(self, wait_s: int) -> None:
         from pyVmomi import vmodl  # noqa: PLC0415
 
         options = vmodl.query.PropertyCollector.WaitOptions(maxWaitSeconds=wait_s, maxObjectUpdates=OBJECTS_A_PAGE)
-        truncated, asked_anew = True, 0
+        truncated, refetches = True, 0
         while truncated:
             update = self._collector.WaitForUpdatesEx(self._version, options)
             if update is None:
@@ -198,9 +198,9 @@ class VcenterStream(Follower):
             self._version, truncated = update.version, bool(update.truncated)
             with self._lock:
                 for change in (change for part in update.filterSet for change in part.objectSet):
-                    self._shelves.take(change)
-                if self._shelves.unclear:
-                    self._shelves.unclear, self._version, truncated = False, "", True
-                    asked_anew += 1
-            if asked_anew > MOST_ANEW:
+                    self._cache.apply(change)
+                if self._cache.must_refetch:
+                    self._cache.must_refetch, self._version, truncated = False, "", True
+                    refetches += 1
+            if refetches > MOST_REFETCHES:
                 raise garbled(self._session.settings.server, "its changes do not fit what it said before")

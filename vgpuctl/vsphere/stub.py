@@ -27,12 +27,12 @@ class Stub(SoapStubAdapter):
         packed = {"Accept-Encoding": "gzip"}
         super().__init__(acceptCompressedResponses=False, customHeaders=packed, **more)  # type: ignore[no-untyped-call]
         self.scheme: Any = replies.BoundedHTTPSConnection
-        self._server, self._bounds, self._mine = server, bounds, local()
+        self._server, self._bounds, self._thread = server, bounds, local()
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outerStub: Any = None) -> Any:  # noqa: N803
         wait_s = float(args[1].maxWaitSeconds or 0) if info.wsdlName == LONG_POLL and args[1] else 0.0
         replies.begin(f"vCenter {self._server}", self._bounds, self._bounds.call_s, wait_s=wait_s)
-        self._mine.connection = None
+        self._thread.connection = None
         try:
             return super().InvokeMethod(mo, info, args, outerStub)  # type: ignore[no-untyped-call]
         except (vmodl.MethodFault, OSError, HTTPException):
@@ -40,8 +40,8 @@ class Stub(SoapStubAdapter):
         except _OwnError as error:
             raise error.args[0] from None
         except Exception as error:
-            if self._mine.connection is not None:
-                self._mine.connection.close()
+            if self._thread.connection is not None:
+                self._thread.connection.close()
             if isinstance(error, VgpuctlError):
                 raise
             raise garbled(self._server, type(error).__name__) from error
@@ -55,7 +55,7 @@ class Stub(SoapStubAdapter):
             raise _OwnError(error) from error
 
     def GetConnection(self) -> Any:
-        self._mine.connection = connection = super().GetConnection()  # type: ignore[no-untyped-call]
+        self._thread.connection = connection = super().GetConnection()  # type: ignore[no-untyped-call]
         if connection.sock is not None:
             # An earlier call may have left a shorter timeout.
             connection.sock.settimeout(self._bounds.call_s)

@@ -25,7 +25,7 @@ class Trust:
     pinned_by: str = field(default="--thumbprint", compare=False)
 
 
-def normal(thumbprint: str) -> str | None:
+def parse_thumbprint(thumbprint: str) -> str | None:
     """Return a pasted thumbprint (colons or openssl's `… Fingerprint=` allowed) as lower-case hex; None if it is not
     one."""
     digits = "".join(thumbprint.rpartition("=")[2].split()).replace(":", "").lower()
@@ -33,7 +33,7 @@ def normal(thumbprint: str) -> str | None:
     return digits if known else None
 
 
-def shown(digits: str) -> str:
+def format_thumbprint(digits: str) -> str:
     return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2)).upper()
 
 
@@ -59,7 +59,7 @@ def thumbprint_of(host: str, port: int) -> str | None:
         certificate = ssl.get_server_certificate((host, port), timeout=PROBE_WITHIN_S)
     except OSError:
         return None
-    return shown(hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest())
+    return format_thumbprint(hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest())
 
 
 class _PinnedSocket(ssl.SSLSocket):
@@ -103,8 +103,8 @@ class _PinnedContext(ssl.SSLContext):
         if found != pin:
             raise UnreachableError(
                 f"vCenter {self._server} shows another certificate than the pinned one; nothing was sent to it.\n"
-                f"  pinned  {shown(pin)} ({self._trust.pinned_by})\n"
-                f"  shown   {shown(found)}",
+                f"  pinned  {format_thumbprint(pin)} ({self._trust.pinned_by})\n"
+                f"  shown   {format_thumbprint(found)}",
                 hint="If its certificate was renewed, compare the shown thumbprint on vCenter itself and pin that one. "
                 "If not, somebody may stand in between.",
             )

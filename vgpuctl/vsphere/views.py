@@ -133,11 +133,11 @@ def _mmio(properties: Properties) -> Mmio | None:
     """Return the MMIO settings; None if they were not asked for."""
     if "config.firmware" not in properties and "config.extraConfig" not in properties:
         return None
-    said = {option.key.lower(): str(option.value) for option in properties.get("config.extraConfig") or ()}
-    size = said.get("pcipassthru.64bitmmiosizegb", "")
+    settings = {option.key.lower(): str(option.value) for option in properties.get("config.extraConfig") or ()}
+    size = settings.get("pcipassthru.64bitmmiosizegb", "")
     return Mmio(
         efi=str(properties.get("config.firmware")) == "efi",
-        use_64bit=said.get("pcipassthru.use64bitmmio", "").lower() == "true",
+        use_64bit=settings.get("pcipassthru.use64bitmmio", "").lower() == "true",
         size_gib=int(size) if size.isdecimal() and len(size) <= LONGEST_SIZE else 0,
     )
 
@@ -177,7 +177,7 @@ def host(properties: Properties, cluster: str, admission: Admission | None = Non
             for capability in properties.get("config.sharedGpuCapabilities") or ()
             if not capability.suspendSupported
         ),
-        policy=_either(Policy, getattr(graphics, "sharedPassthruAssignmentPolicy", None), Policy.PERFORMANCE),
+        policy=_known_word(Policy, getattr(graphics, "sharedPassthruAssignmentPolicy", None), Policy.PERFORMANCE),
         cluster=cluster,
         admission=admission,
         memory_mib=int(properties.get("hardware.memorySize") or 0) >> 20,
@@ -193,13 +193,13 @@ def _card(info: Any) -> Card:
         frame_mib=info.memorySizeInKB // 1024,
         holds=tuple(map(moid_of, info.vm or ())),
         shared=str(info.graphicsType) == SHARED,
-        mode=_either(CardMode, getattr(info, "vgpuMode", None), CardMode.SAME_SIZE),
+        mode=_known_word(CardMode, getattr(info, "vgpuMode", None), CardMode.SAME_SIZE),
     )
 
 
-def _either(kind: Any, said: Any, otherwise: Any) -> Any:
+def _known_word(kind: Any, word: Any, usual: Any) -> Any:
     """Return vSphere's word as ours; an unknown word counts as the usual one."""
-    return kind(str(said)) if str(said) in set(kind) else otherwise
+    return kind(str(word)) if str(word) in set(kind) else usual
 
 
 def _model(device_name: str, frame_mib: int) -> str:

@@ -16,7 +16,7 @@ from pyVmomi import vim, vmodl
 from vgpuctl.kube.reflector import Kind, Reflector, as_number
 from vgpuctl.model.errors import PassingError
 from vgpuctl.vsphere import stream as vcenter_stream
-from vgpuctl.vsphere.asking import ObservationScope
+from vgpuctl.vsphere.property_filters import ObservationScope
 from vgpuctl.vsphere.stream import VcenterStream
 
 WITHIN_S = 10.0

@@ -34,7 +34,7 @@ class Reader:
         update = self._collector.WaitForUpdatesEx(self._version, PC.WaitOptions(maxWaitSeconds=0))
         self._version = update.version if update else self._version
         changes = [each for part in update.filterSet for each in part.objectSet[0].changeSet] if update else []
-        assert all(partial_updates.take(self.raw, change) for change in changes)
+        assert all(partial_updates.apply(self.raw, change) for change in changes)
         self.told = {change.name: str(change.op) for change in changes}
         return self.told
 
@@ -117,9 +117,9 @@ def told(name: str, op: str = "assign", val: Any = None) -> Any:
 
 def test_how_deep_a_server_goes_inside_is_its_own_affair() -> None:
     raw: dict[str, Any] = {"config.hardware.device": [device(1), device(2)]}
-    assert partial_updates.take(raw, told("config.hardware.device[2].backing.vgpu", val="grid_v100-8q"))
-    assert partial_updates.take(raw, told("config.hardware.device[3]", "add", device(3)))
-    assert partial_updates.take(raw, told("config.hardware.device[1]", "remove"))
+    assert partial_updates.apply(raw, told("config.hardware.device[2].backing.vgpu", val="grid_v100-8q"))
+    assert partial_updates.apply(raw, told("config.hardware.device[3]", "add", device(3)))
+    assert partial_updates.apply(raw, told("config.hardware.device[1]", "remove"))
     assert [(each.key, each.backing.vgpu) for each in raw["config.hardware.device"]] == [
         (2, "grid_v100-8q"),
         (3, "grid_v100-4q"),
@@ -129,15 +129,15 @@ def test_how_deep_a_server_goes_inside_is_its_own_affair() -> None:
 def test_the_first_element_of_an_array_that_was_empty() -> None:
     raw: dict[str, Any] = {}
     option = vim.option.OptionValue(key="a.b", value="1")
-    assert partial_updates.take(raw, told('config.extraConfig["a.b"]', "add", option))
+    assert partial_updates.apply(raw, told('config.extraConfig["a.b"]', "add", option))
     assert raw == {"config.extraConfig": [option]}
 
 
 def test_a_whole_that_is_gone_takes_its_parts_along() -> None:
     raw: dict[str, Any] = {"config.managedBy": vim.ext.ManagedByInfo(extensionKey="one", type="two")}
-    assert partial_updates.take(raw, told("config.managedBy.type", val="three"))
+    assert partial_updates.apply(raw, told("config.managedBy.type", val="three"))
     assert raw["config.managedBy"].type == "three"
-    assert partial_updates.take(raw, told("config.managedBy", "indirectRemove"))
+    assert partial_updates.apply(raw, told("config.managedBy", "indirectRemove"))
     assert raw == {"config.managedBy": None}
 
 
@@ -152,5 +152,5 @@ def test_a_whole_that_is_gone_takes_its_parts_along() -> None:
 )
 def test_what_finds_no_place_is_said_and_changes_nothing(name: str) -> None:
     raw: dict[str, Any] = {"config.hardware.device": [device(1)]}
-    assert not partial_updates.take(raw, told(name, val="grid_v100-8q"))
+    assert not partial_updates.apply(raw, told(name, val="grid_v100-8q"))
     assert str(raw["config.hardware.device"]) == str([device(1)])

@@ -27,7 +27,7 @@ TASK |= {"info.descriptionId": "VirtualMachine.suspend"}
 def take(shelves: InventoryCache, obj: Any, kind: str = "enter", /, **given: Any) -> None:
     """pyVmomi's own types refuse many a value that a server may send."""
     changes = [SimpleNamespace(name=name, op="assign", val=value) for name, value in given.items()]
-    shelves.take(SimpleNamespace(obj=obj, kind=kind, changeSet=changes))
+    shelves.apply(SimpleNamespace(obj=obj, kind=kind, changeSet=changes))
 
 
 def vgpu(kind: str | None) -> Any:

@@ -12,8 +12,8 @@ import pytest
 from pyVmomi import vim
 
 from vgpuctl.model.errors import PassingError
-from vgpuctl.vsphere.asking import ObservationScope
-from vgpuctl.vsphere.stream import MOST_ANEW, VcenterStream
+from vgpuctl.vsphere.property_filters import ObservationScope
+from vgpuctl.vsphere.stream import MOST_REFETCHES, VcenterStream
 from vgpuctl.wire import retries
 
 WITHIN_S = 10.0
@@ -38,7 +38,9 @@ class Vcenter:
         self.opened += 1
 
     def _collector(self) -> Any:
-        return SimpleNamespace(CreateFilter=lambda *_, **__: None, WaitForUpdatesEx=self._next, Destroy=self._destroy)
+        return SimpleNamespace(
+            CreateFilter=lambda *_, **__: None, WaitForUpdatesEx=self._fetch_updates, Destroy=self._destroy
+        )
 
     def _thing(self, kind: Any) -> Any:
         self.made += 1
@@ -48,7 +50,7 @@ class Vcenter:
     def _destroy(self) -> None:
         self.destroyed += 1
 
-    def _next(self, version: str, _: Any) -> Any:
+    def _fetch_updates(self, version: str, _: Any) -> Any:
         said = self.said.pop(0) if self.said else None
         if isinstance(said, Exception):
             raise said
@@ -117,4 +119,4 @@ def test_changes_that_never_fit_are_given_up() -> None:
     vcenter = Vcenter(*(update(odd) for _ in range(50)))
     with pytest.raises(PassingError, match="do not fit what it said before"):
         stream_of(vcenter).fill()
-    assert len(vcenter.said) == 50 - MOST_ANEW - 1
+    assert len(vcenter.said) == 50 - MOST_REFETCHES - 1

@@ -16,7 +16,7 @@ from tests.support.impostor import Impostor
 from tests.support.lab import Lab
 from vgpuctl.model.errors import UnreachableError
 from vgpuctl.vsphere.session import Session, VcenterSettings
-from vgpuctl.vsphere.tls import Trust, context, shown
+from vgpuctl.vsphere.tls import Trust, context, format_thumbprint
 
 Door = Callable[[], Impostor]
 
@@ -68,8 +68,8 @@ def test_a_certificate_that_changes_between_two_connections_is_refused_before_an
         pinned.open()
     impostor.close()
     assert impostor.heard == b""
-    assert f"pinned  {shown(pin)}" in told.value.message
-    assert f"shown   {shown(thumbprint(impostor.certificate))}" in told.value.message
+    assert f"pinned  {format_thumbprint(pin)}" in told.value.message
+    assert f"shown   {format_thumbprint(thumbprint(impostor.certificate))}" in told.value.message
 
 
 def _fails_until_refused(pinned: Session) -> None:
@@ -94,7 +94,7 @@ def test_without_a_pin_it_is_the_ca_that_counts(
     with pytest.raises(UnreachableError, match="not trusted") as told:
         session(by_day, impostor, Trust()).open()
     assert impostor.heard == b""
-    assert shown(thumbprint(impostor.certificate)) in str(told.value.hint)
+    assert format_thumbprint(thumbprint(impostor.certificate)) in str(told.value.hint)
     session(by_day, impostor, Trust(verify=False)).open().close()
 
 

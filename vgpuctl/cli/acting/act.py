@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vgpuctl.observe.wiring import Connection
     from vgpuctl.operations import MakeFormer, MakeWish, Operation, Preview
     from vgpuctl.settings import Flags
-    from vgpuctl.vsphere.asking import ObservationScope
+    from vgpuctl.vsphere.property_filters import ObservationScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

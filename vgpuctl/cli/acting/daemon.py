@@ -36,7 +36,7 @@ def _keep(flags: Flags) -> None:
     from vgpuctl.cli.acting.progress import Lines  # noqa: PLC0415
     from vgpuctl.daemon.alarm import Alarm  # noqa: PLC0415
     from vgpuctl.daemon.schedule_loop import ScheduleLoop  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
+    from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
     files = read(flags)
     scope = ObservationScope(neighbours=True, drains=True, scales=files.scales)

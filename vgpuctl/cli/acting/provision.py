@@ -113,7 +113,7 @@ class _Asked:
 
     def order(self, files: Files) -> CommandSpec:
         from vgpuctl.planning.wishes import former_wish  # noqa: PLC0415
-        from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
+        from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
         profile = self._known_profile(files)
         at_most(self.max_unavailable, 1)

@@ -85,7 +85,7 @@ def _as_asked(files: Files, shift: str, name: str | None, drain_s: float | None,
 
 def order_of(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
     from vgpuctl.planning.wishes import former_wish, switch_wish  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
+    from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
     def done(_preview: object, report: Report) -> str:
         return f"{shift} since {clock(datetime.now().astimezone())}, after {format_duration(report.seconds)}."

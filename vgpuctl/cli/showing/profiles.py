@@ -89,7 +89,7 @@ def _files_alone(files: Files) -> Compared:
 
 def _compared(flags: Flags, files: Files) -> Compared:
     from vgpuctl.reporting.profiles_check import Compared  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
+    from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
     with connected(flags, files, ObservationScope(mmio=True, neighbours=True, types=True)) as connection:
         return Compared(

@@ -57,7 +57,7 @@ def _selection(workers: list[str] | None, selector: str | None) -> Selection:
 
 def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching: bool) -> None:
     from vgpuctl.cli.showing.estate.watching import SituationSource  # noqa: PLC0415
-    from vgpuctl.vsphere.asking import ObservationScope  # noqa: PLC0415
+    from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
     files = read(flags)
     with connected(flags, files, ObservationScope(scales=files.scales)) as connection:
