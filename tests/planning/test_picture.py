@@ -170,7 +170,9 @@ def test_a_worker_that_its_nodes_label_chose_stays_one_without_its_node() -> Non
     assert workers(builder, seen) == {"capv-vm-1"}
     gone = replace(seen, some_nodes=seen.some_nodes[1:])
     assert workers(builder, gone) == {"capv-vm-1"}
-    assert [each.name for each in builder.interesting([each.outline for each in seen.some_vms], ())] == ["capv-vm-1"]
+    assert [each.name for each in builder.possible_workers([each.outline for each in seen.some_vms], ())] == [
+        "capv-vm-1"
+    ]
     moved = replace(gone, some_vms=[vm_in("/dc/vm/old", "vm-1")])
     assert workers(builder, moved) == set(), "where it is in vCenter counts now as before"
     relabelled = replace(seen, some_nodes=[node("n1", "vm-1", pool="other")])
@@ -184,7 +186,7 @@ def test_a_worker_whose_label_was_taken_off_before_its_node_went_is_none() -> No
     assert workers(builder, replace(seen, some_nodes=[node("n1", "vm-1")])) == set()
     gone = replace(seen, some_nodes=[])
     assert workers(builder, gone) == set()
-    assert builder.interesting([seen.some_vms[0].outline], ()) == []
+    assert builder.possible_workers([seen.some_vms[0].outline], ()) == []
 
 
 def test_a_label_that_is_taken_off_between_two_looks_counts() -> None:
@@ -205,7 +207,7 @@ def test_a_node_makes_no_vm_a_worker_that_is_not_where_the_files_say() -> None:
     seen = Seen([foreign, ours], [node("n1", "vm-1", pool="slices"), rogue], holds=("vm-1", "vm-9"))
     fleet = builder.build(seen, seen)
     assert (set(fleet.workers), set(fleet.strangers)) == ({"capv-vm-1"}, {"database"})
-    assert [each.name for each in builder.interesting([foreign.outline, ours.outline], seen.some_nodes)] == [
+    assert [each.name for each in builder.possible_workers([foreign.outline, ours.outline], seen.some_nodes)] == [
         "capv-vm-1"
     ]
     assert not builder.catalogue.chosen(Candidate("database", labels={"pool": "slices"}))
@@ -277,7 +279,7 @@ def test_vms_from_afar_are_interesting_by_their_nodes_labels() -> None:
     builder = FleetBuilder(catalogue(LABELLED_IN_FOLDER))
     vms = [Outline(moid=f"vm-{n}", name=f"any-{n}", uuid=f"uuid-vm-{n}", folder=FOLDER) for n in range(3)]
     nodes = [node("n1", "vm-1", pool="slices"), node("n2", "vm-2")]
-    assert [vm.moid for vm in builder.interesting(vms, nodes)] == ["vm-1"]
+    assert [vm.moid for vm in builder.possible_workers(vms, nodes)] == ["vm-1"]
 
 
 def test_what_did_not_change_is_the_same_object() -> None:

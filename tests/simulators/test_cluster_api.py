@@ -122,7 +122,7 @@ def a_node(machine: str = "") -> Object:
 
 def seen(told: Told, node: Object) -> Machines:
     machines = Machines(told, lambda: None)  # type: ignore[arg-type]
-    machines.named_by(Kind("nodes", node_view)).view(node)
+    machines.noticing_names(Kind("nodes", node_view)).view(node)
     machines.fill()
     return machines
 
@@ -160,7 +160,7 @@ def test_what_we_may_see_but_not_mark_is_done_without() -> None:
     assert seen(Told(selfsubjectaccessreviews={"status": {"allowed": False}}), a_node("worker-1")).objects() == []
     machines = seen(Told(selfsubjectaccessreviews=NotAllowedError("not even that")), a_node("worker-1"))
     assert len(machines.objects()) == 1
-    machines.bar()
+    machines.disable()
     assert machines.objects() == []
     machines.fill()
     assert len(machines.objects()) == 1, "after a while it is asked again"

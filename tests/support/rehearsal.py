@@ -28,7 +28,7 @@ from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.requests import Request
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.observe.fleet_builder import FleetBuilder
-from vgpuctl.observe.wiring import ask
+from vgpuctl.observe.wiring import send_request
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.laws import broken_by
@@ -143,7 +143,7 @@ class Rehearsal:
     def carry(self, errand: Errand) -> Answer:
         """Put a request to its server with the product's own actions."""
         self.errand = errand
-        return ask(self._kubernetes, self._vcenter, errand.request)
+        return send_request(self._kubernetes, self._vcenter, errand.request)
 
     def at_kubernetes(self, _: Asked, answer: Callable[[], Response]) -> Response:
         """A request reaches Kubernetes."""

@@ -56,7 +56,7 @@ class Access:
         return self.server.startswith("https:") and not self.tls.verify
 
 
-def access(settings: KubernetesSettings) -> Access:
+def read_access(settings: KubernetesSettings) -> Access:
     """Return the way to the cluster.
 
     The official client's own errors may quote a user with its token, so they are replaced by ours.
@@ -66,38 +66,38 @@ def access(settings: KubernetesSettings) -> Access:
 
     hint = "Is this a pod with a service account?" if settings.account else "kubectl config view shows what is in it."
     where = str(settings.account.folder) if settings.account else settings.kubeconfig
-    wrong = UnreachableError if settings.account else UsageError
+    error_class = UnreachableError if settings.account else UsageError
     try:
-        found = _read(settings, where)
+        access = _read(settings, where)
     except (ConfigException, OSError) as error:
         why = str(error).partition("/{")[0].rstrip(".")
-        raise wrong(f"{where} cannot be used: {why}.", hint=hint) from None
+        raise error_class(f"{where} cannot be used: {why}.", hint=hint) from None
     except (YAMLError, TypeError, ValueError, KeyError, AttributeError) as error:
-        raise wrong(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
-    if not found.server:
-        raise wrong(f"{where} names no server for the cluster of its context.", hint=hint)
+        raise error_class(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
+    if not access.server:
+        raise error_class(f"{where} names no server for the cluster of its context.", hint=hint)
     # Fail now, before a command waits for anything.
-    found.tls.context()
-    return found
+    access.tls.context()
+    return access
 
 
 def _read(settings: KubernetesSettings, where: str) -> Access:
     """Read the credentials. The files that the official client writes meanwhile are deleted at once."""
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
 
-    found = Configuration()
+    configuration = Configuration()
     # The library's default is http://localhost: a token would go there in clear.
-    found.host = ""
+    configuration.host = ""
     with TemporaryDirectory(prefix="vgpuctl-") as folder:
         if settings.account:
-            _load_account(settings.account, found)
+            _load_account(settings.account, configuration)
         else:
-            _load_kubeconfig(settings, found, folder)
-        tls = Tls.of(found, Path(folder), where)
-    return Access(found, tls)
+            _load_kubeconfig(settings, configuration, folder)
+        tls = Tls.of(configuration, Path(folder), where)
+    return Access(configuration, tls)
 
 
-def _load_kubeconfig(settings: KubernetesSettings, into: Any, folder: str) -> None:
+def _load_kubeconfig(settings: KubernetesSettings, configuration: Any, folder: str) -> None:
     from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
 
     _must_exist(settings.kubeconfig)
@@ -107,12 +107,12 @@ def _load_kubeconfig(settings: KubernetesSettings, into: Any, folder: str) -> No
     server = str(cluster.get("server") or "")
     if server:
         address.check(server, user, cluster.get("proxy-url"), settings.kubeconfig)
-    programs.keep_back(user, settings.withheld)
+    programs.withhold_variables(user, settings.withheld)
     KubeConfigLoader(
         merged.config, active_context=context, config_persister=merged.save_changes, temp_file_path=folder
-    ).load_and_set(into)
-    programs.reread_token(user, into)
-    _settle(into, server, own_proxy="proxy-url" in cluster)
+    ).load_and_set(configuration)
+    programs.reread_token(user, configuration)
+    _set_address_and_proxy(configuration, server, own_proxy="proxy-url" in cluster)
 
 
 def _chosen(merged: Any, context: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -120,32 +120,32 @@ def _chosen(merged: Any, context: str | None) -> tuple[dict[str, Any], dict[str,
     chosen = merged.config["contexts"].get_with_name(context)["context"]
     cluster = merged.config["clusters"].get_with_name(chosen["cluster"])["cluster"].value
     users = merged.config.safe_get("users")
-    found = chosen.safe_get("user") and users and merged.config["users"].get_with_name(chosen["user"], safe=True)
-    return cluster, (found["user"].value if found else {})
+    user = chosen.safe_get("user") and users and merged.config["users"].get_with_name(chosen["user"], safe=True)
+    return cluster, (user["user"].value if user else {})
 
 
-def _settle(into: Any, server: str, *, own_proxy: bool) -> None:
+def _set_address_and_proxy(configuration: Any, server: str, *, own_proxy: bool) -> None:
     """Set the address and the proxy for all requests.
 
     Without this the library searches the whole environment again for each request. As in kubectl, a proxy from the
     environment is not used for this machine itself.
     """
     if server and "://" not in server:
-        into.host = f"http://{into.host}"
+        configuration.host = f"http://{configuration.host}"
     url = address.parts(server)
-    near = url is not None and address.is_loopback(url.hostname or "")
-    into.proxy = None if near and not own_proxy else into.proxy
+    is_local = url is not None and address.is_loopback(url.hostname or "")
+    configuration.proxy = None if is_local and not own_proxy else configuration.proxy
 
 
-def _load_account(account: ServiceAccount, into: Any) -> None:
+def _load_account(account: ServiceAccount, configuration: Any) -> None:
     from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
 
     InClusterConfigLoader(
         token_filename=str(account.folder / "token"),
         cert_filename=str(account.folder / "ca.crt"),
         environ={"KUBERNETES_SERVICE_HOST": account.host, "KUBERNETES_SERVICE_PORT": account.port},
-    ).load_and_set(into)
-    into.proxy = into.proxy
+    ).load_and_set(configuration)
+    configuration.proxy = configuration.proxy
 
 
 def _must_exist(kubeconfig: str) -> None:
@@ -166,14 +166,14 @@ def _context(settings: KubernetesSettings, merged: Any) -> str | None:
     """
     files = merged.config_files.values()
     current = (file.get("current-context") for file in files)
-    wanted = settings.context or next(filter(None, current), None)
+    context_name = settings.context or next(filter(None, current), None)
     names = [str(context.get("name")) for file in files for context in file.get("contexts") or ()]
     known = f"Known: {', '.join(names)}." if names else None
-    if wanted is None:
+    if context_name is None:
         raise UsageError(f"{settings.kubeconfig} has no current context; give --context.", hint=known)
-    if wanted not in names:
+    if context_name not in names:
         raise UsageError(
-            f"There is no context {wanted} in {settings.kubeconfig}{nearest(wanted, names) or '.'}",
+            f"There is no context {context_name} in {settings.kubeconfig}{nearest(context_name, names) or '.'}",
             hint=known,
         )
-    return wanted
+    return context_name

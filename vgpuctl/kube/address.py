@@ -27,7 +27,7 @@ def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -
         )
     if url.scheme == "https" or not any(user.get(name) for name in CREDENTIALS):
         return
-    if not is_loopback(url.hostname or "") or (proxy and not _is_near(proxy)):
+    if not is_loopback(url.hostname or "") or (proxy and not _is_local(proxy)):
         raise UsageError(
             f"{where} would send a token or password in clear to {printable(server)}.",
             hint="Write https:// there. Without TLS, only this machine itself is talked to, as with kubectl proxy.",
@@ -59,6 +59,6 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _is_near(proxy: str) -> bool:
+def _is_local(proxy: str) -> bool:
     url = parts(proxy)
     return url is not None and is_loopback(url.hostname or "")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from vgpuctl.kube.access import Access, KubernetesSettings, access
+from vgpuctl.kube.access import Access, KubernetesSettings, read_access
 from vgpuctl.model.errors import (
     BudgetError,
     ChangedMeanwhileError,
@@ -27,7 +27,7 @@ CONNECTIONS = 40
 JSON = "application/json"
 AGENT = "vgpuctl"
 #: The server's own words. Its errors of these kinds have no reason that sets them apart.
-_TWO_BUDGETS, _TOO_MANY_GO = "more than one PodDisruptionBudget", "DisruptedPods map too big"
+_TWO_BUDGETS, _TOO_MANY_EVICTIONS = "more than one PodDisruptionBudget", "DisruptedPods map too big"
 MERGE_PATCH = "application/merge-patch+json"
 #: Ask for a list of metadata alone. Servers that do not support this send the whole objects.
 METADATA_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
@@ -48,7 +48,7 @@ class Client:
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self.settings = settings
-        found = access(settings)
+        found = read_access(settings)
         self._configuration = found.configuration
         self.server, self.unverified = found.server, found.unverified
         self.called = f"Kubernetes at {self.server}"
@@ -111,7 +111,7 @@ class Client:
         try:
             found: bytes = response.read()
         except (HTTPError, OSError) as error:
-            raise _no_answer(self.server, error) from error
+            raise _connection_error(self.server, error) from error
         finally:
             response.release_conn()
         return found
@@ -131,9 +131,9 @@ class Client:
         if body is not None:
             headers["Content-Type"] = content_type
         url = f"{self._before_paths}{path}{'?' + urlencode(query) if query else ''}"
-        sent = None if body is None else json.dumps(body).encode()
+        payload = None if body is None else json.dumps(body).encode()
         replies.begin(self.called, self.settings.bounds, ANSWER_WITHIN_S, wait_s=wait_s, endless=wait_s > 0)
-        return self._answer(method, url, body=sent, headers=headers, timeout=ANSWER_WITHIN_S + wait_s)
+        return self._answer(method, url, body=payload, headers=headers, timeout=ANSWER_WITHIN_S + wait_s)
 
     def _authorization(self) -> dict[str, str]:
         """Return the authorization header. It is made for each request, because tokens are renewed while we run."""
@@ -152,10 +152,10 @@ class Client:
             # A redirected request would take the token along.
             response = self._pool.urlopen(method, url, preload_content=False, redirect=False, **options)
         except (HTTPError, OSError) as error:
-            raise _no_answer(self.server, error) from error
+            raise _connection_error(self.server, error) from error
         if response.status >= 400:
             after = response.headers.get("Retry-After")
-            raise refusal(response.status, _reason(response), self.server, after=after)
+            raise error_for_status(response.status, _reason(response), self.server, after=after)
         if response.status >= 300:
             response.close()
             raise self.garbled(f"it sends us elsewhere (HTTP {response.status})")
@@ -183,21 +183,21 @@ def _pool(found: Access) -> tuple[Any, str]:
     from urllib3.exceptions import InsecureRequestWarning  # noqa: PLC0415
     from urllib3.util import parse_url  # noqa: PLC0415
 
-    settled = found.configuration
-    settled.retries = False
-    settled.connection_pool_maxsize = CONNECTIONS
+    configuration = found.configuration
+    configuration.retries = False
+    configuration.connection_pool_maxsize = CONNECTIONS
     if found.unverified:
         # The command warns once itself; a warning for each request adds nothing.
         disable_warnings(InsecureRequestWarning)
-    settled.proxy_ssl_context = found.tls.context()
-    manager = RESTClientObject(settled).pool_manager
+    configuration.proxy_ssl_context = found.tls.context()
+    manager = RESTClientObject(configuration).pool_manager
     manager.pool_classes_by_scheme = replies.bounded(manager.pool_classes_by_scheme, found.tls.context)
     if manager.proxy:
         return manager, found.server
     return manager.connection_from_url(found.server), (parse_url(found.server).path or "").rstrip("/")
 
 
-def _no_answer(server: str, error: Exception) -> VgpuctlError:
+def _connection_error(server: str, error: Exception) -> VgpuctlError:
     from urllib3.exceptions import MaxRetryError, SSLError  # noqa: PLC0415
 
     reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
@@ -211,16 +211,16 @@ def _no_answer(server: str, error: Exception) -> VgpuctlError:
     )
 
 
-def refusal(status: int, body: bytes, server: str, *, after: str | None = None) -> VgpuctlError:
+def error_for_status(status: int, body: bytes, server: str, *, after: str | None = None) -> VgpuctlError:
     """Turn a Status object into one of our own errors. `after`: the header Retry-After, in seconds in Kubernetes."""
-    error = _refusal(status, body, server)
+    error = _error_for_status(status, body, server)
     if after and after.isdecimal():
         error.after_s = min(float(after), LONGEST_WAIT_S)
         error.hint = error.hint or f"It asks to wait {error.after_s:.0f} s."
     return error
 
 
-def _refusal(status: int, body: bytes, server: str) -> VgpuctlError:
+def _error_for_status(status: int, body: bytes, server: str) -> VgpuctlError:
     try:
         answer = json.loads(body)
         message = str(answer.get("message") or status)
@@ -228,7 +228,7 @@ def _refusal(status: int, body: bytes, server: str) -> VgpuctlError:
     except (ValueError, AttributeError):
         message, causes = f"HTTP {status}", []
     match status:
-        case 401 | 403 if "NamespaceTerminating" not in causes and _TOO_MANY_GO not in message:
+        case 401 | 403 if "NamespaceTerminating" not in causes and _TOO_MANY_EVICTIONS not in message:
             hint = "Check the kubeconfig's user." if status == 401 else "See the docs for the rights vgpuctl needs."
             kind = UnreachableError if status == 401 else NotAllowedError
             return kind(f"Kubernetes at {server} does not allow that: {message}", hint=hint)

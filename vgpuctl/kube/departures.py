@@ -55,15 +55,15 @@ class DepartureMap:
 
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """Write the changes in one merge patch."""
-        data = {_name(key): None if left is None else _text(left) for key, left in changed.items()}
+        data = {_name(key): None if departure is None else _text(departure) for key, departure in changed.items()}
         retry(lambda: self._write(data), AGAIN_AFTER_S)
 
     def _write(self, data: Mapping[str, str | None]) -> None:
         try:
             self._client.patch(f"{self._path}/{NAME}", {"data": dict(data)})
         except NotFoundError:
-            there = {key: text for key, text in data.items() if text is not None}
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": there}
+            kept = {key: text for key, text in data.items() if text is not None}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": kept}
             self._client.post(self._path, body)
 
 
@@ -85,16 +85,16 @@ def _name(key: Key) -> str:
     return _NO_KEY.sub("_", ".".join(key))[:253]
 
 
-def _text(left: Departure) -> str:
+def _text(departure: Departure) -> str:
     return json.dumps(
         {
-            "timetable": left.timetable,
-            "host": left.host,
-            "from": left.origin,
-            "to": left.to,
-            "since": left.since,
-            "awake": list(left.awake),
-            "carried": {name: list(vgpus) for name, vgpus in left.carried.items()},
+            "timetable": departure.timetable,
+            "host": departure.host,
+            "from": departure.origin,
+            "to": departure.to,
+            "since": departure.since,
+            "awake": list(departure.awake),
+            "carried": {name: list(vgpus) for name, vgpus in departure.carried.items()},
         }
     )
 

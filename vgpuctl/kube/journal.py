@@ -32,13 +32,13 @@ _DIGITS = re.compile(f"[0-9]{{1,{len(str(MOST_NUMBER))}}}")
 PAUSE_S = 1.0
 
 
-class Past(NamedTuple):
+class History(NamedTuple):
     """The journal as it was read: its entries, oldest first, and the ConfigMaps that are not readable as one."""
 
     entries: tuple[Entry, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
-    def why_not(self, number: str) -> str:
+    def why_unreadable(self, number: str) -> str:
         """Return why the entry of this number cannot be read; "" if there is no such problem."""
         return next((each.why for each in self.unreadable if each.name == f"{NAME}{number}"), "")
 
@@ -46,8 +46,8 @@ class Past(NamedTuple):
 class Journal:
     """Writes entries from its own thread. `holder`: the Lease's holder, which shows readers who is still alive."""
 
-    def __init__(self, client: Client, namespace: str, holder: str = "", by: str = "") -> None:
-        self._client, self._namespace, self._holder, self._by = client, namespace, holder, by
+    def __init__(self, client: Client, namespace: str, holder: str = "", writer: str = "") -> None:
+        self._client, self._namespace, self._holder, self._by = client, namespace, holder, writer
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
         self._given: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
@@ -69,22 +69,25 @@ class Journal:
                 return "Kubernetes did not answer in time."
         return self._why
 
-    def past(self) -> Past:
+    def read(self) -> History:
         """Return the whole journal. An entry without an end was cut short, unless its writer still holds the Lease."""
-        told: list[tuple[Entry, str]] = []
+        readable: list[tuple[Entry, str]] = []
         unreadable: list[Unreadable] = []
         for each in self._client.get(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}").get("items") or ():
             try:
-                told.append((_entry(each), _holder(each)))
+                readable.append((_entry(each), _holder(each)))
             except UnreadableError as error:
                 unreadable.append(Unreadable(kind="configmap", name=str(each["metadata"]["name"]), why=str(error)))
-        holder = self._acting() if any(entry.outcome == RUNNING for entry, _ in told) else ""
-        judged = (replace(e, outcome=CUT_SHORT) if e.outcome == RUNNING and by != holder else e for e, by in told)
-        return Past(tuple(sorted(judged, key=lambda entry: entry.number)), tuple(unreadable))
+        holder = self._acting() if any(entry.outcome == RUNNING for entry, _ in readable) else ""
+        entries = [
+            replace(entry, outcome=CUT_SHORT) if entry.outcome == RUNNING and writer != holder else entry
+            for entry, writer in readable
+        ]
+        return History(tuple(sorted(entries, key=lambda entry: entry.number)), tuple(unreadable))
 
     def entries(self) -> list[Entry]:
         """Return the readable entries, oldest first."""
-        return list(self.past().entries)
+        return list(self.read().entries)
 
     def _acting(self) -> str:
         """Return the Lease's holder. If we may not read the Lease, no writer counts as alive."""

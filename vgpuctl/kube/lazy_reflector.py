@@ -18,29 +18,29 @@ class LazyReflector:
     """All objects of one kind. If the server denies us access, it is not asked again."""
 
     def __init__(self, client: Client, kind: Kind, on_change: Callable[[], None]) -> None:
-        self._shelf = Reflector(client, kind, on_change)
-        self._asked = False
+        self._reflector = Reflector(client, kind, on_change)
+        self._tried = False
 
-    def seen(self, *, follow: bool) -> list[Any] | None:
+    def objects(self, *, follow: bool) -> list[Any] | None:
         """Return the objects; None if they cannot be seen.
 
         `follow`: watch from now on, even if they cannot be seen yet.
         """
-        if not self._asked:
-            self._asked = True
-            self._ask(follow=follow)
-        return [each for each in self._shelf.objects() if each is not None] if self._shelf.heard else None
+        if not self._tried:
+            self._tried = True
+            self._fill(follow=follow)
+        return [each for each in self._reflector.objects() if each is not None] if self._reflector.heard else None
 
-    def _ask(self, *, follow: bool) -> None:
+    def _fill(self, *, follow: bool) -> None:
         try:
-            self._shelf.fill()
+            self._reflector.fill()
         except (NotAllowedError, NotFoundError):
             return
         except VgpuctlError as error:
             if not error.passing:
                 return
         if follow:
-            self._shelf.follow()
+            self._reflector.follow()
 
     def close(self) -> None:
-        self._shelf.close()
+        self._reflector.close()

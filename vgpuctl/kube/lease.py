@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.kube.leases import NAME, claimed_s, holder_of, renewal_of, written
+from vgpuctl.kube.leases import NAME, claimed_s, holder_of, lease_body, renewal_of
 from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, StoppedError, VgpuctlError, with_place
 from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
 
@@ -194,7 +194,7 @@ class ActingLease:
         self._lease, self._renewed_s = found, began
 
     def _body(self, found: Object | None, *, holder: str) -> Object:
-        return written(found, holder, self._duration_s)
+        return lease_body(found, holder, self._duration_s)
 
 
 def _stopped() -> StoppedError:

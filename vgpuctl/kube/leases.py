@@ -15,7 +15,7 @@ LONGEST_S = 60.0
 LONGEST_HOLDER = 253
 
 
-def written(found: Object | None, holder: str, duration_s: float) -> Object:
+def lease_body(found: Object | None, holder: str, duration_s: float) -> Object:
     """Return the found Lease (None: a new one), renewed now by this holder, for the version that was read."""
     spec = dict((found or {}).get("spec") or {})
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

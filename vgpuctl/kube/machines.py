@@ -24,11 +24,11 @@ class Machines(Reflector):
 
     def __init__(self, client: Client, on_change: Callable[[], None]) -> None:
         super().__init__(client, Kind("machines", _unseen), on_change)
-        self._wanted = self._following = self._barred = False
+        self._wanted = self._following = self._disabled = False
         self._begun = threading.Lock()
-        self._now_heard()
+        self._mark_heard()
 
-    def named_by(self, nodes: Kind) -> Kind:
+    def noticing_names(self, nodes: Kind) -> Kind:
         """Return the same kind, with a view that also notices nodes that name a Machine."""
 
         def view(raw: Any) -> Any:
@@ -52,12 +52,12 @@ class Machines(Reflector):
         if self._wanted and self._following and self._begun.acquire(blocking=False):
             super().follow()
 
-    def bar(self) -> None:
-        self._barred = True
+    def disable(self) -> None:
+        self._disabled = True
         self._on_change()
 
     def objects(self) -> list[Any]:
-        return [] if self._barred else super().objects()
+        return [] if self._disabled else super().objects()
 
     def fill(self) -> None:
         """List Machines in the version that this server prefers.
@@ -71,10 +71,10 @@ class Machines(Reflector):
             at = f"/apis/{_GROUP}/{version}"
             self._path, self._view = f"{at}/machines", partial(views.machine, at=at)
             super().fill()
-            self._barred = not self._may_mark()
+            self._disabled = not self._may_mark()
         except (NotAllowedError, NotFoundError):
-            self._barred = True
-        self._now_heard()
+            self._disabled = True
+        self._mark_heard()
 
     def _preferred(self, group: Any) -> str:
         try:
@@ -84,17 +84,17 @@ class Machines(Reflector):
 
     def _may_mark(self) -> bool:
         """True if we may mark Machines. If the server cannot answer this question, the first mark will."""
-        asked = {"group": _GROUP, "resource": "machines", "verb": "patch"}
+        attributes = {"group": _GROUP, "resource": "machines", "verb": "patch"}
         question = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
         try:
-            answer = self._client.post(_MAY_I, question | {"spec": {"resourceAttributes": asked}})
+            answer = self._client.post(_MAY_I, question | {"spec": {"resourceAttributes": attributes}})
         except (NotAllowedError, NotFoundError):
             return True
         status = answer.get("status")
         return isinstance(status, dict) and bool(status.get("allowed"))
 
     def _watch(self) -> None:
-        if not self._barred:
+        if not self._disabled:
             super()._watch()
         elif not self._closed.wait(WATCH_S):
             self.fill()

@@ -26,17 +26,17 @@ def _post(client: Client, notices: Sequence[Notice]) -> None:
 
 
 def _event(notice: Notice) -> dict[str, Any]:
-    now, about = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), notice.subject
+    now, subject = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), notice.subject
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"generateName": "vgpuctl-", "namespace": about.namespace},
+        "metadata": {"generateName": "vgpuctl-", "namespace": subject.namespace},
         "involvedObject": {
-            "apiVersion": about.api_version,
-            "kind": about.kind,
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
+            "apiVersion": subject.api_version,
+            "kind": subject.kind,
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "uid": subject.uid,
         },
         "type": "Normal",
         "reason": "WorkerLeaves",

@@ -15,13 +15,13 @@ from vgpuctl.model.errors import UsageError
 REREAD_AFTER_S = 60.0
 
 
-def keep_back(user: dict[str, Any], withheld: frozenset[str]) -> None:
+def withhold_variables(user: dict[str, Any], withheld: frozenset[str]) -> None:
     """Give an exec plugin our environment without `withheld`, unless its own env sets those variables."""
     plugin, provider = user.get("exec"), user.get("auth-provider")
     if isinstance(plugin, dict):
-        own = list(plugin.get("env") or ())
-        named = {each.get("name") for each in own}
-        plugin["env"] = own + [{"name": name, "value": ""} for name in sorted(withheld - named)]
+        plugin_env = list(plugin.get("env") or ())
+        set_by_plugin = {each.get("name") for each in plugin_env}
+        plugin["env"] = plugin_env + [{"name": name, "value": ""} for name in sorted(withheld - set_by_plugin)]
     if isinstance(provider, dict) and (provider.get("config") or {}).get("cmd-path"):
         raise UsageError(
             f"The kubeconfig's auth-provider {provider.get('name')} runs a program, as kubectl has not since 1.26.",
@@ -29,11 +29,11 @@ def keep_back(user: dict[str, Any], withheld: frozenset[str]) -> None:
         )
 
 
-def reread_token(user: Mapping[str, Any], into: Any) -> None:
+def reread_token(user: Mapping[str, Any], configuration: Any) -> None:
     """Read a tokenFile again and again. The official client reads it once, but a token usually lasts an hour."""
     file = user.get("tokenFile")
     if file and not user.get("token"):
-        into.refresh_api_key_hook = TokenFile(Path(os.path.normpath(str(file)))).refresh
+        configuration.refresh_api_key_hook = TokenFile(Path(os.path.normpath(str(file)))).refresh
 
 
 class TokenFile:

@@ -66,7 +66,7 @@ class Reflector(Follower):
             with self._lock:
                 self._objects, self._unreadable, self._seen_until = objects, unreadable, 0
         self._version = version
-        self._now_heard()
+        self._mark_heard()
 
     def refresh(self) -> None:
         """List once more, now, beside the watch. Later events that are older than this list are skipped."""
@@ -77,8 +77,8 @@ class Reflector(Follower):
                 with self._lock:
                     self._seen_until = as_number(version)
                     newer = {name for name, at in meanwhile.items() if at > self._seen_until}
-                    self._objects = _with(self._objects, objects, newer)
-                    self._unreadable = _with(self._unreadable, unreadable, newer)
+                    self._objects = _merged(self._objects, objects, newer)
+                    self._unreadable = _merged(self._unreadable, unreadable, newer)
             finally:
                 self._meanwhile = None
 
@@ -126,7 +126,7 @@ class Reflector(Follower):
         response = self._client.watch(self._path, self._version, WATCH_S, **self._query)
         for event in _events(response, self._client.settings.bounds.reply_mib * MIB):
             events += 1
-            self._take(event)
+            self._apply(event)
             if event["type"] != "BOOKMARK":
                 self._on_change()
             if self._closed.is_set():
@@ -134,13 +134,13 @@ class Reflector(Follower):
         if not events and time.monotonic() - began_s < SHORTEST_S:
             raise PassingError("the watch ended as soon as it began")
 
-    def _take(self, event: Any) -> None:
+    def _apply(self, event: Any) -> None:
         """Apply an event. If it names no object, or its type is unknown, the list is read again."""
         kind, item = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
         name = _name(item)
         if kind == "ERROR":
-            said = item.get("message") if isinstance(item, dict) else ""
-            raise PassingError(f"the watch has ended: {said or 'no reason'}")
+            message = item.get("message") if isinstance(item, dict) else ""
+            raise PassingError(f"the watch has ended: {message or 'no reason'}")
         if kind != "BOOKMARK" and (kind not in {*_CHANGES, "DELETED"} or not name):
             raise self._client.garbled("an event of its watch is none")
         if kind != "BOOKMARK":
@@ -202,7 +202,7 @@ def _lines(chunks: Iterator[bytes], most_bytes: float) -> Iterator[bytes]:
         raise PassingError("the watch ended in the middle of an event")
 
 
-def _with(known: dict[str, Any], listed: dict[str, Any], newer: set[str]) -> dict[str, Any]:
+def _merged(known: dict[str, Any], listed: dict[str, Any], newer: set[str]) -> dict[str, Any]:
     """Return the list, but keep what is known under `newer` names. A newer event may also be a deletion."""
     kept = {name: known[name] for name in newer if name in known}
     return {name: each for name, each in listed.items() if name not in newer} | kept

@@ -53,9 +53,11 @@ class KubernetesStream:
         kinds = KINDS | (DRAIN_KINDS if drains else {}) | (SCALE_KINDS if scales else {})
         self._machines = Machines(client, on_change)
         if drains:
-            kinds = {**kinds, "nodes": self._machines.named_by(kinds["nodes"])}
-        self.shelves: dict[str, Reflector] = {name: Reflector(client, kind, on_change) for name, kind in kinds.items()}
-        self.shelves["machines"] = self._machines
+            kinds = {**kinds, "nodes": self._machines.noticing_names(kinds["nodes"])}
+        self.reflectors: dict[str, Reflector] = {
+            name: Reflector(client, kind, on_change) for name, kind in kinds.items()
+        }
+        self.reflectors["machines"] = self._machines
         self._denied: tuple[str, ...] = ()
 
     def fill(self) -> None:
@@ -64,57 +66,57 @@ class KubernetesStream:
         A pod's DaemonSet is listed after the pod, so it is missing only if it is gone. A kind that was listed before
         another failed is not listed again: its watch continues from there.
         """
-        for name, shelf in tuple(self.shelves.items()):
+        for name, reflector in tuple(self.reflectors.items()):
             try:
-                if not shelf.heard:
-                    shelf.fill()
+                if not reflector.heard:
+                    reflector.fill()
             except (NotAllowedError, NotFoundError):
                 if name in KINDS:
                     raise
                 self._denied += (name,)
-                del self.shelves[name]
+                del self.reflectors[name]
 
     def refresh(self) -> None:
         """List nodes, pods and workloads once more, as they are now. PassingError if Kubernetes does not answer."""
         for name in REFRESHED:
-            if name in self.shelves:
-                self.shelves[name].refresh()
+            if name in self.reflectors:
+                self.reflectors[name].refresh()
         if not self.heard:
             raise PassingError(f"Kubernetes cannot be heard: {self.silence}.")
 
     def follow(self) -> None:
-        for shelf in self.shelves.values():
-            shelf.follow()
+        for reflector in self.reflectors.values():
+            reflector.follow()
 
     def close(self) -> None:
-        for shelf in self.shelves.values():
-            shelf.close()
+        for reflector in self.reflectors.values():
+            reflector.close()
 
     @property
     def heard(self) -> bool:
-        return all(shelf.heard for shelf in self.shelves.values())
+        return all(reflector.heard for reflector in self.reflectors.values())
 
     @property
     def silence(self) -> str:
         """Return why Kubernetes is not heard: the first reason and its kind, unless the server itself is silent."""
-        reasons = ((name, shelf.silence) for name, shelf in self.shelves.items() if not shelf.heard)
+        reasons = ((name, reflector.silence) for name, reflector in self.reflectors.items() if not reflector.heard)
         found = (why if "Kubernetes at" in why else f"{name}: {why}" for name, why in reasons)
         return next(found, "")
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        return tuple(each for shelf in self.shelves.values() for each in shelf.unreadable())
+        return tuple(each for reflector in self.reflectors.values() for each in reflector.unreadable())
 
     def nodes(self) -> list[SeenNode]:
-        return self.shelves["nodes"].objects()
+        return self.reflectors["nodes"].objects()
 
     def renewals(self) -> list[Renewal]:
-        return self.shelves["leases"].objects()
+        return self.reflectors["leases"].objects()
 
     def pods(self) -> list[Pod]:
-        return self.shelves["pods"].objects()
+        return self.reflectors["pods"].objects()
 
     def budgets(self) -> list[Budget]:
-        return self.shelves["budgets"].objects()
+        return self.reflectors["budgets"].objects()
 
     def unseen(self) -> tuple[str, ...]:
         return self._denied
@@ -124,31 +126,33 @@ class KubernetesStream:
 
     def without_machines(self) -> None:
         """Do without Machines: a mark was refused after all."""
-        self._machines.bar()
+        self._machines.disable()
 
     def daemon_sets(self) -> frozenset[str] | None:
         """Return the DaemonSets, or None if they are not known."""
-        shelf = self.shelves.get("daemonsets")
-        return frozenset(shelf.objects()) if shelf else None
+        reflector = self.reflectors.get("daemonsets")
+        return frozenset(reflector.objects()) if reflector else None
 
     def counting_jobs(self) -> frozenset[str]:
         """Return the Jobs that count an eviction as a failure."""
-        shelf = self.shelves.get("jobs")
-        return frozenset(name for name, ignores in shelf.objects() if not ignores) if shelf else frozenset()
+        reflector = self.reflectors.get("jobs")
+        return frozenset(name for name, ignores in reflector.objects() if not ignores) if reflector else frozenset()
 
     def workloads(self) -> dict[str, Workload]:
         """Return the workloads by key, with what else is known to decide their size."""
         found = [each for kind in ("deployments", "statefulsets") for each in self._objects_of(kind)]
-        return {each.key: each for each in workloads.decided(found, self._objects_of("horizontalpodautoscalers"))}
+        return {each.key: each for each in workloads.with_deciders(found, self._objects_of("horizontalpodautoscalers"))}
 
     def _objects_of(self, kind: str) -> list[Any]:
-        return self.shelves[kind].objects() if kind in self.shelves else []
+        return self.reflectors[kind].objects() if kind in self.reflectors else []
 
     def disks(self) -> dict[str, list[Disk]] | None:
         """Return the disks attached to each node; None if attachments or their claims are not known."""
-        if "volumeattachments" not in self.shelves or "persistentvolumeclaims" not in self.shelves:
+        if "volumeattachments" not in self.reflectors or "persistentvolumeclaims" not in self.reflectors:
             return None
-        return disks_of(self.shelves["volumeattachments"].objects(), self.shelves["persistentvolumeclaims"].objects())
+        return disks_of(
+            self.reflectors["volumeattachments"].objects(), self.reflectors["persistentvolumeclaims"].objects()
+        )
 
 
 def disks_of(attachments: list[tuple[str, str]], claims: list[tuple[str, str]]) -> dict[str, list[Disk]]:

@@ -30,7 +30,7 @@ class Tls:
     where: str
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _context: ssl.SSLContext | None = None
-    _made_of: tuple[object, ...] = ()
+    _stamps: tuple[object, ...] = ()
 
     @classmethod
     def of(cls, found: Any, folder: Path, where: str) -> Tls:
@@ -41,41 +41,41 @@ class Tls:
 
     def context(self) -> ssl.SSLContext:
         with self._lock:
-            made_of = tuple(_stamp(part) for part in (self.ca, self.certificate, self.key))
+            stamps = tuple(_stamp(part) for part in (self.ca, self.certificate, self.key))
             if self._context is None:
-                self._context, self._made_of = self._make(), made_of
-            elif made_of != self._made_of:
+                self._context, self._stamps = self._make(), stamps
+            elif stamps != self._stamps:
                 # A file may be half written; the last context still works.
                 with suppress(UsageError):
-                    self._context, self._made_of = self._make(), made_of
+                    self._context, self._stamps = self._make(), stamps
             return self._context
 
     def _make(self) -> ssl.SSLContext:
         from urllib3.util.ssl_ import create_urllib3_context  # noqa: PLC0415
 
-        found = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if self.verify else ssl.CERT_NONE)
+        context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if self.verify else ssl.CERT_NONE)
         try:
             if self.ca is None:
-                found.load_default_certs()
+                context.load_default_certs()
             elif isinstance(self.ca, Path):
-                found.load_verify_locations(self.ca)
+                context.load_verify_locations(self.ca)
             else:
-                found.load_verify_locations(cadata=self.ca.decode())
+                context.load_verify_locations(cadata=self.ca.decode())
             if self.certificate is not None:
-                self._load_certificate(found)
+                self._load_certificate(context)
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"A certificate or key of {self.where} cannot be used: {_reason(error)}.",
                 hint="Check certificate-authority, client-certificate and client-key: they hold PEM, and no password.",
             ) from None
-        return found
+        return context
 
-    def _load_certificate(self, into: ssl.SSLContext) -> None:
+    def _load_certificate(self, context: ssl.SSLContext) -> None:
         """Load our certificate. OpenSSL reads keys only from files, so a file exists while it reads and no longer."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vgpuctl-")))
             files = [_as_file(part, folder / name) for part, name in ((self.certificate, "crt"), (self.key, "key"))]
-            into.load_cert_chain(files[0] or "", files[1], password=lambda: "")
+            context.load_cert_chain(files[0] or "", files[1], password=lambda: "")
 
 
 def _part(name: str | None, folder: Path) -> Part:

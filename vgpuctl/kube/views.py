@@ -116,8 +116,8 @@ def _grace(meta: Object, spec: Object) -> int:
 
     A negative one counts as 0, as in kubelet.
     """
-    told = (meta.get("deletionGracePeriodSeconds"), spec.get("terminationGracePeriodSeconds"))
-    seconds = next((seconds for seconds in told if seconds is not None), GRACE_S)
+    periods = (meta.get("deletionGracePeriodSeconds"), spec.get("terminationGracePeriodSeconds"))
+    seconds = next((seconds for seconds in periods if seconds is not None), GRACE_S)
     return max(0, bounded.whole(seconds, "its grace period", -bounded.MOST_WHOLE))
 
 
@@ -169,8 +169,8 @@ def _taint(raw: Object) -> Taint:
 
 def _gpus(container: Object) -> int:
     resources = container.get("resources") or {}
-    asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return quantities.count(asked.get(GPU_RESOURCE, "0"), f"its request of {GPU_RESOURCE}")
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return quantities.count(amounts.get(GPU_RESOURCE, "0"), f"its request of {GPU_RESOURCE}")
 
 
 def quota(raw: Object) -> Quota | None:

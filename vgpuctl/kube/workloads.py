@@ -84,7 +84,7 @@ def autoscaler(raw: Object) -> Autoscaler:
     )
 
 
-def decided(workloads: Iterable[Workload], autoscalers: Iterable[Autoscaler]) -> Iterator[Workload]:
+def with_deciders(workloads: Iterable[Workload], autoscalers: Iterable[Autoscaler]) -> Iterator[Workload]:
     """Yield the workloads, each with what decides its size besides vgpuctl."""
     by_target = {(each.namespace, each.kind, each.target): each for each in autoscalers}
     for workload in workloads:
@@ -94,5 +94,5 @@ def decided(workloads: Iterable[Workload], autoscalers: Iterable[Autoscaler]) ->
         elif found.keda:
             yield replace(workload, decided_by=f"KEDA's ScaledObject {found.keda} decides its size", way_out=_BY_KEDA)
         else:
-            said = f"the HorizontalPodAutoscaler {found.name} decides its size"
-            yield replace(workload, decided_by=said, way_out=_OUT_OF_HPA)
+            reason = f"the HorizontalPodAutoscaler {found.name} decides its size"
+            yield replace(workload, decided_by=reason, way_out=_OUT_OF_HPA)

@@ -14,7 +14,7 @@ Labels = Mapping[str, str]
 _NO_LABELS: Labels = {}
 
 
-class _Last(NamedTuple):
+class _LastNode(NamedTuple):
     """The node that was last seen inside a VM, and its labels as they were last seen."""
 
     node: str
@@ -24,7 +24,7 @@ class _Last(NamedTuple):
 class Chosen(NamedTuple):
     """The entries that choose a VM, one for each profile. `doubt`: why they may not be true any more."""
 
-    choices: tuple[WorkerRule, ...] = ()
+    rules: tuple[WorkerRule, ...] = ()
     doubt: str = ""
 
 
@@ -37,7 +37,7 @@ class Chooser:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._last: dict[str, _Last] = {}
+        self._last: dict[str, _LastNode] = {}
         self._kept: Memo[tuple[WorkerRule, ...]] = Memo()
 
     def learn(self, nodes: Iterable[SeenNode]) -> None:
@@ -49,9 +49,9 @@ class Chooser:
             if labels.get(last.node, last.labels) != last.labels:
                 self._last[vm] = last._replace(labels=labels[last.node])
 
-    def takes(self, vm: Outline, nodes: Iterable[SeenNode]) -> bool:
+    def may_be_worker(self, vm: Outline, nodes: Iterable[SeenNode]) -> bool:
         """True if the VM could be a worker with any of these nodes inside."""
-        return bool(self._some_of(vm, nodes))
+        return bool(self._rules_for_any(vm, nodes))
 
     def of(self, vm: Outline, nodes: tuple[SeenNode, ...]) -> Chosen:
         """Return the entries that choose this VM.
@@ -59,30 +59,30 @@ class Chooser:
         `nodes`: the nodes that claim to be inside; if there are several, each may be the true one.
         """
         if not self._catalogue.asks_labels:
-            return Chosen(self._by(vm, _NO_LABELS))
-        return self._with(vm, nodes[0]) if len(nodes) == 1 else Chosen(self._some_of(vm, nodes))
+            return Chosen(self._rules_for(vm, _NO_LABELS))
+        return self._chosen_with(vm, nodes[0]) if len(nodes) == 1 else Chosen(self._rules_for_any(vm, nodes))
 
-    def _with(self, vm: Outline, seen: SeenNode) -> Chosen:
+    def _chosen_with(self, vm: Outline, seen: SeenNode) -> Chosen:
         """Return the choice with one node inside.
 
         Only the node whose label chose the VM, or another node with such a label, may end or change that choice.
         """
         name, labels, last = seen.identity.name, seen.node.labels, self._last.get(vm.moid)
-        found = self._by(vm, labels)
-        if last is not None and last.node != name and not found and (before := self._by(vm, last.labels)):
+        found = self._rules_for(vm, labels)
+        if last is not None and last.node != name and not found and (before := self._rules_for(vm, last.labels)):
             return Chosen(before, f"node {name} claims to be VM {vm.name}, in which node {last.node} was before")
         if last is None or last.node != name or last.labels != labels:
-            self._last[vm.moid] = _Last(name, labels)
+            self._last[vm.moid] = _LastNode(name, labels)
         return Chosen(found)
 
-    def _some_of(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[WorkerRule, ...]:
+    def _rules_for_any(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[WorkerRule, ...]:
         """Return the entries that match the labels of any of these nodes, or of the node that was inside last."""
         last = self._last.get(vm.moid)
         labels = [*(seen.node.labels for seen in nodes), last.labels if last else _NO_LABELS]
-        found = {choice.profile: choice for each in labels for choice in self._by(vm, each)}
+        found = {rule.profile: rule for each in labels for rule in self._rules_for(vm, each)}
         return tuple(found.values())
 
-    def _by(self, vm: Outline, labels: Labels) -> tuple[WorkerRule, ...]:
+    def _rules_for(self, vm: Outline, labels: Labels) -> tuple[WorkerRule, ...]:
         """Return the entries for this VM and these labels.
 
         The catalogue is asked again only after one of the two has changed.

@@ -32,7 +32,7 @@ class Owners:
     counting_jobs: frozenset[str]
     now: datetime
 
-    def judged(self, pod: Pod) -> Pod:
+    def with_owner(self, pod: Pod) -> Pod:
         kind, _, name = (pod.owner or "").partition("/")
         owner = f"{pod.namespace}/{name}"
         if kind == "DaemonSet" and self.daemon_sets is not None and owner not in self.daemon_sets:
@@ -60,41 +60,41 @@ class Machines:
     def of(self, vm: Vm, seen: SeenNode | None) -> Machine | None:
         if not self._by_name:
             return None
-        named = self._by_name.get(seen.node.machine) if seen else None
-        alike = self._by_uuid.get(vm.uuid.lower(), [])
-        return named or (alike[0] if len(alike) == 1 else None)
+        by_name = self._by_name.get(seen.node.machine) if seen else None
+        same_uuid = self._by_uuid.get(vm.uuid.lower(), [])
+        return by_name or (same_uuid[0] if len(same_uuid) == 1 else None)
 
 
-class SignOfLife(NamedTuple):
+class Renewals(NamedTuple):
     """A kubelet's sign of life after a sleep.
 
-    `slept_with`: the Lease recorded before the sleep. `first`: when another Lease was first seen.
+    `lease_before_sleep`: the Lease recorded before the sleep. `first`: when another Lease was first seen.
     """
 
-    slept_with: str | None
+    lease_before_sleep: str | None
     first: datetime
     renewed: str | None
     alive_s: float
 
 
-class Alive:
+class KubeletLiveness:
     """For how long the kubelets of workers that slept have been seen to renew their Leases since.
 
     It is measured by our own clock: a guest's clock leaps when it is set right after a sleep.
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, SignOfLife] = {}
+        self._known: dict[str, Renewals] = {}
 
-    def seen(self, vm: Vm, seen: SeenNode | None, renewed: str | None, now: datetime) -> float:
+    def alive_s(self, vm: Vm, seen: SeenNode | None, renewed: str | None, now: datetime) -> float:
         """Return for how long. It grows with each renewal, and stands still between renewals."""
         record = seen.node.record if seen and vm.power is Power.ON else None
         if record is None or record.state != ASLEEP or renewed == record.lease:
             self._known.pop(vm.outline.moid, None)
             return 0.0
         known = self._known.get(vm.outline.moid)
-        if known is None or known.slept_with != record.lease:
-            known = SignOfLife(record.lease, now, renewed, 0.0)
+        if known is None or known.lease_before_sleep != record.lease:
+            known = Renewals(record.lease, now, renewed, 0.0)
         elif known.renewed != renewed:
             known = known._replace(renewed=renewed, alive_s=(now - known.first).total_seconds())
         self._known[vm.outline.moid] = known

@@ -17,7 +17,7 @@ from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import FACTS
 from vgpuctl.observe.choosing import Chooser
-from vgpuctl.observe.evidence import Alive, Owners
+from vgpuctl.observe.evidence import KubeletLiveness, Owners
 from vgpuctl.observe.snapshot import KubernetesSeen, Parts, Snapshot, VcenterSeen
 from vgpuctl.planning.cards.boards import type_of
 from vgpuctl.vsphere.views import Outline, Vm
@@ -37,19 +37,19 @@ class FleetBuilder:
         self._hosts: Memo[Host] = Memo()
         self._workers: Memo[Worker | None] = Memo()
         self._nodes: Memo[Node] = Memo()
-        self._alive = Alive()
+        self._liveness = KubeletLiveness()
 
-    def interesting(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
+    def possible_workers(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
         """Return the VMs that may be workers, as far as their outlines show."""
         if not self.catalogue.asks_labels:
-            return [vm for vm in vms if self._chooser.takes(vm, ())]
+            return [vm for vm in vms if self._chooser.may_be_worker(vm, ())]
         seen = {node.identity.name: node for node in nodes}
         index = NodeIndex(node.identity for node in seen.values())
 
         def inside(vm: Outline) -> Iterable[SeenNode]:
             return (seen[name] for name in index.candidates(VmIdentity(vm.moid, vm.name, vm.uuid)))
 
-        return [vm for vm in vms if self._chooser.takes(vm, inside(vm))]
+        return [vm for vm in vms if self._chooser.may_be_worker(vm, inside(vm))]
 
     def learn(self, nodes: Iterable[SeenNode]) -> None:
         """Learn from nodes that are reported between two looks, too."""
@@ -63,7 +63,7 @@ class FleetBuilder:
             "all", (named, identities), lambda: match((VmIdentity(*vm) for vm in named), NodeIndex(identities))
         )
 
-    def untold(self, vms: Iterable[Vm]) -> set[str]:
+    def unknown_types(self, vms: Iterable[Vm]) -> set[str]:
         """Return the vGPU types of files and VMs whose frame neither their names nor the file give."""
         types = {vgpu for profile in self.catalogue.profiles.values() for vgpu in profile.vgpus}
         types |= {vgpu for vm in vms for vgpu in vm.vgpus}
@@ -77,9 +77,9 @@ class FleetBuilder:
         strangers = _strangers(others, snapshot.hosts, workers)
         names = {moid: worker.name for moid, worker in by_id.items()}
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
-        told = self._told(snapshot.vms.values())
+        type_facts = self._type_facts(snapshot.vms.values())
         return Fleet(
-            hosts={host.name: self._completed(host, names, told) for host in snapshot.hosts.values()},
+            hosts={host.name: self._completed(host, names, type_facts) for host in snapshot.hosts.values()},
             workers=workers,
             budgets=tuple(kubernetes.budgets()),
             waiting=tuple(pod for pod in snapshot.pods if pod.node is None and pod.phase == "Pending"),
@@ -88,7 +88,7 @@ class FleetBuilder:
             elsewhere=tuple(self._elsewhere(snapshot.nodes, snapshot.pods_on, workers)),
             workloads=kubernetes.workloads(),
             unseen=kubernetes.unseen(),
-            unreadable=snapshot.lost.beside(by_id),
+            unreadable=snapshot.unreadable.without_workers(by_id),
             datastores=vcenter.datastores(),
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
@@ -101,7 +101,7 @@ class FleetBuilder:
         names: set[str] = set()
         for moid, vm in snapshot.vms.items():
             chosen = self._chooser.of(vm.outline, tuple(snapshot.nodes[name] for name in inside[moid].nodes))
-            parts = snapshot.parts(moid, inside[moid], chosen, now, twice=vm.outline.name in names)
+            parts = snapshot.parts(moid, inside[moid], chosen, now, name_taken=vm.outline.name in names)
             if worker := self._workers.of(moid, parts, partial(self._built, parts, now)):
                 workers[moid] = worker
                 names.add(worker.name)
@@ -109,10 +109,10 @@ class FleetBuilder:
 
     def _built(self, parts: Parts, now: datetime) -> Worker | None:
         """Return the worker in this VM; None if the VM is no worker. Everything that time changes is in `parts`."""
-        vm, choices = parts.vm, parts.chosen.choices
-        if not choices:
+        vm, rules = parts.vm, parts.chosen.rules
+        if not rules:
             return None
-        alive_s = self._alive.seen(vm, parts.seen, parts.renewed, now)
+        alive_s = self._liveness.alive_s(vm, parts.seen, parts.lease_renewed, now)
         owners = Owners(parts.daemon_sets, parts.counting_jobs, now)
         return Worker(
             name=vm.outline.name,
@@ -120,8 +120,8 @@ class FleetBuilder:
             host=parts.host,
             power=vm.power,
             shutting_down=vm.shutting_down,
-            profile=choices[0].profile,
-            chosen_at=tuple(choice.where for choice in choices),
+            profile=rules[0].profile,
+            chosen_at=tuple(rule.where for rule in rules),
             vgpus=vm.vgpus,
             memory_mib=vm.memory_mib,
             memory_locked=vm.memory_locked,
@@ -133,22 +133,22 @@ class FleetBuilder:
             tasks=parts.tasks or (),
             node=_node(parts, alive_s, owners),
             machine=parts.machine,
-            doubts=(*_doubts(parts), *parts.lost),
+            doubts=(*_doubts(parts), *parts.unreadable),
         )
 
-    def _completed(self, host: Host, names: Mapping[str, str], told: tuple[TypeFacts, ...]) -> Host:
+    def _completed(self, host: Host, names: Mapping[str, str], type_facts: tuple[TypeFacts, ...]) -> Host:
         """Return the completed host.
 
         It is made again only after the host, or the name of a VM on its cards, changed.
         """
-        asked = host, told, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
-        return self._hosts.of(host.name, asked, lambda: _completed(host, names, told))
+        asked = host, type_facts, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
+        return self._hosts.of(host.name, asked, lambda: _completed(host, names, type_facts))
 
-    def _told(self, vms: Iterable[Vm]) -> tuple[TypeFacts, ...]:
+    def _type_facts(self, vms: Iterable[Vm]) -> tuple[TypeFacts, ...]:
         if not self.host_told:
             return self.catalogue.told
-        untold = self.untold(vms)
-        return (*self.catalogue.told, *(each for each in self.host_told if each.vgpu in untold))
+        unknown = self.unknown_types(vms)
+        return (*self.catalogue.told, *(each for each in self.host_told if each.vgpu in unknown))
 
     def _elsewhere(
         self, nodes: Mapping[str, SeenNode], pods: Mapping[str, tuple[Pod, ...]], workers: Mapping[str, Worker]
@@ -163,16 +163,16 @@ class FleetBuilder:
 def _node(parts: Parts, alive_s: float, owners: Owners) -> Node | None:
     if parts.seen is None:
         return None
-    pods, disks = tuple(owners.judged(pod) for pod in parts.pods), tuple(parts.disks or ())
-    return changed(parts.seen.node, lease_renewed=parts.renewed, alive_s=alive_s, pods=pods, disks=disks)
+    pods, disks = tuple(owners.with_owner(pod) for pod in parts.pods), tuple(parts.disks or ())
+    return changed(parts.seen.node, lease_renewed=parts.lease_renewed, alive_s=alive_s, pods=pods, disks=disks)
 
 
 def _doubts(parts: Parts) -> Iterable[str]:
-    choices, doubt = parts.chosen
-    if parts.twice:
+    rules, doubt = parts.chosen
+    if parts.name_taken:
         yield "several VMs of vCenter have this name"
-    if len(choices) > 1:
-        yield f"two entries choose it for different profiles: {' and '.join(choice.where for choice in choices)}"
+    if len(rules) > 1:
+        yield f"two entries choose it for different profiles: {' and '.join(rule.where for rule in rules)}"
     yield from filter(None, (parts.doubt, doubt))
 
 
@@ -204,12 +204,12 @@ def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterabl
             yield Worker(name=name, vm="", host="", power=Power.OFF, node=seen.node)
 
 
-def _completed(host: Host, names: Mapping[str, str], told: tuple[TypeFacts, ...]) -> Host:
+def _completed(host: Host, names: Mapping[str, str], type_facts: tuple[TypeFacts, ...]) -> Host:
     """Return the host with cards that list VMs by name and bear the known facts about vGPU types."""
-    if not told and not any(card.holds for card in host.cards):
+    if not type_facts and not any(card.holds for card in host.cards):
         return host
 
     def completed(card: Card) -> Card:
-        return replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds), told=told)
+        return replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds), told=type_facts)
 
     return replace(host, cards=tuple(map(completed, host.cards)), unshared=tuple(map(completed, host.unshared)))

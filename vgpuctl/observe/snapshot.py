@@ -16,7 +16,7 @@ from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.observe.choosing import Chosen
 from vgpuctl.observe.evidence import Machines, overdue_s
-from vgpuctl.observe.lost import Lost
+from vgpuctl.observe.unreadable_parts import UnreadableParts
 from vgpuctl.vsphere.views import Vm
 
 
@@ -49,7 +49,7 @@ class KubernetesSeen(Protocol):
 class Parts(NamedTuple):
     """The parts of one worker, as far as they are known.
 
-    `late_s`: for each ending pod of its node, how long it has been overdue. `lost`: the parts that could not be read.
+    `late_s`: for each ending pod of its node, how long it has been overdue. `unreadable`: parts that could not be read.
     """
 
     vm: Vm
@@ -57,13 +57,13 @@ class Parts(NamedTuple):
     seen: SeenNode | None
     chosen: Chosen
     machine: Machine | None
-    renewed: str | None
+    lease_renewed: str | None
     pods: tuple[Pod, ...]
     disks: list[Disk] | None
     tasks: tuple[Task, ...] | None
     doubt: str
-    lost: tuple[str, ...]
-    twice: bool
+    unreadable: tuple[str, ...]
+    name_taken: bool
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
     late_s: tuple[int, ...]
@@ -78,12 +78,12 @@ class Snapshot(NamedTuple):
     nodes: Mapping[str, SeenNode]
     pods: list[Pod]
     pods_on: Mapping[str, tuple[Pod, ...]]
-    renewed: Mapping[str, str | None]
+    lease_renewed: Mapping[str, str | None]
     disks: Mapping[str, list[Disk]]
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
     machines: Machines
-    lost: Lost
+    unreadable: UnreadableParts
 
     @classmethod
     def of(cls, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Snapshot:
@@ -97,17 +97,17 @@ class Snapshot(NamedTuple):
             nodes={seen.identity.name: seen for seen in nodes},
             pods=pods,
             pods_on=_by_node(pods),
-            renewed={each.node: each.time for each in kubernetes.renewals()},
+            lease_renewed={each.node: each.time for each in kubernetes.renewals()},
             disks=kubernetes.disks() or {},
             daemon_sets=kubernetes.daemon_sets(),
             counting_jobs=kubernetes.counting_jobs(),
             machines=Machines(kubernetes.machines()),
             # Read before and after: an object that was left out of a list in between is named by one of the two.
-            lost=Lost(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts),
+            unreadable=UnreadableParts(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts),
         )
 
-    def parts(self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, twice: bool) -> Parts:
-        """Return what belongs to a VM. `inside`: the node in it. `twice`: another VM has the same name."""
+    def parts(self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, name_taken: bool) -> Parts:
+        """Return what belongs to a VM. `inside`: the node in it. `name_taken`: another VM has the same name."""
         vm, node = self.vms[moid], inside.node or ""
         seen, pods, host = self.nodes.get(node), self.pods_on.get(node, ()), self.hosts.get(vm.outline.host)
         return Parts(
@@ -116,13 +116,13 @@ class Snapshot(NamedTuple):
             seen=seen,
             chosen=chosen,
             machine=self.machines.of(vm, seen),
-            renewed=self.renewed.get(node),
+            lease_renewed=self.lease_renewed.get(node),
             pods=pods,
             disks=self.disks.get(node),
             tasks=self.tasks.get(moid),
             doubt=inside.doubt,
-            lost=self.lost.about(vm, node),
-            twice=twice,
+            unreadable=self.unreadable.doubts_about(vm, node),
+            name_taken=name_taken,
             daemon_sets=self.daemon_sets,
             counting_jobs=self.counting_jobs,
             late_s=tuple(overdue_s(pod, now) for pod in pods if pod.ends_by),

@@ -78,7 +78,7 @@ def journal_of(settings: KubernetesSettings, unverified: Callable[[str], None]) 
     return Journal(client, settings.namespace)
 
 
-def beside(work: Callable[[], Made]) -> Future[Made]:
+def in_background(work: Callable[[], Made]) -> Future[Made]:
     """Run the work in a daemon thread, so that an interrupted command does not wait for a server that hangs."""
     done: Future[Made] = Future()
 
@@ -92,7 +92,7 @@ def beside(work: Callable[[], Made]) -> Future[Made]:
     return done
 
 
-def _who(settings: KubernetesSettings) -> str:
+def _author(settings: KubernetesSettings) -> str:
     """Return the acting party for the journal: a person on a machine, or a pod."""
     machine = socket.gethostname()
     if settings.account:
@@ -103,7 +103,7 @@ def _who(settings: KubernetesSettings) -> str:
         return machine
 
 
-def ask(client: Client, session: Session, request: Request) -> Answer:
+def send_request(client: Client, session: Session, request: Request) -> Answer:
     """Send a request to the server that it concerns. Before a VM stops, list the pods of its node once more."""
     match request:
         case PatchNode():
@@ -141,12 +141,12 @@ class Connection:
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         scope = scope or ObservationScope()
-        told = self._kubernetes_changed
-        self._kubernetes = KubernetesStream(self._client, told, drains=scope.drains, scales=scope.scales)
+        on_change = self._kubernetes_changed
+        self._kubernetes = KubernetesStream(self._client, on_change, drains=scope.drains, scales=scope.scales)
         self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
-        self._filling: Future[None] | None = None
-        self._on_their_way = Departures()
-        self._followed = Reflector(self._client, self._departures.kind, self._changed)
+        self._first_fill: Future[None] | None = None
+        self._last_departures = Departures()
+        self._departure_reflector = Reflector(self._client, self._departures.kind, self._changed)
         self._quotas = LazyReflector(self._client, QUOTAS, self._changed)
         self._rollouts = LazyReflector(self._client, ROLLOUTS, self._changed)
         scope = replace(
@@ -156,24 +156,24 @@ class Connection:
             uuids=catalogue.asks_labels,
         )
         self._scope = scope
-        self._vcenter = VcenterStream(self._session, self._interesting, scope, self._changed)
+        self._vcenter = VcenterStream(self._session, self._possible_workers, scope, self._changed)
 
     def open(self) -> Connection:
         """Take the first picture of both servers, at the same time unless node labels decide which VMs matter."""
-        login, departures = beside(self._session.open), beside(self._departures.read_once)
-        if self._filling is None or self._filling.done():
+        login, departures = in_background(self._session.open), in_background(self._departures.read_once)
+        if self._first_fill is None or self._first_fill.done():
             # A second try starts no new list while the first is still being read.
-            self._filling = beside(self._kubernetes.fill)
+            self._first_fill = in_background(self._kubernetes.fill)
         login.result()
         if self._builder.catalogue.asks_labels:
-            self._filling.result()
+            self._first_fill.result()
         self._vcenter.fill()
-        self._builder.host_told = self._ask_a_host()
-        self._filling.result()
-        self._on_their_way = self._if_allowed(departures)
+        self._builder.host_told = self._types_from_a_host()
+        self._first_fill.result()
+        self._last_departures = self._departures_if_allowed(departures)
         return self
 
-    def _if_allowed(self, departures: Future[Departures]) -> Departures:
+    def _departures_if_allowed(self, departures: Future[Departures]) -> Departures:
         """Return the departures, or none without the right to read them.
 
         They are read again before anything is written.
@@ -185,20 +185,20 @@ class Connection:
                 raise
         return Departures()
 
-    def _ask_a_host(self) -> tuple[TypeFacts, ...]:
+    def _types_from_a_host(self) -> tuple[TypeFacts, ...]:
         """Ask one host, once, for facts of vGPU types that no name and no file gives.
 
         All hosts that offer a type say the same of it.
         """
-        wanted = self._builder.untold(self._vcenter.vms().values())
+        wanted = self._builder.unknown_types(self._vcenter.vms().values())
         if self._scope.types:
-            wanted |= {told.vgpu for told in self._builder.catalogue.told}
+            wanted |= {facts.vgpu for facts in self._builder.catalogue.told}
         offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
         best = max(offering, key=lambda moid: offering[moid], default="")
         return vgpu_types_of(self._session, best) if best and offering[best] else ()
 
-    def _interesting(self, vms: list[Outline]) -> Iterable[Outline]:
-        return self._builder.interesting(vms, self._kubernetes.nodes())
+    def _possible_workers(self, vms: list[Outline]) -> Iterable[Outline]:
+        return self._builder.possible_workers(vms, self._kubernetes.nodes())
 
     def follow(self, *, departures: bool = False) -> None:
         """Keep the picture true from now on. `departures`: follow these too, for commands that run on.
@@ -208,18 +208,18 @@ class Connection:
         self._vcenter.follow()
         self._kubernetes.follow()
         if departures:
-            self._followed.follow()
+            self._departure_reflector.follow()
 
     def refresh(self) -> None:
         """Ask both servers once more, at the same time. A server that cannot answer just now gets a little time."""
-        vcenter = beside(lambda: retry(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
+        vcenter = in_background(lambda: retry(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
         retry(self._kubernetes.refresh, REFRESH_AGAIN_AFTER_S)
         vcenter.result()
 
     def close(self) -> None:
         self._vcenter.close()
         self._kubernetes.close()
-        self._followed.close()
+        self._departure_reflector.close()
         self._quotas.close()
         self._rollouts.close()
         self._session.close()
@@ -233,7 +233,7 @@ class Connection:
             lease=lease,
             clock=SystemClock(),
             departures=self._departures,
-            journal=Journal(self._client, settings.namespace, lease.identity, _who(settings)),
+            journal=Journal(self._client, settings.namespace, lease.identity, _author(settings)),
             blind_s=self._settings.blind_s,
         )
 
@@ -263,7 +263,7 @@ class Connection:
         If Machines may not be marked after all, they leave the picture, and their steps leave the plan.
         """
         try:
-            return ask(self._client, self._session, request)
+            return send_request(self._client, self._session, request)
         except NotAllowedError:
             if not isinstance(request, PatchMachine):
                 raise
@@ -275,26 +275,26 @@ class Connection:
 
     def fleet(self) -> Fleet:
         """Return the picture as it is; while a stream is not heard, the last whole picture, marked as stale."""
-        if (silent := self.silent()) and self._last is not None:
-            return changed(self._last, stale=tuple(silent), silence=silent)
-        built, left = self._builder.build(self._vcenter, self._kubernetes), self._departed()
-        unreadable = (*built.unreadable, *left.unreadable)
-        seen = changed(built, departures=left.known, unreadable=unreadable)
-        silent = self.silent()
-        if not silent:
-            self._last = seen
-        return changed(self._last or seen, stale=tuple(silent), silence=silent)
+        if (silence := self.silent_streams()) and self._last is not None:
+            return changed(self._last, stale=tuple(silence), silence=silence)
+        built, departures = self._builder.build(self._vcenter, self._kubernetes), self._current_departures()
+        unreadable = (*built.unreadable, *departures.unreadable)
+        fleet = changed(built, departures=departures.known, unreadable=unreadable)
+        silence = self.silent_streams()
+        if not silence:
+            self._last = fleet
+        return changed(self._last or fleet, stale=tuple(silence), silence=silence)
 
     def quotas(self, *, follow: bool) -> list[Quota] | None:
         """Return the quotas; None if they cannot be seen.
 
         They are no part of the fleet, since no decision depends on them.
         """
-        return self._quotas.seen(follow=follow)
+        return self._quotas.objects(follow=follow)
 
     def rollouts(self, *, follow: bool) -> list[Rollout]:
         """Return unfinished rollouts of DaemonSets; none if they cannot be seen."""
-        return self._rollouts.seen(follow=follow) or []
+        return self._rollouts.objects(follow=follow) or []
 
     def host_told(self) -> tuple[TypeFacts, ...]:
         """Return what a host says of vGPU types, if one was asked."""
@@ -304,16 +304,16 @@ class Connection:
         """Ask for DRS settings at once: they are no part of the picture."""
         return clusters.drs(self._session)
 
-    def silent(self) -> dict[str, str]:
+    def silent_streams(self) -> dict[str, str]:
         """Return the streams that are not heard, and why."""
         streams: dict[str, Follower | KubernetesStream] = {"vCenter": self._vcenter, "Kubernetes": self._kubernetes}
         return {name: stream.silence for name, stream in streams.items() if not stream.heard}
 
-    def _departed(self) -> Departures:
+    def _current_departures(self) -> Departures:
         """Return the departures as they were last heard."""
-        if self._followed.heard:
-            self._on_their_way = next(iter(self._followed.objects()), Departures())
-        return self._on_their_way
+        if self._departure_reflector.heard:
+            self._last_departures = next(iter(self._departure_reflector.objects()), Departures())
+        return self._last_departures
 
     @property
     def unverified(self) -> tuple[str, ...]:

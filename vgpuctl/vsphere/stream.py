@@ -66,7 +66,7 @@ class VcenterStream(Follower):
             self._collector.CreateFilter(everything, False)
             self._fetch_updates(wait_s=0)
             self._follow_new_vms()
-        self._now_heard()
+        self._mark_heard()
 
     def _destroy_earlier(self, content: Any) -> None:
         """Destroy what an earlier fill made in the same session; otherwise vCenter keeps it until the session ends."""

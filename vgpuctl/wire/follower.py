@@ -35,7 +35,7 @@ class Follower(ABC):
     def _listen(self) -> None:
         """Fill the copy if it is not heard, then take in changes for a while. Called again and again."""
 
-    def _now_heard(self) -> None:
+    def _mark_heard(self) -> None:
         self.heard, self.silence, self._heard_s = True, "", time.monotonic()
 
     def _keep_listening(self) -> None:
@@ -44,9 +44,9 @@ class Follower(ABC):
                 self._listen()
             # If our own mistake ended the thread, its old copy would count as true.
             except Exception as error:
-                self._closed.wait(self._fall_silent(error))
+                self._closed.wait(self._mark_silent(error))
 
-    def _fall_silent(self, error: Exception) -> float:
+    def _mark_silent(self, error: Exception) -> float:
         """Note the failure, and return the pause before the next try."""
         worked_s = time.monotonic() - self._heard_s if self.heard else 0.0
         self.heard, self.silence = False, in_short(error)

@@ -39,7 +39,7 @@ from vgpuctl.cli.showing.past import headline, remarks
 from vgpuctl.engine.reactor import Decision
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.engine.runner import Progress
-from vgpuctl.kube.journal import Past
+from vgpuctl.kube.journal import History
 from vgpuctl.model.journal import HostReport
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.pods import Demand
@@ -154,7 +154,9 @@ WAYS: dict[str, Callable[[], Any]] = {
     "findings": lambda: show_findings(Paper(), *found()),
     "a history": lambda: history._list([entry()], HistoryOutput.TABLE),
     "an entry": lambda: history._show([entry()], HistoryOutput.WIDE),
-    "an unreadable entry": lambda: history._tell_unreadable(Past((), (Unreadable(kind="c", name=NASTY, why=NASTY),))),
+    "an unreadable entry": lambda: history._tell_unreadable(
+        History((), (Unreadable(kind="c", name=NASTY, why=NASTY),))
+    ),
     "a redrawn screen": lambda: on_a_terminal(live),
     "redrawn tables": lambda: on_a_terminal(live_tables),
     "redrawn progress": lambda: on_a_terminal(live_screen),

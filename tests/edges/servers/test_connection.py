@@ -114,14 +114,14 @@ def test_who_stays_sees_where_hosts_go_without_asking(by_day: Lab, opened: Conne
 def test_who_does_not_stay_reads_them_when_they_are_needed(opened: Connection) -> None:
     opened.follow()
     assert opened.world().departures.read() == {}
-    assert not opened._followed.heard
+    assert not opened._departure_reflector.heard
 
 
 def test_a_silent_stream_is_named_with_its_reason(opened: Connection) -> None:
     opened.follow()
-    assert (opened.silent(), opened.fleet().unheard()) == ({}, "")
-    opened._vcenter._fall_silent(PassingError("vCenter vc:443 does not answer: timed out."))
-    opened._kubernetes.shelves["pods"]._fall_silent(PassingError("the watch broke: ProtocolError"))
+    assert (opened.silent_streams(), opened.fleet().unheard()) == ({}, "")
+    opened._vcenter._mark_silent(PassingError("vCenter vc:443 does not answer: timed out."))
+    opened._kubernetes.reflectors["pods"]._mark_silent(PassingError("the watch broke: ProtocolError"))
     fleet = opened.fleet()
     assert fleet.stale == ("vCenter", "Kubernetes")
     assert fleet.unheard() == (
@@ -146,6 +146,6 @@ def test_a_list_that_is_still_being_read_is_not_begun_twice(by_day: Lab, tmp_pat
             with pytest.raises(LoginRefusedError):
                 one.open()
         tried.set()
-        until(lambda: one._filling and one._filling.done())
+        until(lambda: one._first_fill and one._first_fill.done())
         one.close()
     assert len([path for path in wire.paths() if "/nodes" in path]) == 1

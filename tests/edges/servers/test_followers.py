@@ -30,7 +30,7 @@ class Scripted(Follower):
     def _listen(self) -> None:
         self.looks += 1
         if not self.heard:
-            self._now_heard()
+            self._mark_heard()
             self._on_change()
         end = self._ends.pop(0) if self._ends else None
         if end is not None:

@@ -44,7 +44,7 @@ def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connection:
 def told(connection: Connection, monkeypatch: pytest.MonkeyPatch, *nodes: SeenNode) -> None:
     """These are the nodes from now on, and the stream says that something changed."""
     monkeypatch.setattr(connection._kubernetes, "nodes", lambda: list(nodes))
-    connection._kubernetes.shelves["nodes"]._on_change()
+    connection._kubernetes.reflectors["nodes"]._on_change()
 
 
 def node(**labels: str) -> SeenNode:
@@ -73,5 +73,5 @@ def test_a_node_that_goes_with_its_label_leaves_a_worker(
 
 def test_departures_that_could_not_be_read_are_part_of_the_picture(connection: Connection) -> None:
     left_out = Unreadable(kind="departure", name="kube-system/vgpuctl x", why="it is no JSON")
-    connection._on_their_way = Departures({}, (left_out,))
+    connection._last_departures = Departures({}, (left_out,))
     assert connection.fleet().unreadable == (left_out,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vgpuctl.kube.client import LONGEST_WAIT_S, refusal
+from vgpuctl.kube.client import LONGEST_WAIT_S, error_for_status
 from vgpuctl.model.errors import ExitCode
 
 APF = b"Too many requests, please try again later.\n"
@@ -23,6 +23,6 @@ STALE = b'{"message": "Cannot evict pod", "details": {"causes": [{"reason": "Dis
     ],
 )
 def test_it_is_read_and_bounded(status: int, body: bytes, after: str | None, expected: float) -> None:
-    error = refusal(status, body, "sim", after=after)
+    error = error_for_status(status, body, "sim", after=after)
     assert (error.after_s, error.passing) == (expected, True)
     assert (error.exit_code is ExitCode.UNREACHABLE) == (body is not STALE), "who asks for a pause is as good as away"

@@ -249,16 +249,16 @@ QUOTA = {
 def test_quotas_are_asked_for_again_after_an_outage(server: Kubernetes, wire: Wire) -> None:
     server.lists = [answer(b"{}", "503 Busy")]
     quotas = LazyReflector(server.client(wire), QUOTAS, lambda: None)
-    assert quotas.seen(follow=True) is None
+    assert quotas.objects(follow=True) is None
     server.lists = [listed(QUOTA)]
-    until(lambda: quotas.seen(follow=True))
-    assert [each.name for each in quotas.seen(follow=True) or ()] == ["gpus"]
+    until(lambda: quotas.objects(follow=True))
+    assert [each.name for each in quotas.objects(follow=True) or ()] == ["gpus"]
     quotas.close()
 
 
 def test_quotas_that_we_may_not_see_are_not_asked_for_again(server: Kubernetes, wire: Wire) -> None:
     server.lists = [answer(b"{}", "403 Forbidden"), listed(QUOTA)]
     quotas = LazyReflector(server.client(wire), QUOTAS, lambda: None)
-    assert [quotas.seen(follow=True) for _ in range(3)] == [None] * 3
+    assert [quotas.objects(follow=True) for _ in range(3)] == [None] * 3
     assert len(wire.paths()) == 1
     quotas.close()

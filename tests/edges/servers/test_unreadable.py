@@ -207,20 +207,20 @@ def entry(changed: dict[str, Any]) -> dict[str, str]:
 )
 def test_an_entry_that_cannot_be_read_hides_no_other(data: Any) -> None:
     maps = {"vgpuctl-history-1": data, "vgpuctl-history-2": entry({}), "vgpuctl-history-x": entry({})}
-    past = Journal(Maps(**maps), "kube-system").past()  # type: ignore[arg-type]
-    assert past.entries == (night(number=2),)
-    one, other = past.unreadable
+    read = Journal(Maps(**maps), "kube-system").read()  # type: ignore[arg-type]
+    assert read.entries == (night(number=2),)
+    one, other = read.unreadable
     assert (one.kind, one.name) == ("configmap", "vgpuctl-history-1")
     assert 0 < len(one.why) < 100
     assert other == Unreadable(kind="configmap", name="vgpuctl-history-x", why="its name has no number")
-    assert (past.why_not("1"), past.why_not("2"), past.why_not("3")) == (one.why, "", "")
+    assert (read.why_unreadable("1"), read.why_unreadable("2"), read.why_unreadable("3")) == (one.why, "", "")
 
 
 def test_what_we_write_we_can_read() -> None:
     """A reason quotes what a server said, which may be long."""
     long = night(number=1, hosts=(HostReport(host="esx-1", end="failed", why="y" * 10_000),)).readable()
-    past = Journal(Maps(**{"vgpuctl-history-1": {"entry.json": json.dumps(document(long))}}), "n")  # type: ignore[arg-type]
-    assert past.entries() == [long]
+    read = Journal(Maps(**{"vgpuctl-history-1": {"entry.json": json.dumps(document(long))}}), "n")  # type: ignore[arg-type]
+    assert read.entries() == [long]
     assert long.hosts[0].why == "y" * (LONGEST_REASON - 1) + "…"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.said import CANARY, govc
-from vgpuctl.kube.access import KubernetesSettings, access
+from vgpuctl.kube.access import KubernetesSettings, read_access
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import UnreachableError, UsageError, VgpuctlError
 from vgpuctl.settings import Flags, settings
@@ -35,7 +35,7 @@ def kubernetes(home: Path, account: Path | None = None, env: dict[str, str] | No
 
 
 def server(found: KubernetesSettings) -> str:
-    return access(found).server
+    return read_access(found).server
 
 
 def test_flag_then_variables_then_file_then_the_usual_place(tmp_path: Path) -> None:
@@ -68,15 +68,15 @@ def test_a_list_is_merged_and_the_first_current_context_counts(tmp_path: Path) -
 def test_a_context_that_is_not_there_suggests_the_nearest(tmp_path: Path) -> None:
     path = str(kubeconfig(tmp_path / "k", "production", "staging"))
     with pytest.raises(UsageError, match=r"no context prodution in .*; did you mean production\?"):
-        access(kubernetes(tmp_path, kubeconfig=path, context="prodution"))
+        read_access(kubernetes(tmp_path, kubeconfig=path, context="prodution"))
     with pytest.raises(UsageError, match="no current context") as told:
-        access(kubernetes(tmp_path, kubeconfig=path))
+        read_access(kubernetes(tmp_path, kubeconfig=path))
     assert told.value.hint == "Known: production, staging."
 
 
 def test_no_kubeconfig_at_all_names_every_way(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="There is no kubeconfig") as told:
-        access(kubernetes(tmp_path))
+        read_access(kubernetes(tmp_path))
     for way in ("--kubeconfig", "KUBECONFIG", "VGPUCTL_KUBECONFIG", "settings file"):
         assert way in str(told.value.hint)
 
@@ -97,7 +97,7 @@ def test_a_broken_kubeconfig_is_told_without_its_token(part: dict[str, Any], tmp
     path = kubeconfig(tmp_path / "k", "a", current="a")
     path.write_text(json.dumps(json.loads(path.read_text()) | part))
     with pytest.raises(VgpuctlError) as told:
-        access(kubernetes(tmp_path, kubeconfig=str(path)))
+        read_access(kubernetes(tmp_path, kubeconfig=str(path)))
     assert CANARY not in f"{told.value} {told.value.hint} {told.value.__cause__}"
 
 
@@ -129,5 +129,5 @@ def test_in_a_pod_it_is_the_pods_account_and_everybodys_namespace(tmp_path: Path
 def test_a_pod_without_an_account_says_so(tmp_path: Path) -> None:
     pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(UnreachableError, match="none cannot be used: Service token file does not exist") as told:
-        access(kubernetes(tmp_path, env=pod))
+        read_access(kubernetes(tmp_path, env=pod))
     assert told.value.hint == "Is this a pod with a service account?"

@@ -19,7 +19,7 @@ import trustme
 from tests.support.said import CANARY, govc
 from tests.support.wire import Wire, answer, saying
 from vgpuctl.kube import programs
-from vgpuctl.kube.access import KubernetesSettings, ServiceAccount, access
+from vgpuctl.kube.access import KubernetesSettings, ServiceAccount, read_access
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import PassingError, UsageError, VgpuctlError
 from vgpuctl.settings import Flags, settings
@@ -77,18 +77,20 @@ def test_nothing_that_lets_us_in_leaves_this_machine_in_clear(server: str, user:
 
 @pytest.mark.parametrize("server", NEAR)
 def test_on_this_machine_it_may(server: str, tmp_path: Path) -> None:
-    assert access(kubeconfig(tmp_path, server, TOKEN)).server == (server if "://" in server else f"http://{server}")
+    assert read_access(kubeconfig(tmp_path, server, TOKEN)).server == (
+        server if "://" in server else f"http://{server}"
+    )
 
 
 def test_without_anything_that_lets_us_in_there_is_nothing_to_lose(tmp_path: Path) -> None:
-    assert access(kubeconfig(tmp_path, "http://10.0.0.1", {})).server == "http://10.0.0.1"
-    assert access(kubeconfig(tmp_path, "http://10.0.0.1", CERTIFICATE)).server == "http://10.0.0.1"
+    assert read_access(kubeconfig(tmp_path, "http://10.0.0.1", {})).server == "http://10.0.0.1"
+    assert read_access(kubeconfig(tmp_path, "http://10.0.0.1", CERTIFICATE)).server == "http://10.0.0.1"
 
 
 def test_a_plugin_is_not_even_asked_for_a_token_that_would_go_in_clear(tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     with pytest.raises(UsageError, match="in clear"):
-        access(kubeconfig(tmp_path, "http://10.0.0.1", plugin(tmp_path, f"pathlib.Path({str(ran)!r}).touch()")))
+        read_access(kubeconfig(tmp_path, "http://10.0.0.1", plugin(tmp_path, f"pathlib.Path({str(ran)!r}).touch()")))
     assert not ran.exists()
 
 
@@ -96,13 +98,13 @@ def test_a_proxy_elsewhere_would_see_it_too(tmp_path: Path, monkeypatch: pytest.
     """Over TLS it sees nothing. A proxy of the environment is not meant for this machine, as for kubectl."""
     far = {"proxy-url": "http://proxy.example.com:3128"}
     with pytest.raises(UsageError, match="in clear"):
-        access(kubeconfig(tmp_path, "http://127.0.0.1:8001", TOKEN, **far))
-    assert access(kubeconfig(tmp_path, "https://10.0.0.1", TOKEN, **far)).configuration.proxy == far["proxy-url"]
+        read_access(kubeconfig(tmp_path, "http://127.0.0.1:8001", TOKEN, **far))
+    assert read_access(kubeconfig(tmp_path, "https://10.0.0.1", TOKEN, **far)).configuration.proxy == far["proxy-url"]
     monkeypatch.setenv("http_proxy", far["proxy-url"])
     monkeypatch.setenv("https_proxy", far["proxy-url"])
-    assert access(kubeconfig(tmp_path, "http://127.0.0.1:8001", TOKEN)).configuration.proxy is None
-    assert access(kubeconfig(tmp_path, "https://localhost:6443", TOKEN)).configuration.proxy is None
-    assert access(kubeconfig(tmp_path, "https://10.0.0.1", TOKEN)).configuration.proxy == far["proxy-url"]
+    assert read_access(kubeconfig(tmp_path, "http://127.0.0.1:8001", TOKEN)).configuration.proxy is None
+    assert read_access(kubeconfig(tmp_path, "https://localhost:6443", TOKEN)).configuration.proxy is None
+    assert read_access(kubeconfig(tmp_path, "https://10.0.0.1", TOKEN)).configuration.proxy == far["proxy-url"]
 
 
 @pytest.mark.parametrize("who", [f"joe:{CANARY}", CANARY, f":{CANARY}", f"{CANARY}:"])
@@ -116,7 +118,7 @@ def test_an_address_that_holds_a_secret_is_refused_and_not_repeated(scheme: str,
 @pytest.mark.parametrize("server", ["ftp://x", "https://", "https://[::1", "https://x:port", "://"])
 def test_an_address_that_is_none_is_refused(server: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        access(kubeconfig(tmp_path, server, TOKEN))
+        read_access(kubeconfig(tmp_path, server, TOKEN))
 
 
 # Certificates and keys
@@ -244,7 +246,7 @@ def test_an_exec_plugin_gets_no_password_of_vcenter(tmp_path: Path, monkeypatch:
     user = plugin(tmp_path, f"pathlib.Path({str(seen)!r}).write_text(json.dumps(dict(os.environ)))", env=[OWN])
     path = kubeconfig(tmp_path, "https://127.0.0.1:1", user).kubeconfig
     found = settings(Flags(vcenter="one.example.com", kubeconfig=path)).kubernetes
-    assert access(found).configuration.api_key == {"BearerToken": f"Bearer {CANARY}"}
+    assert read_access(found).configuration.api_key == {"BearerToken": f"Bearer {CANARY}"}
     environment = json.loads(seen.read_text())
     assert CANARY not in json.dumps(environment)
     assert environment["PATH"] == os.environ["PATH"]
@@ -258,7 +260,7 @@ OWN = {"name": "VMWARE_PASSWORD", "value": "its own"}
 def test_a_provider_that_runs_a_program_of_old_is_refused(tmp_path: Path) -> None:
     provider = {"name": "gcp", "config": {"cmd-path": str(tmp_path / "gcloud")}}
     with pytest.raises(UsageError, match="auth-provider gcp runs a program"):
-        access(kubeconfig(tmp_path, "https://127.0.0.1:1", {"auth-provider": provider}))
+        read_access(kubeconfig(tmp_path, "https://127.0.0.1:1", {"auth-provider": provider}))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from vgpuctl.cli.options import DebugOption, HistoryOutput, HistoryOutputOption
 from vgpuctl.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from vgpuctl.kube.journal import Past
+    from vgpuctl.kube.journal import History
     from vgpuctl.model.journal import Entry
     from vgpuctl.settings import Flags
 
@@ -50,9 +50,9 @@ def overview(
     """
     with explained(debug=debug):
         if called.invoked_subcommand is None:
-            past = _past(flags)
-            _list(list(past.entries[-limit:]), output)
-            _tell_unreadable(past)
+            history = _past(flags)
+            _list(list(history.entries[-limit:]), output)
+            _tell_unreadable(history)
         elif any(str(source).endswith("COMMANDLINE") for source in map(called.get_parameter_source, called.params)):
             raise UsageError(
                 "Options stand behind the command's name.", hint="As in: vgpuctl history show last -o json"
@@ -79,37 +79,37 @@ def show(
     with explained(debug=debug):
         if svg is not None and len(ids) > 1:
             raise UsageError("--svg draws one switch.", hint="Name one: vgpuctl history show last --svg FILE")
-        past = _past(flags)
-        chosen = [_chosen(past, each) for each in ids]
+        history = _past(flags)
+        chosen = [_chosen(history, each) for each in ids]
         if svg is not None:
             _draw(chosen[0], svg)
         _show(chosen, output)
 
 
-def _past(flags: Flags) -> Past:
+def _past(flags: Flags) -> History:
     from vgpuctl.observe.wiring import journal_of  # noqa: PLC0415
     from vgpuctl.settings import kubernetes_settings  # noqa: PLC0415
 
-    return journal_of(kubernetes_settings(flags), say_unverified).past()
+    return journal_of(kubernetes_settings(flags), say_unverified).read()
 
 
-def _tell_unreadable(past: Past) -> None:
+def _tell_unreadable(history: History) -> None:
     """Report unreadable entries on the error output, so that output for programs stays one document."""
-    if not past.unreadable:
+    if not history.unreadable:
         return
     from vgpuctl.model.phrases import count, folded_names  # noqa: PLC0415
 
-    number, why = len(past.unreadable), past.unreadable[0].why
-    names = folded_names(each.name for each in past.unreadable)
+    number, why = len(history.unreadable), history.unreadable[0].why
+    names = folded_names(each.name for each in history.unreadable)
     more = "" if number == 1 else "the first: "
     told = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
     console(error=True).tell(f"{told}: {names} ({more}{why}).", style="yellow")
 
 
-def _chosen(past: Past, asked: str) -> Entry:
-    entries = past.entries
+def _chosen(history: History, asked: str) -> Entry:
+    entries = history.entries
     found = entries[-1:] if asked == "last" else [entry for entry in entries if str(entry.number) == asked]
-    if not found and (why := past.why_not(asked)):
+    if not found and (why := history.why_unreadable(asked)):
         raise UsageError(
             f"Switch {asked} cannot be read: {why}.",
             hint=f"kubectl get configmap -A -o yaml --field-selector metadata.name=vgpuctl-history-{asked} shows what "

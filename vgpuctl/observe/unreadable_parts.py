@@ -9,7 +9,7 @@ from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.vsphere.views import Vm
 
 
-class Lost:
+class UnreadableParts:
     """Everything that could not be read at one look. `of_vcenter`: by the ids of VMs and hosts."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Lost:
             if vm.unreadable and (vm.vgpus or _holds(hosts.get(vm.outline.host), moid)):
                 self._vms.setdefault(vm.outline.host, []).append(vm.outline.name)
 
-    def about(self, vm: Vm, node: str) -> tuple[str, ...]:
+    def doubts_about(self, vm: Vm, node: str) -> tuple[str, ...]:
         """Return why the worker in this VM cannot be judged. `node`: the node inside, if it is known."""
         return tuple(self._about(vm, node)) if self._of_vcenter or self._of_kubernetes or vm.unreadable else ()
 
@@ -51,7 +51,7 @@ class Lost:
         elif not node:
             yield from (f"node {name}, which may be its own, cannot be read" for name in self._nodes)
 
-    def beside(self, workers: Iterable[str]) -> tuple[Unreadable, ...]:
+    def without_workers(self, workers: Iterable[str]) -> tuple[Unreadable, ...]:
         """Return the unreadable objects without the VMs of workers, which report it themselves.
 
         `workers`: the ids of their VMs.
