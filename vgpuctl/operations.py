@@ -43,12 +43,12 @@ class Preview:
     remarks: tuple[Remark, ...] = ()
 
     @property
-    def touches(self) -> bool:
+    def disturbs(self) -> bool:
         """True if the plan touches pods or running VMs. Then a person is asked."""
         return any(step.disturbs for step in self.plan)
 
     @property
-    def memorable(self) -> bool:
+    def goes_into_journal(self) -> bool:
         """True if the plan changes more than marks on nodes. Then the journal records it."""
         return any(step.lasts for step in self.plan)
 
@@ -56,24 +56,26 @@ class Preview:
 def look_ahead(fleet: Fleet, wish: Wish) -> Preview:
     """Plan the wish. Refused hosts are taken out of it; the others proceed."""
     found = refusals(fleet, wish)
-    against = {refusal.host for refusal in found}
-    kept = wish.only(name for name in wish.workers if name in fleet.workers and fleet.workers[name].host not in against)
-    todo = plan(fleet, kept)
-    refused = tuple(refusal for refusal in found if _work_on(fleet, wish, refusal.host))
+    refused_hosts = {refusal.host for refusal in found}
+    accepted = wish.only(
+        name for name in wish.workers if name in fleet.workers and fleet.workers[name].host not in refused_hosts
+    )
+    steps = plan(fleet, accepted)
+    refused = tuple(refusal for refusal in found if _has_work(fleet, wish, refusal.host))
     # Hosts are independent groups: one refusal holds back its own host, unless the timetable wants all or none.
     if refused and wish.conduct.all_or_nothing:
-        kept, todo = wish.only(()), Plan()
-    return Preview(fleet=fleet, wish=kept, plan=todo, refusals=refused, remarks=remarks(fleet, kept))
+        accepted, steps = wish.only(()), Plan()
+    return Preview(fleet=fleet, wish=accepted, plan=steps, refusals=refused, remarks=remarks(fleet, accepted))
 
 
-def informed(preview: Preview, entries: Iterable[Entry]) -> Preview:
+def with_history(preview: Preview, entries: Iterable[Entry]) -> Preview:
     """Return the preview with what earlier switches show about it."""
-    known = earlier(entries)
-    dear = suspend_slower_than_boot(preview.plan, preview.fleet, known)
-    return replace(preview, earlier=known, remarks=preview.remarks + dear)
+    history = earlier(entries)
+    costly = suspend_slower_than_boot(preview.plan, preview.fleet, history)
+    return replace(preview, earlier=history, remarks=preview.remarks + costly)
 
 
-def _work_on(fleet: Fleet, wish: Wish, host: str) -> bool:
+def _has_work(fleet: Fleet, wish: Wish, host: str) -> bool:
     """True if the host has something to do. Without work there is nothing to refuse."""
     mine = replace(wish.only(worker.name for worker in fleet.on_host(host)), prune=False, workloads={})
     return bool(plan(fleet, mine))
@@ -94,30 +96,30 @@ class Operation:
         if self._runner is not None:
             self._runner.interrupt()
 
-    def carry_out(self, make: MakeWish, former: MakeFormer | None) -> Report:
+    def carry_out(self, make_wish: MakeWish, former: MakeFormer | None) -> Report:
         """Carry out the wish, and then finish its journal entry. A journal that fails delays nothing."""
         recorder = Recorder(self.listener, self.world.journal)
         try:
-            return self._under_the_lease(recorder, make, former)
+            return self._under_the_lease(recorder, make_wish, former)
         finally:
             recorder.close()
 
-    def _under_the_lease(self, recorder: Recorder, make: MakeWish, former: MakeFormer | None) -> Report:
+    def _under_the_lease(self, recorder: Recorder, make_wish: MakeWish, former: MakeFormer | None) -> Report:
         """Take the Lease, look again (another instance may have acted during the wait), and run."""
         # Decision 0004: the Lease is taken only for a plan that is not empty, so looking costs no write.
         self.world.lease.acquire(recorder.say, lambda: self._stopped)
         try:
-            fleet = self._fresh()
+            fleet = self._current_fleet()
             # Decision 0019: another instance may have acted meanwhile, so the plan is made again from a fresh look.
-            preview = look_ahead(fleet, make(fleet))
+            preview = look_ahead(fleet, make_wish(fleet))
             if preview.refusals and not preview.plan:
                 raise refused(preview)
             if self._stopped:
                 raise StoppedError("Stopped before the first step. Nothing was changed.")
             # Decision 0012: what cannot be written down is not begun.
-            self._depart(preview)
+            self._record_departures(preview)
             self.world.sender.announce(notices(preview.fleet, preview.wish, preview.plan))
-            if preview.memorable:
+            if preview.goes_into_journal:
                 recorder.begin(preview.wish.name, self.timetable, self.world.clock.utc())
             former_wish = former(preview.wish) if former else None
             goal = Goal(wish=preview.wish, former=former_wish, blind_s=self.world.blind_s)
@@ -125,13 +127,13 @@ class Operation:
             if self._stopped:
                 self._runner.interrupt()
             report = self._runner.run()
-            self._arrive(report, preview)
+            self._delete_departures(report, preview)
             recorder.end(report)
             return report
         finally:
             self.world.lease.release()
 
-    def _fresh(self) -> Fleet:
+    def _current_fleet(self) -> Fleet:
         """Return the fleet as both servers report it now: the picture that was planned on may be older than the
         Lease."""
         # Decision 0019: one update call to vCenter, and one list of nodes, pods and workloads each.
@@ -141,13 +143,13 @@ class Operation:
             raise PassingError(f"{unheard}. Nothing was changed.")
         return fleet
 
-    def _depart(self, preview: Preview) -> None:
+    def _record_departures(self, preview: Preview) -> None:
         """Record, before the first cordon, the shift that each host leaves: one write for all hosts."""
         leaving = to_record(preview.fleet, preview.wish, preview.plan, self.world.clock.utc())
         if leaving:
             self.world.departures.write(leaving)
 
-    def _arrive(self, report: Report, preview: Preview) -> None:
+    def _delete_departures(self, report: Report, preview: Preview) -> None:
         """Delete the departures of hosts that are whole. A leftover does no harm: the next departure overwrites it."""
         there = {host.host for host in report.hosts if host.end in WHOLE}
         arrived = [left.key for host, left in preview.wish.departures.items() if host in there]
@@ -180,5 +182,5 @@ def exit_code(report: Report, refused: bool) -> ExitCode:
     return ExitCode.FAILED if refused else ExitCode.DONE
 
 
-def troubled(report: Report) -> list[HostReport]:
+def unfinished_hosts(report: Report) -> list[HostReport]:
     return [host for host in report.hosts if host.end != DONE]

@@ -14,7 +14,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.pods import Freeze
 from vgpuctl.model.timetable import DrainOptions
-from vgpuctl.operations import informed, look_ahead
+from vgpuctl.operations import look_ahead, with_history
 
 NO = "karpenter.sh/do-not-disrupt=true"
 
@@ -87,7 +87,7 @@ def dear(*entries: Entry, asleep: Asleep = Asleep.SUSPEND, some: Fleet | None = 
     for name, gib in memory_gib.items():
         some = with_worker(some, name.replace("_", "-"), memory_mib=gib * 1024)
     ahead = look_ahead(some, night_wish(some, conduct=Conduct(asleep=asleep)))
-    return [remark.message for remark in informed(ahead, entries).remarks]
+    return [remark.message for remark in with_history(ahead, entries).remarks]
 
 
 def test_a_sleep_that_costs_more_than_a_boot_is_told_of_the_slowest() -> None:

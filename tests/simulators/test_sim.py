@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.lab import Lab
 from vgpuctl.cli.app import app
-from vgpuctl.cli.lazy import built
+from vgpuctl.cli.lazy import build_command
 from vgpuctl.cli.simulating.access import SIM_PACKAGES
 from vgpuctl.sim import lifecycle
 from vgpuctl.sim.environment import parse_exports
@@ -117,7 +117,7 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch.setattr(lifecycle, "start_detached", lambda *_: pytest.fail("it tried to start them"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        built(app)(words.split())
+        build_command(app)(words.split())
     assert ended.value.code == 2
     assert capsys.readouterr().err == (
         f"Error: The simulators are not installed: no {missing} here.\nHint: pip install 'vgpuctl[sim]'\n"

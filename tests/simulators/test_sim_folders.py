@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vgpuctl.cli.app import app
-from vgpuctl.cli.lazy import built
+from vgpuctl.cli.lazy import build_command
 from vgpuctl.sim import folder as folders
 from vgpuctl.sim import lifecycle
 from vgpuctl.sim.errors import SimError
@@ -169,7 +169,7 @@ def test_no_command_uses_a_folder_that_others_may_write_into(
     (tmp_path / "env").write_text("echo 'other people wrote this'")
     tmp_path.chmod(0o777)
     with pytest.raises(SystemExit) as ended:
-        built(app)(["sim", *words.split(), "--dir", str(tmp_path)])
+        build_command(app)(["sim", *words.split(), "--dir", str(tmp_path)])
     printed = capsys.readouterr()
     assert ended.value.code == 1
     assert "Other users may write into the folder" in printed.err

@@ -12,53 +12,62 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 
-def _option(*words: str, told: str) -> Any:
+def _option(*words: str, help_text: str) -> Any:
     """Return an option with the help needed at the keyboard. docs/reference/settings.md lists all other sources."""
-    return typer.Option(*words, help=told, show_default=False, rich_help_panel="Servers and files")
+    return typer.Option(*words, help=help_text, show_default=False, rich_help_panel="Servers and files")
 
 
 ACCESS: dict[str, Any] = {
     "profiles": Annotated[
-        Path | None, _option(told="The profiles file; default $VGPUCTL_PROFILES, then ./profiles.yaml.")
+        Path | None, _option(help_text="The profiles file; default $VGPUCTL_PROFILES, then ./profiles.yaml.")
     ],
     "schedules": Annotated[
-        Path | None, _option(told="The timetables' folder; default $VGPUCTL_SCHEDULES, then ./schedules.")
+        Path | None, _option(help_text="The timetables' folder; default $VGPUCTL_SCHEDULES, then ./schedules.")
     ],
     "vcenter": Annotated[
         str | None,
-        _option("--vcenter", told="vCenter's host, host:port or https URL; default $VGPUCTL_VCENTER, then $GOVC_URL."),
+        _option(
+            "--vcenter", help_text="vCenter's host, host:port or https URL; default $VGPUCTL_VCENTER, then $GOVC_URL."
+        ),
     ],
     "vcenter_user": Annotated[
-        str | None, _option("--vcenter-user", told="Who logs in; default $VGPUCTL_VCENTER_USER, then $GOVC_USERNAME.")
+        str | None,
+        _option("--vcenter-user", help_text="Who logs in; default $VGPUCTL_VCENTER_USER, then $GOVC_USERNAME."),
     ],
     "password_file": Annotated[
-        Path | None, _option("--password-file", told="A file of mode 0600 with the password; or $VGPUCTL_PASSWORD.")
+        Path | None,
+        _option("--password-file", help_text="A file of mode 0600 with the password; or $VGPUCTL_PASSWORD."),
     ],
-    "keyring": Annotated[bool | None, _option("--keyring", told="Take the password from the system's keyring.")],
+    "keyring": Annotated[bool | None, _option("--keyring", help_text="Take the password from the system's keyring.")],
     "thumbprint": Annotated[
         str | None,
-        _option("--thumbprint", told="vCenter's certificate must be this one, by SHA-256 (or SHA-1); no CA is asked."),
+        _option(
+            "--thumbprint", help_text="vCenter's certificate must be this one, by SHA-256 (or SHA-1); no CA is asked."
+        ),
     ],
-    "ca_file": Annotated[str | None, _option("--ca-file", told="CA certificates to trust as well, in PEM.")],
+    "ca_file": Annotated[str | None, _option("--ca-file", help_text="CA certificates to trust as well, in PEM.")],
     "insecure": Annotated[
         bool | None,
-        _option("--insecure", told="Verify no certificate of vCenter: whoever stands in between sees all."),
+        _option("--insecure", help_text="Verify no certificate of vCenter: whoever stands in between sees all."),
     ],
     "kubeconfig": Annotated[
-        str | None, _option(told="The kubeconfig; default $KUBECONFIG, then ~/.kube/config, then the pod's account.")
+        str | None,
+        _option(help_text="The kubeconfig; default $KUBECONFIG, then ~/.kube/config, then the pod's account."),
     ],
-    "context": Annotated[str | None, _option(told="The context of the kubeconfig.")],
+    "context": Annotated[str | None, _option(help_text="The context of the kubeconfig.")],
     "namespace": Annotated[
         str | None,
         _option(
             "--namespace",
             "-n",
-            told="Where vgpuctl keeps its Lease and history; default $VGPUCTL_NAMESPACE, then kube-system.",
+            help_text="Where vgpuctl keeps its Lease and history; default $VGPUCTL_NAMESPACE, then kube-system.",
         ),
     ],
     "config": Annotated[
         Path | None,
-        _option("--config", told="The settings file; default $VGPUCTL_CONFIG, then ~/.config/vgpuctl/config.yaml."),
+        _option(
+            "--config", help_text="The settings file; default $VGPUCTL_CONFIG, then ~/.config/vgpuctl/config.yaml."
+        ),
     ],
 }
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vgpuctl import __version__
-from vgpuctl.cli.lazy import add_later, built, group
+from vgpuctl.cli.lazy import add_lazily, build_command, group
 
 #: The place of each command, and the first line of its help.
 COMMANDS = {
@@ -53,7 +53,7 @@ COMMANDS = {
     ),
 }
 app = group(name="vgpuctl", epilog="Try it without a vCenter: vgpuctl demo")
-add_later(app, COMMANDS)
+add_lazily(app, COMMANDS)
 
 
 def _print_version(wanted: bool) -> None:
@@ -72,4 +72,4 @@ def root(
 
 
 def run() -> None:
-    built(app)()
+    build_command(app)()

@@ -35,7 +35,7 @@ def console(*, error: bool = False) -> Paper:
 
 
 @contextmanager
-def explained(*, debug: bool = False) -> Iterator[None]:
+def showing_errors(*, debug: bool = False) -> Iterator[None]:
     """Show errors without a traceback unless it was asked for; each error ends the process with its own code."""
     try:
         yield
@@ -66,7 +66,7 @@ def show_error(message: str, hint: str | None) -> None:
         out.say("Hint:", hint)
 
 
-def read(flags: Flags) -> Files:
+def read_all_files(flags: Flags) -> Files:
     from vgpuctl.files import read_files  # noqa: PLC0415
     from vgpuctl.settings import existing_schedules, profiles_path  # noqa: PLC0415
 
@@ -85,11 +85,11 @@ def connected(
     from vgpuctl.observe.wiring import Connection  # noqa: PLC0415
     from vgpuctl.settings import settings  # noqa: PLC0415
 
-    terminate_politely()
+    raise_on_stop_signals()
     found = settings(flags)
     connection = Connection(found, files.catalogue, scope)
     for server in connection.unverified:
-        say_unverified(server)
+        warn_unverified(server)
     try:
         _open(connection, found.connect_s, lasting=lasting)
         yield connection
@@ -97,7 +97,7 @@ def connected(
         connection.close()
 
 
-def terminate_politely() -> None:
+def raise_on_stop_signals() -> None:
     """Log out first at SIGTERM and at a closed terminal, as at Ctrl-C. Signals that `nohup` ignores stay ignored."""
     if threading.current_thread() is not threading.main_thread():
         return
@@ -106,7 +106,7 @@ def terminate_politely() -> None:
             signal.signal(number, signal.default_int_handler)
 
 
-def say_unverified(server: str) -> None:
+def warn_unverified(server: str) -> None:
     console(error=True).tell(f"The certificate of {server} is not verified, as you asked.")
 
 
@@ -134,7 +134,7 @@ def _open(connection: Connection, connect_s: float, *, lasting: bool) -> None:
             time.sleep(max(LOGIN_PAUSE_S, error.after_s))
 
 
-def may_go_on(question: str, *, yes: bool) -> bool:
+def confirmed(question: str, *, yes: bool) -> bool:
     """Ask on a terminal. Without one, --yes is required."""
     if yes:
         return True

@@ -39,8 +39,8 @@ def _files(ctx: typer.Context) -> Files:
     from vgpuctl.files import read_and_collect  # noqa: PLC0415
     from vgpuctl.settings import Flags, profiles_path, schedules_path  # noqa: PLC0415
 
-    said = {name: Path(ctx.params[name]) for name in ("profiles", "schedules", "config") if ctx.params.get(name)}
-    flags = Flags(**said)  # type: ignore[arg-type]
+    paths = {name: Path(ctx.params[name]) for name in ("profiles", "schedules", "config") if ctx.params.get(name)}
+    flags = Flags(**paths)  # type: ignore[arg-type]
     return read_and_collect(profiles_path(flags), schedules_path(flags))[1]
 
 

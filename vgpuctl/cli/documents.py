@@ -6,20 +6,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from vgpuctl.cli.sanitize import RISKY, escaped, whole
+from vgpuctl.cli.sanitize import RISKY, escaped, without_surrogates
 
 Document = Mapping[str, Any]
 
 
-def as_line(found: Document) -> str:
-    return escaped(json.dumps(found, ensure_ascii=False))
+def as_line(document: Document) -> str:
+    return escaped(json.dumps(document, ensure_ascii=False))
 
 
-def as_json(found: Document) -> str:
-    return escaped(json.dumps(found, indent=2, ensure_ascii=False))
+def as_json(document: Document) -> str:
+    return escaped(json.dumps(document, indent=2, ensure_ascii=False))
 
 
-def as_yaml(found: Document) -> str:
+def as_yaml(document: Document) -> str:
     """Return one of a stream of documents. libyaml is used if it is installed, for large estates."""
     import yaml  # noqa: PLC0415
 
@@ -28,8 +28,8 @@ def as_yaml(found: Document) -> str:
 
     def represent(dumper: Any, text: str) -> Any:
         risky = not RISKY.isdisjoint(map(ord, text))
-        return dumper.represent_scalar("tag:yaml.org,2002:str", whole(text), style='"' if risky else None)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", without_surrogates(text), style='"' if risky else None)
 
     Dumper.add_representer(str, represent)
-    dumped = yaml.dump(found, Dumper=Dumper, sort_keys=False, allow_unicode=True)
+    dumped = yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True)
     return "---\n" + escaped(dumped.rstrip("\n"))

@@ -22,7 +22,7 @@ with suppress(ImportError):
     _completion_classes._sanitize_help_text = lambda text: text
 
 
-def _say_harmlessly(module: Any) -> None:
+def _sanitize_echo(module: Any) -> None:
     """Sanitize typer's messages: they quote what was typed, and a shell's `*` inserts file names."""
     echo = module.echo
     module.echo = lambda message=None, *args, **more: echo(message and sanitize(str(message)), *args, **more)
@@ -31,7 +31,7 @@ def _say_harmlessly(module: Any) -> None:
 # Newer typer versions bring their own click.
 for _name in ("typer._click.exceptions", "click.exceptions"):
     if _name in sys.modules:
-        _say_harmlessly(sys.modules[_name])
+        _sanitize_echo(sys.modules[_name])
 
 
 def group(**settings: Any) -> typer.Typer:
@@ -45,10 +45,10 @@ def group(**settings: Any) -> typer.Typer:
     )
 
 
-def add_later(app: typer.Typer, commands: Mapping[str, tuple[str, str]]) -> None:
+def add_lazily(app: typer.Typer, commands: Mapping[str, tuple[str, str]]) -> None:
     """Add commands: each name with its place (`module:function` or `module:group`) and the first line of its help."""
     for name, (place, line) in commands.items():
-        app.command(name, cls=Later, help=line)(_loader(name, place))
+        app.command(name, cls=LazyCommand, help=line)(_loader(name, place))
 
 
 def _loader(name: str, place: str) -> Callable[[], Any]:
@@ -56,15 +56,15 @@ def _loader(name: str, place: str) -> Callable[[], Any]:
         module, attribute = place.split(":")
         found = getattr(importlib.import_module(module), attribute)
         if isinstance(found, typer.Typer):
-            return built(found)
+            return build_command(found)
         app = group(add_completion=False)
         app.command(name)(found)
-        return built(app)
+        return build_command(app)
 
     return load
 
 
-class Later(TyperCommand):
+class LazyCommand(TyperCommand):
     """Stands for a command in lists of names, and loads the real one when it is chosen."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -72,7 +72,7 @@ class Later(TyperCommand):
         return self.callback().make_context(info_name, args, parent, **extra)
 
 
-def built(app: typer.Typer) -> Any:
+def build_command(app: typer.Typer) -> Any:
     """Return what Typer builds. Lists show a help's first line whole, and example lines stay as they are."""
     command = get_command(app)
     for each in (command, *getattr(command, "commands", {}).values()):
@@ -81,7 +81,7 @@ def built(app: typer.Typer) -> Any:
     return command
 
 
-class _Words:
+class _PlainConverter:
     """Skips typer's own converter, which loads pydantic, where it is not needed: for defaults and for plain words."""
 
     def __init__(self, converter: Callable[[], Any]) -> None:
@@ -103,8 +103,8 @@ def _no_choice(value: str, kind: Any, param: Any, ctx: Any) -> typer.BadParamete
     from vgpuctl.model.nearest import nearest  # noqa: PLC0415
 
     choices = [str(choice) for choice in kind]
-    told = ", ".join(map(repr, choices))
-    return typer.BadParameter(f"{value!r} is not one of {told}{nearest(value, choices)}", ctx=ctx, param=param)
+    listed = ", ".join(map(repr, choices))
+    return typer.BadParameter(f"{value!r} is not one of {listed}{nearest(value, choices)}", ctx=ctx, param=param)
 
 
 def _kind_of_word(param: Any) -> type[str] | None:
@@ -116,12 +116,12 @@ def _kind_of_word(param: Any) -> type[str] | None:
     return None
 
 
-def _words_first(kind: Any) -> None:
+def _convert_plain_words(kind: Any) -> None:
     """Convert words ourselves. Older typer versions lack this converter and do not need the patch."""
     converter = getattr(kind, "get_runtime_param", None)
     if converter is not None:
-        kind.get_runtime_param = lambda self: _Words(lambda: converter(self))
+        kind.get_runtime_param = lambda self: _PlainConverter(lambda: converter(self))
 
 
 for _kind in (TyperOption, TyperArgument):
-    _words_first(_kind)
+    _convert_plain_words(_kind)

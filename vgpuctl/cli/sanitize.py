@@ -10,19 +10,19 @@ from __future__ import annotations
 _CONTROLS = {*range(32), *range(127, 160)}
 #: Marks that change the writing direction, line breaks other than the line feed, and code points without a character.
 _ODD = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x2070), 0xFFFE, 0xFFFF}
-_HALVES = {*range(0xD800, 0xE000)}
+_SURROGATES = {*range(0xD800, 0xE000)}
 _LAYOUT = {ord("\n"), ord("\t")}
 
 #: The code points that are never printed as they are. Our own line feeds and tabs are the exception.
-RISKY = frozenset(_CONTROLS | _ODD | _HALVES)
+RISKY = frozenset(_CONTROLS | _ODD | _SURROGATES)
 
 _SHOWN = dict.fromkeys(RISKY - _LAYOUT, "\ufffd")
 _IN_A_LINE = dict.fromkeys(RISKY, "\ufffd")
-_MENDED = dict.fromkeys(_HALVES, "\ufffd")
+_MENDED = dict.fromkeys(_SURROGATES, "\ufffd")
 _WRITTEN = {code: f"\\u{code:04x}" for code in RISKY - _LAYOUT} | _MENDED
 
 
-def whole(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Replace halves of characters, which no encoding can write."""
     return text.translate(_MENDED)
 

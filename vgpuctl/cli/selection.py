@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PREFIX = "worker/"
 
 
-def names(patterns: list[str] | None) -> Names | None:
+def worker_names(patterns: list[str] | None) -> Names | None:
     """Return names, ranges and globs, also as `status -o name` prints them. None, if there are none, means all."""
     from vgpuctl.files.reader import count_names  # noqa: PLC0415
     from vgpuctl.model.names import Names  # noqa: PLC0415
@@ -25,28 +25,28 @@ def names(patterns: list[str] | None) -> Names | None:
     return Names(tuple(patterns)) if patterns else None
 
 
-def known_workers(fleet: Fleet, wanted: Names | None) -> None:
+def check_known(fleet: Fleet, names: Names | None) -> None:
     """Check that the names exist, as status does. A name without a VM is refused, because it can only be shown."""
     from vgpuctl.planning.selection import Selection  # noqa: PLC0415
 
-    if wanted is None:
+    if names is None:
         return
-    Selection(wanted).check(fleet)
-    for name in wanted.plain:
+    Selection(names).check(fleet)
+    for name in names.plain:
         if name in fleet.missing:
             raise UsageError(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
-    if not wanted.of(fleet.workers):
-        raise UsageError(f"No worker is called {' or '.join(wanted.patterns)}.", hint="See: vgpuctl status")
+    if not names.of(fleet.workers):
+        raise UsageError(f"No worker is called {' or '.join(names.patterns)}.", hint="See: vgpuctl status")
 
 
-def at_most(text: str, of: int) -> int:
-    """Return a number from `2`, or from a share such as `25%` of `of`, but at least 1."""
+def workers_out(text: str, total: int) -> int:
+    """Return a number from `2`, or from a share such as `25%` of `total`, but at least 1."""
     from vgpuctl.model.share import Share  # noqa: PLC0415
 
     share = Share.read(text)
     if share is None:
         raise UsageError(f"--max-unavailable {text} is neither a number from 1 nor a share such as 25%.")
-    return share.of(of)
+    return share.of(total)
 
 
 def duration_s(text: str, option: str) -> float:

@@ -15,26 +15,26 @@ class Alarm:
 
     def __init__(self, next_start: Callable[[], datetime | None]) -> None:
         self._next_start = next_start
-        self._rung = threading.Event()
+        self._woken = threading.Event()
         self._ended = threading.Event()
 
     def end(self) -> None:
         self._ended.set()
-        self._rung.set()
+        self._woken.set()
 
-    def each(self, work: Callable[[], None]) -> None:
+    def run(self, work: Callable[[], None]) -> None:
         """Work now, and at every alarm, until the end."""
         from apscheduler.schedulers.background import BackgroundScheduler  # noqa: PLC0415
 
         scheduler = BackgroundScheduler(timezone="UTC")
-        scheduler.add_job(self._rung.set, "interval", seconds=LOOK_EVERY_S)
+        scheduler.add_job(self._woken.set, "interval", seconds=LOOK_EVERY_S)
         scheduler.start()
         try:
             while not self._ended.is_set():
                 work()
                 self._ring_at_next_start(scheduler)
-                self._rung.wait()
-                self._rung.clear()
+                self._woken.wait()
+                self._woken.clear()
         finally:
             scheduler.shutdown(wait=False)
 
@@ -42,5 +42,5 @@ class Alarm:
         start = self._next_start()
         if start is not None:
             scheduler.add_job(  # type: ignore[attr-defined]
-                self._rung.set, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
+                self._woken.set, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
             )

@@ -15,7 +15,7 @@ from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError, with_plac
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
-from vgpuctl.operations import Operation, exit_code, look_ahead, troubled
+from vgpuctl.operations import Operation, exit_code, look_ahead, unfinished_hosts
 from vgpuctl.planning.wishes import former_wish, switch_wish
 
 FIRST_PAUSE = timedelta(minutes=1)
@@ -39,18 +39,18 @@ class BackOff:
 class ScheduleLoop:
     """Level-triggered: it compares the world with the current shift, and remembers only its back-off.
 
-    `listening` makes a listener for each operation, so that each reports its own steps. Nothing raises here: a fault of
-    ours is reported with its place, and the next round comes.
+    `make_listener` makes a listener for each operation, so that each reports its own steps. Nothing raises here: a
+    fault of ours is reported with its place, and the next round comes.
     """
 
     def __init__(
         self,
         files: Files,
         connection: Connection,
-        listening: Callable[[], Listener],
+        make_listener: Callable[[], Listener],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._files, self._connection, self._listening, self._now = files, connection, listening, now
+        self._files, self._connection, self._make_listener, self._now = files, connection, make_listener, now
         self._back_off: dict[str, BackOff] = {}
         self._operation: Operation | None = None
         self._ending = False
@@ -80,8 +80,8 @@ class ScheduleLoop:
                 self._say(f"{timetable.name} could not be looked at: {with_place(error)}")
 
     def _keep(self, timetable: Timetable, shift: str) -> None:
-        waiting = self._back_off.get(timetable.name)
-        if waiting and waiting.shift == shift and self._now() < waiting.until:
+        back_off = self._back_off.get(timetable.name)
+        if back_off and back_off.shift == shift and self._now() < back_off.until:
             return
         try:
             code = self._switch(timetable, shift)
@@ -92,7 +92,7 @@ class ScheduleLoop:
             self._say(f"{shift} on {timetable.name} ended by a fault of vgpuctl: {with_place(error)}")
             code = ExitCode.FAILED
         if code in {ExitCode.FAILED, ExitCode.WENT_BACK, ExitCode.REFUSED}:
-            self._wait(timetable.name, shift)
+            self._begin_back_off(timetable.name, shift)
         elif code is ExitCode.DONE:
             self._back_off.pop(timetable.name, None)
 
@@ -111,19 +111,19 @@ class ScheduleLoop:
             return ExitCode.REFUSED if preview.refusals else ExitCode.DONE
         self._say(f"{shift} on {timetable.name} begins.")
         self._operation = Operation(
-            world=self._connection.world(), listener=self._listening(), timetable=timetable.name
+            world=self._connection.world(), listener=self._make_listener(), timetable=timetable.name
         )
         report = self._operation.carry_out(wish, former_wish)
         if report.unheard:
             self._say(f"{shift} on {timetable.name} stopped: {' and '.join(report.unheard)} could not be heard.")
-        for host in troubled(report):
+        for host in unfinished_hosts(report):
             self._say(f"{host.host} {host.end}: {host.why}")
         code = exit_code(report, refused=bool(preview.refusals))
         if code is ExitCode.DONE:
             self._say(f"It is {shift} on {timetable.name}, after {report.seconds:.0f} s.")
         return code
 
-    def _wait(self, timetable: str, shift: str) -> None:
+    def _begin_back_off(self, timetable: str, shift: str) -> None:
         before = self._back_off.get(timetable)
         again = before is not None and before.shift == shift
         pause = min(before.pause * 2, LONGEST_PAUSE) if before and again else FIRST_PAUSE
@@ -131,4 +131,4 @@ class ScheduleLoop:
         self._say(f"Next try for {shift} on {timetable} in {pause.total_seconds() / 60:.0f} min.")
 
     def _say(self, text: str) -> None:
-        MutedOnFailure(self._listening()).say(text)
+        MutedOnFailure(self._make_listener()).say(text)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.wire import Wire, answer, saying, self_signed
-from vgpuctl.cli.common import connected, terminate_politely
+from vgpuctl.cli.common import connected, raise_on_stop_signals
 from vgpuctl.cli.showing.history import _past
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError, UnreachableError
@@ -98,7 +98,7 @@ def test_who_stays_tries_it_again_as_rarely_as_it_must_be(
 @pytest.mark.usefixtures("slept")
 def test_being_terminated_is_being_interrupted() -> None:
     """So that what was opened is closed."""
-    terminate_politely()
+    raise_on_stop_signals()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
 

@@ -16,7 +16,7 @@ from tests.support.lab import BIN
 from tests.support.paths import ROOT
 from vgpuctl import __version__
 from vgpuctl.cli.app import app
-from vgpuctl.cli.lazy import built, group
+from vgpuctl.cli.lazy import build_command, group
 from vgpuctl.cli.options import Output
 
 HEAVY = {"pyVmomi", "pyVim", "kubernetes", "apscheduler", "pydantic", "rich", "yaml", "starlette", "asyncio", "ssl"}
@@ -105,11 +105,11 @@ def each(command: Any, path: str = "vgpuctl") -> Iterator[tuple[str, Any]]:
     """Every name beside its stand-in, at any depth."""
     for name, below in getattr(command, "commands", {}).items():
         yield f"{path} {name}", below
-        if type(below).__name__ == "Later":
+        if type(below).__name__ == "LazyCommand":
             yield from each(below.callback(), f"{path} {name}")
 
 
-LATER = {path: below for path, below in each(get_command(app)) if type(below).__name__ == "Later"}
+LATER = {path: below for path, below in each(get_command(app)) if type(below).__name__ == "LazyCommand"}
 
 
 @pytest.mark.parametrize("path", LATER)
@@ -154,9 +154,9 @@ def test_values_are_as_typer_would_have_them() -> None:
     ) -> None:
         got.update(names=names, word=word, loud=loud, choice=choice, number=number)
 
-    built(tried)([], standalone_mode=False)
+    build_command(tried)([], standalone_mode=False)
     assert got == {"names": None, "word": "none", "loud": "NONE", "choice": Output.TABLE, "number": 1}
-    built(tried)(
+    build_command(tried)(
         ["a", "b", "--word", "x", "--loud", "x", "--choice", "json", "--number", "2"],
         standalone_mode=False,
     )

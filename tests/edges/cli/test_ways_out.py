@@ -26,7 +26,7 @@ from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, wor
 from tests.support.past import night, past_step
 from vgpuctl.cli import common, completing, documents, lazy, sanitize
 from vgpuctl.cli.acting.plans import show_plan
-from vgpuctl.cli.acting.progress import Lines, LiveScreen, Silence
+from vgpuctl.cli.acting.progress import Lines, LiveScreen, Quiet
 from vgpuctl.cli.options import HistoryOutput, Output
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.showing import history
@@ -154,13 +154,13 @@ WAYS: dict[str, Callable[[], Any]] = {
     "findings": lambda: show_findings(Paper(), *found()),
     "a history": lambda: history._list([entry()], HistoryOutput.TABLE),
     "an entry": lambda: history._show([entry()], HistoryOutput.WIDE),
-    "an unreadable entry": lambda: history._tell_unreadable(
+    "an unreadable entry": lambda: history._warn_unreadable(
         History((), (Unreadable(kind="c", name=NASTY, why=NASTY),))
     ),
     "a redrawn screen": lambda: on_a_terminal(live),
     "redrawn tables": lambda: on_a_terminal(live_tables),
     "redrawn progress": lambda: on_a_terminal(live_screen),
-    "a quiet listener": lambda: Silence().say(NASTY),
+    "a quiet listener": lambda: Quiet().say(NASTY),
     "names": lambda: WorkerNames().show(hostile()),
     "json": lambda: common.print_json({NASTY: [NASTY]}),
     "a line of json": lambda: Documents(documents.as_line).show(hostile()),
@@ -168,9 +168,9 @@ WAYS: dict[str, Callable[[], Any]] = {
     "yaml of status": lambda: Documents(documents.as_yaml).show(hostile()),
     "yaml of the history": lambda: history._list([entry()], HistoryOutput.YAML),
     "a picture": lambda: print(svg(entry(), headline(entry(), NOW), remarks(entry()))),
-    "the option parser": lambda: lazy.built(app())(["/dev/null", TYPED], standalone_mode=True),
-    "its options": lambda: lazy.built(app())(["/dev/null", "--output", TYPED], standalone_mode=True),
-    "its paths": lambda: lazy.built(app())([TYPED.replace("\0", "")], standalone_mode=True),
+    "the option parser": lambda: lazy.build_command(app())(["/dev/null", TYPED], standalone_mode=True),
+    "its options": lambda: lazy.build_command(app())(["/dev/null", "--output", TYPED], standalone_mode=True),
+    "its paths": lambda: lazy.build_command(app())([TYPED.replace("\0", "")], standalone_mode=True),
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from vgpuctl.cli import output
-from vgpuctl.cli.common import STOP_SIGNALS, connected, console, explained, may_go_on, print_json, read
+from vgpuctl.cli.common import STOP_SIGNALS, confirmed, connected, console, print_json, read_all_files, showing_errors
 from vgpuctl.cli.options import Output
 from vgpuctl.model.errors import ExitCode
 from vgpuctl.model.names import fold
@@ -43,127 +43,127 @@ class CommandSpec:
 
     wish: MakeWish
     former: MakeFormer | None
-    nothing: Callable[[Preview], str]
-    done: Callable[[Preview, Report], str]
+    nothing_to_do: Callable[[Preview], str]
+    done_text: Callable[[Preview, Report], str]
     scope: ObservationScope | None = None
     timetable: str = ""
 
 
-def act(manner: RunOptions, order: Callable[[Files], CommandSpec]) -> None:
+def act(options: RunOptions, make_spec: Callable[[Files], CommandSpec]) -> None:
     """Carry out a command. The process ends with the exit code of the result."""
-    with explained(debug=manner.debug):
-        files = read(manner.flags)
-        found = order(files)
-        with connected(manner.flags, files, found.scope) as connection:
-            code = _act(manner, found, connection)
+    with showing_errors(debug=options.debug):
+        files = read_all_files(options.flags)
+        spec = make_spec(files)
+        with connected(options.flags, files, spec.scope) as connection:
+            code = _act(options, spec, connection)
         raise typer.Exit(int(code))
 
 
-def _act(manner: RunOptions, order: CommandSpec, connection: Connection) -> ExitCode:
+def _act(options: RunOptions, spec: CommandSpec, connection: Connection) -> ExitCode:
     from vgpuctl.operations import look_ahead  # noqa: PLC0415
 
     fleet = connection.fleet()
-    preview = look_ahead(fleet, order.wish(fleet))
-    if manner.dry_run:
-        return _dry_run(manner, order, _informed(preview, connection))
+    preview = look_ahead(fleet, spec.wish(fleet))
+    if options.dry_run:
+        return _dry_run(options, spec, _with_history(preview, connection))
     if not preview.plan:
-        return _nothing(manner, order, preview)
-    question = preview.touches and not manner.yes
+        return _nothing(options, spec, preview)
+    question = preview.disturbs and not options.yes
     if question or preview.refusals or preview.remarks:
         from vgpuctl.cli.acting.plans import show_plan, show_remarks  # noqa: PLC0415
 
-        out = console(error=manner.output is Output.JSON)
+        out = console(error=options.output is Output.JSON)
         if question or preview.refusals:
-            show_plan(out, _informed(preview, connection))
+            show_plan(out, _with_history(preview, connection))
         else:
             show_remarks(out, preview)
-    if question and not may_go_on("Go on?", yes=manner.yes):
+    if question and not confirmed("Go on?", yes=options.yes):
         console().print("Nothing was changed.")
         return ExitCode.DONE
-    return _carry_out(manner, order, connection, preview)
+    return _carry_out(options, spec, connection, preview)
 
 
-def _informed(preview: Preview, connection: Connection) -> Preview:
+def _with_history(preview: Preview, connection: Connection) -> Preview:
     """Add how long the steps took earlier. The history is read only when a plan is shown."""
-    from vgpuctl.operations import informed  # noqa: PLC0415
+    from vgpuctl.operations import with_history  # noqa: PLC0415
 
-    return informed(preview, connection.history())
+    return with_history(preview, connection.history())
 
 
-def _dry_run(manner: RunOptions, order: CommandSpec, preview: Preview) -> ExitCode:
+def _dry_run(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCode:
     from vgpuctl.cli.acting.plans import plan_document, show_plan  # noqa: PLC0415
 
-    if manner.output is Output.JSON:
+    if options.output is Output.JSON:
         print_json(plan_document(preview))
     else:
         show_plan(console(), preview)
         if not preview.plan and not preview.refusals:
-            console().tell(order.nothing(preview))
+            console().tell(spec.nothing_to_do(preview))
         console().print("Nothing was changed.")
     return ExitCode.REFUSED if preview.refusals else ExitCode.DONE
 
 
-def _nothing(manner: RunOptions, order: CommandSpec, preview: Preview) -> ExitCode:
+def _nothing(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCode:
     from vgpuctl.engine.ports import Report  # noqa: PLC0415
     from vgpuctl.operations import refused  # noqa: PLC0415
 
     if preview.refusals:
         raise refused(preview)
-    if manner.output is Output.JSON:
+    if options.output is Output.JSON:
         print_json(report_document(Report(wish=preview.wish.name), preview))
     else:
-        console().tell(order.nothing(preview))
-        _tell_missing(preview)
+        console().tell(spec.nothing_to_do(preview))
+        _show_missing(preview)
     return ExitCode.DONE
 
 
-def _carry_out(manner: RunOptions, order: CommandSpec, connection: Connection, preview: Preview) -> ExitCode:
+def _carry_out(options: RunOptions, spec: CommandSpec, connection: Connection, preview: Preview) -> ExitCode:
     """Carry out the plan. Even if output fails, the work ends in order, and the exit code reports the result."""
     from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
 
     connection.follow()
     with output.muting():
-        with screen(console(), quiet=manner.output is Output.JSON) as listener:
-            operation = Operation(world=connection.world(), listener=listener, timetable=order.timetable)
+        with screen(console(), quiet=options.output is Output.JSON) as listener:
+            operation = Operation(world=connection.world(), listener=listener, timetable=spec.timetable)
             with _interruptible(operation):
-                report = operation.carry_out(order.wish, order.former)
+                report = operation.carry_out(spec.wish, spec.former)
         code = exit_code(report, refused=bool(preview.refusals))
-        _show_end(manner, order, preview, report, code)
+        _show_end(options, spec, preview, report, code)
     if told := output.complaint():
         console(error=True).tell(told)
-        if manner.output is Output.JSON and code is ExitCode.DONE:
+        if options.output is Output.JSON and code is ExitCode.DONE:
             # The document was requested, but it was not written.
             return ExitCode.FAILED
     return code
 
 
-def _show_end(manner: RunOptions, order: CommandSpec, preview: Preview, report: Report, code: ExitCode) -> None:
-    if manner.output is Output.JSON:
+def _show_end(options: RunOptions, spec: CommandSpec, preview: Preview, report: Report, code: ExitCode) -> None:
+    if options.output is Output.JSON:
         print_json(report_document(report, preview) | {"exitCode": int(code)})
         return
-    _tell(report, code, order, preview)
-    _tell_missing(preview)
+    _show_report(report, code, spec, preview)
+    _show_missing(preview)
 
 
-def _tell(report: Report, code: ExitCode, order: CommandSpec, preview: Preview) -> None:
-    from vgpuctl.operations import troubled  # noqa: PLC0415
+def _show_report(report: Report, code: ExitCode, spec: CommandSpec, preview: Preview) -> None:
+    from vgpuctl.operations import unfinished_hosts  # noqa: PLC0415
     from vgpuctl.reporting.causes import Stopped  # noqa: PLC0415
     from vgpuctl.reporting.codes import more_about  # noqa: PLC0415
 
     out = console(error=code is not ExitCode.DONE)
-    for (end, why), hosts in _alike(troubled(report)).items():
+    for (end, why), hosts in _alike(unfinished_hosts(report)).items():
         out.say(f"{' '.join(fold(hosts))} {end}{':' if why else ''}", why, "bold red")
-    if more := more_about(host.code for host in troubled(report) if host.code != Stopped.code):
+    if more := more_about(host.code for host in unfinished_hosts(report) if host.code != Stopped.code):
         out.tell(more)
     if report.unheard:
         names = " and ".join(report.unheard)
         out.tell(f"Stopped: {names} could not be heard for too long. Run the same command to go on.")
     elif report.interrupted:
-        or_else = ", or another shift to go there" if order.timetable else ""
-        out.tell(f"Stopped after what was in flight. Run the same command to go on{or_else}.")
+        other_way = ", or another shift to go there" if spec.timetable else ""
+        out.tell(f"Stopped after what was in flight. Run the same command to go on{other_way}.")
     elif code is ExitCode.DONE:
-        out.tell(order.done(preview, report))
+        out.tell(spec.done_text(preview, report))
 
 
 def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
@@ -174,7 +174,7 @@ def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def _tell_missing(preview: Preview) -> None:
+def _show_missing(preview: Preview) -> None:
     for name in preview.fleet.missing:
         console(error=True).tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
 
@@ -185,16 +185,16 @@ def _interruptible(operation: Operation) -> Iterator[None]:
 
     SIGTERM and a closed terminal's SIGHUP count like Ctrl-C; signals that `nohup` ignores stay ignored.
     """
-    asked: list[int] = []
+    received: list[int] = []
 
     def handle(number: int, _frame: object) -> None:
-        asked.append(number)
-        if len(asked) > 1:
+        received.append(number)
+        if len(received) > 1:
             raise KeyboardInterrupt
         operation.interrupt()
 
-    heeded = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handle) for number in heeded}
+    handled = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in handled}
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vgpuctl.cli import output
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import STOP_SIGNALS, connected, console, explained, read
+from vgpuctl.cli.common import STOP_SIGNALS, connected, console, read_all_files, showing_errors
 from vgpuctl.cli.options import DebugOption
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def command(
       vgpuctl daemon
       vgpuctl daemon --config /etc/vgpuctl/config.yaml
     """
-    with explained(debug=debug):
+    with showing_errors(debug=debug):
         _keep(flags)
 
 
@@ -38,7 +38,7 @@ def _keep(flags: Flags) -> None:
     from vgpuctl.daemon.schedule_loop import ScheduleLoop  # noqa: PLC0415
     from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
-    files = read(flags)
+    files = read_all_files(flags)
     scope = ObservationScope(neighbours=True, drains=True, scales=files.scales)
     with connected(flags, files, scope, lasting=True) as connection:
         connection.follow(departures=True)
@@ -52,4 +52,4 @@ def _keep(flags: Flags) -> None:
         for number in STOP_SIGNALS:
             signal.signal(number, end)
         with output.muting():
-            alarm.each(keeper.keep)
+            alarm.run(keeper.keep)

@@ -47,18 +47,20 @@ def command(
       vgpuctl label-nodes && kubectl get nodes -L vgpu.type
       vgpuctl label-nodes --prune   after workers were taken out of the file
     """
-    manner = RunOptions(flags=flags, output=output, dry_run=dry_run, debug=debug)
-    act(manner, lambda files: _order(files, prune=prune))
+    options = RunOptions(flags=flags, output=output, dry_run=dry_run, debug=debug)
+    act(options, lambda files: _spec(files, prune=prune))
 
 
-def _order(files: Files, *, prune: bool) -> CommandSpec:
+def _spec(files: Files, *, prune: bool) -> CommandSpec:
     from vgpuctl.planning.wishes import label_wish  # noqa: PLC0415
 
     return CommandSpec(
         wish=lambda fleet: label_wish(fleet, files.catalogue, prune=prune),
         former=None,
-        nothing=lambda preview: f"Every node's labels are true. Nothing to do.{_unregistered(preview)}",
-        done=lambda preview, _report: f"{count(len(preview.plan.steps), 'node')} labelled.{_unregistered(preview)}",
+        nothing_to_do=lambda preview: f"Every node's labels are true. Nothing to do.{_unregistered(preview)}",
+        done_text=lambda preview, _report: (
+            f"{count(len(preview.plan.steps), 'node')} labelled.{_unregistered(preview)}"
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.spinner import Spinner
 
-from vgpuctl.cli.acting.at_work import WORTH_TELLING_S, Picture
+from vgpuctl.cli.acting.progress_view import WORTH_SHOWING_S, ProgressView
 from vgpuctl.cli.paper import Paper
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.times import clock
@@ -23,7 +23,7 @@ from vgpuctl.planning.steps import kind_named
 from vgpuctl.reporting.waits import sentence
 
 #: Waits that are worth a message: something else must change before the step goes on.
-NEWS = {Reason.BUDGET, Reason.SEVERAL_BUDGETS, Reason.UNHEARD, Reason.THROTTLED}
+REPORTED_WAITS = {Reason.BUDGET, Reason.SEVERAL_BUDGETS, Reason.UNHEARD, Reason.THROTTLED}
 
 
 class Screen(Protocol):
@@ -37,12 +37,12 @@ class Screen(Protocol):
 
 def screen(out: Paper, *, quiet: bool = False) -> Screen:
     if quiet:
-        return Silence()
+        return Quiet()
     return LiveScreen(out) if out.is_terminal and sys.stdout.isatty() else Lines(out)
 
 
-class Silence:
-    def __enter__(self) -> Silence:
+class Quiet:
+    def __enter__(self) -> Quiet:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
@@ -55,32 +55,32 @@ class Silence:
         print(one_line(text), file=sys.stderr)
 
 
-class Lines(Silence):
+class Lines(Quiet):
     """Prints each event once: `20:00:41 worker-1 suspended (41 s)`."""
 
     def __init__(self, out: Paper) -> None:
         self._out = out
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
 
     def __enter__(self) -> Lines:
         return self
 
     def progress(self, progress: Progress) -> None:
         """Print new events. They are written together: in a large switch hundreds may end at once."""
-        fresh = {key: text for key, text in self._events(progress) if key not in self._told}
-        self._told.update(fresh)
-        self._write(fresh.values())
+        new = {key: text for key, text in self._events(progress) if key not in self._printed}
+        self._printed.update(new)
+        self._write(new.values())
 
     def _events(self, progress: Progress) -> Iterator[tuple[str, str]]:
         for host, cause in progress.decision.state.going_back.items():
             yield f"back {host}", f"{host} goes back: {cause}"
         for step, took_s in progress.done.items():
             finished = kind_named(step.kind).finished
-            if finished and step not in self._told:
-                took = f" ({format_duration(took_s)})" if took_s >= WORTH_TELLING_S else ""
+            if finished and step not in self._printed:
+                took = f" ({format_duration(took_s)})" if took_s >= WORTH_SHOWING_S else ""
                 yield step, f"{step.subject} {finished}{took}"
         for step, wait in progress.decision.waits.items():
-            if wait.reason in NEWS:
+            if wait.reason in REPORTED_WAITS:
                 why = sentence(wait)
                 yield f"{step} {why}", f"{step.subject} {kind_named(step.kind).doing}: {why}"
 
@@ -114,5 +114,5 @@ class LiveScreen:
         self._live.console.print(one_line(text))
 
     def progress(self, progress: Progress) -> None:
-        picture = Picture(progress, str(self._spinner.render(progress.elapsed_s)))
+        picture = ProgressView(progress, str(self._spinner.render(progress.elapsed_s)))
         self._live.update(Group(*picture.lines(self._out.width, self._out.height - 1)))

@@ -22,7 +22,7 @@ from vgpuctl.cli.options import (
     WorkersArgument,
     YesOption,
 )
-from vgpuctl.cli.selection import at_most, duration_s, known_workers, names
+from vgpuctl.cli.selection import check_known, duration_s, worker_names, workers_out
 from vgpuctl.model.durations import format_duration
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.phrases import count
@@ -87,7 +87,7 @@ def command(
     """
     from vgpuctl.model.timetable import DrainOptions  # noqa: PLC0415
 
-    def order(files: Files) -> CommandSpec:
+    def make_spec(files: Files) -> CommandSpec:
         drain = DrainOptions(
             timeout_s=duration_s(drain_timeout, "--drain-timeout"),
             grace_period_s=grace_period,
@@ -95,14 +95,14 @@ def command(
             delete_emptydir_data=delete_emptydir_data,
         )
         power_off_s = duration_s(power_off_after, "--power-off-after") if power_off_after else None
-        asked = _Asked(names(workers), profile, max_unavailable, drain, power_off_s)
-        return asked.order(files)
+        request = _Request(worker_names(workers), profile, max_unavailable, drain, power_off_s)
+        return request.make_spec(files)
 
-    act(RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug), order)
+    act(RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug), make_spec)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """What the command line asked for, and what it means for a fleet."""
 
     only: Names | None
@@ -111,17 +111,17 @@ class _Asked:
     drain: DrainOptions
     power_off_after_s: float | None
 
-    def order(self, files: Files) -> CommandSpec:
+    def make_spec(self, files: Files) -> CommandSpec:
         from vgpuctl.planning.wishes import former_wish  # noqa: PLC0415
         from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
         profile = self._known_profile(files)
-        at_most(self.max_unavailable, 1)
+        workers_out(self.max_unavailable, 1)
         return CommandSpec(
             wish=lambda fleet: self._wish(fleet, files, profile),
             former=former_wish,
-            nothing=lambda _: "Every worker carries its profile. Nothing to do.",
-            done=lambda preview, report: (
+            nothing_to_do=lambda _: "Every worker carries its profile. Nothing to do.",
+            done_text=lambda preview, report: (
                 f"{count(len({step.subject for step in preview.plan}), 'worker')} provisioned in "
                 f"{format_duration(report.seconds)}."
             ),
@@ -148,13 +148,13 @@ class _Asked:
     def _wish(self, fleet: Fleet, files: Files, profile: str | None) -> Wish:
         from vgpuctl.planning.wishes import Provisioning, provision_wish  # noqa: PLC0415
 
-        known_workers(fleet, self.only)
-        how = Provisioning(
+        check_known(fleet, self.only)
+        provisioning = Provisioning(
             only=self.only,
             profile=profile,
             drain=self.drain,
-            max_unavailable=at_most(self.max_unavailable, len(fleet.workers)),
+            max_unavailable=workers_out(self.max_unavailable, len(fleet.workers)),
             power_off_after_s=self.power_off_after_s,
             exchanged=files.shift_profiles,
         )
-        return provision_wish(fleet, files.catalogue, how)
+        return provision_wish(fleet, files.catalogue, provisioning)

@@ -71,23 +71,27 @@ def command(
       vgpuctl switch night --yes         from a script
       vgpuctl switch day --timeout 2m    a host whose drain takes longer goes back
     """
-    manner = RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug)
+    options = RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug)
     drain_s = duration_s(timeout, "--timeout") if timeout else None
-    act(manner, lambda files: order_of(files, shift, _as_asked(files, shift, timetable, drain_s, all_or_nothing)))
+
+    def make_spec(files: Files) -> CommandSpec:
+        changed = _with_options(files.timetable_of(shift, timetable), drain_s, all_or_nothing=all_or_nothing)
+        return switch_spec(files, shift, changed)
+
+    act(options, make_spec)
 
 
-def _as_asked(files: Files, shift: str, name: str | None, drain_s: float | None, whole: bool) -> Timetable:
+def _with_options(timetable: Timetable, drain_s: float | None, *, all_or_nothing: bool) -> Timetable:
     """Return the timetable, with the command line's changes."""
-    found = files.timetable_of(shift, name)
-    drain = found.drain if drain_s is None else found.drain.within(drain_s)
-    return replace(found, drain=drain, conduct=replace(found.conduct, all_or_nothing=whole))
+    drain = timetable.drain if drain_s is None else timetable.drain.within(drain_s)
+    return replace(timetable, drain=drain, conduct=replace(timetable.conduct, all_or_nothing=all_or_nothing))
 
 
-def order_of(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
+def switch_spec(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
     from vgpuctl.planning.wishes import former_wish, switch_wish  # noqa: PLC0415
     from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
-    def done(_preview: object, report: Report) -> str:
+    def done_text(_preview: object, report: Report) -> str:
         return f"{shift} since {clock(datetime.now().astimezone())}, after {format_duration(report.seconds)}."
 
     def wish(fleet: Fleet) -> Wish:
@@ -97,8 +101,8 @@ def order_of(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
     return CommandSpec(
         wish=wish,
         former=former_wish,
-        nothing=lambda _: f"It is {shift} already. Nothing to do.",
-        done=done,
+        nothing_to_do=lambda _: f"It is {shift} already. Nothing to do.",
+        done_text=done_text,
         scope=ObservationScope(neighbours=True, drains=True, scales=timetable.scales),
         timetable=timetable.name,
     )

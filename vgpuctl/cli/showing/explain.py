@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vgpuctl.cli.common import console, explained, print_json
+from vgpuctl.cli.common import console, print_json, showing_errors
 from vgpuctl.cli.options import DebugOption, Output, OutputOption
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.nearest import nearest
@@ -29,7 +29,7 @@ def command(codes: CodesArgument = None, output: OutputOption = Output.TABLE, de
       vgpuctl explain VG301
       vgpuctl explain -o json
     """
-    with explained(debug=debug):
+    with showing_errors(debug=debug):
         kinds = _chosen(codes or [])
         if output is Output.JSON:
             print_json(_document(kinds))

@@ -23,15 +23,15 @@ def show_findings(out: Paper, compared: Compared, findings: Sequence[Finding]) -
         place = f"{near(finding.where)}: " if finding.where else ""
         subject = first_names(finding.workers, NAMES_SHOWN) or finding.about
         end = "" if finding.what.endswith("?") else "."
-        said = f"{place}{finding.severity}: {subject}{': ' if subject else ''}{finding.what}{end}"
-        out.print(_wrapped(said, "", "  "), style=_STYLES[finding.severity])
+        text = f"{place}{finding.severity}: {subject}{': ' if subject else ''}{finding.what}{end}"
+        out.print(_wrapped(text, "", "  "), style=_STYLES[finding.severity])
         for detail in finding.details:
             out.print(_wrapped(detail, "  ", "    "))
         out.print(_wrapped(finding.hint, "  → ", "    "))
     if findings:
         counted = Counter(finding.severity for finding in findings)
-        told = ", ".join(count(counted[severity], severity) for severity in Severity if counted[severity])
-        out.print(f"\n{told} in {_scope(compared)}", style="bold")
+        counts = ", ".join(count(counted[severity], severity) for severity in Severity if counted[severity])
+        out.print(f"\n{counts} in {_scope(compared)}", style="bold")
     else:
         out.print(f"Nothing is wrong: {_scope(compared)}.")
 

@@ -117,10 +117,10 @@ def _short(name: str, most: int) -> str:
 def _axis(whole_s: float, scale: float, room: int) -> str:
     line = ""
     for tick in ticks(whole_s, max(room // COLUMNS_A_TICK, 1)):
-        told = format_duration(tick)
-        at = min(round(tick * scale), room - len(told))
-        if at >= len(line) and round(tick * scale) - at < len(told):
-            line = f"{line:<{at}}{told} "
+        label = format_duration(tick)
+        at = min(round(tick * scale), room - len(label))
+        if at >= len(line) and round(tick * scale) - at < len(label):
+            line = f"{line:<{at}}{label} "
     return line.rstrip()
 
 

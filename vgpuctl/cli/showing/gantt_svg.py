@@ -47,12 +47,12 @@ text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
 def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
     """Return the SVG, written directly: it fetches nothing and runs nothing."""
     found = list(_rows(lanes(entry)))
-    told = [line for remark in remarks for line in textwrap.wrap(one_line(remark), LETTERS)]
+    remark_lines = [line for remark in remarks for line in textwrap.wrap(one_line(remark), LETTERS)]
     names = (row if isinstance(row, str) else row.subject for row in found)
     left = MARGIN + max(LEAST_NAMES, *(len(name) * LETTER for name in names), 0) + 12
     scale = (WIDTH - MARGIN - left) / max(entry.seconds, 0.001)
     bottom = TOP + ROW * len(found)
-    height = bottom + 22 * len(told) + MARGIN
+    height = bottom + 22 * len(remark_lines) + MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         f"<title>{_text(headline)}</title>",
@@ -61,7 +61,7 @@ def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
         f'<text class="head" x="{MARGIN}" y="36">{_text(headline)}</text>',
         *_grid(entry, left, scale, bottom),
         *(line for i, row in enumerate(found) for line in _row(row, left, scale, TOP + ROW * i)),
-        *(f'<text x="{MARGIN}" y="{bottom + 28 + 22 * i}">{_text(line)}</text>' for i, line in enumerate(told)),
+        *(f'<text x="{MARGIN}" y="{bottom + 28 + 22 * i}">{_text(line)}</text>' for i, line in enumerate(remark_lines)),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -108,14 +108,14 @@ def _lane(lane: Lane, left: float, scale: float, y: int) -> Iterator[str]:
 
 
 def _bar(bar: Bar, x: float, width: float, y: int) -> Iterator[str]:
-    looks = f"{kind_named(bar.step.kind).look.value}{' decides' * (bar.decides and width > 3)}{' open' * bar.open}"
+    classes = f"{kind_named(bar.step.kind).look.value}{' decides' * (bar.decides and width > 3)}{' open' * bar.open}"
     place = f'x="{x:.1f}" y="{y}" width="{max(width - 1, 1):.1f}" height="{BAR}" rx="3"'
-    yield f'<rect class="{looks}" {place}><title>{_text(_told(bar))}</title></rect>'
+    yield f'<rect class="{classes}" {place}><title>{_text(_tooltip(bar))}</title></rect>'
     if width > len(bar.word) * LETTER + 6:
         yield f'<text class="in" x="{x + width / 2:.1f}" y="{y + 13}" text-anchor="middle">{_text(bar.word)}</text>'
 
 
-def _told(bar: Bar) -> str:
+def _tooltip(bar: Bar) -> str:
     took = "no end seen" if bar.step.ended_s is None else format_duration(bar.to_s - bar.from_s)
     took += ", given up" if bar.step.given_up else ""
     held = f", held for {format_duration(bar.step.held_s)}: {bar.step.held_by}" if bar.step.held_by else ""

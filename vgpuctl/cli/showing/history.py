@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import console, explained, print_json, say_unverified
+from vgpuctl.cli.common import console, print_json, showing_errors, warn_unverified
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import DebugOption, HistoryOutput, HistoryOutputOption
 from vgpuctl.model.errors import UsageError
@@ -48,11 +48,11 @@ def overview(
       vgpuctl history
       vgpuctl history show last
     """
-    with explained(debug=debug):
+    with showing_errors(debug=debug):
         if called.invoked_subcommand is None:
             history = _past(flags)
             _list(list(history.entries[-limit:]), output)
-            _tell_unreadable(history)
+            _warn_unreadable(history)
         elif any(str(source).endswith("COMMANDLINE") for source in map(called.get_parameter_source, called.params)):
             raise UsageError(
                 "Options stand behind the command's name.", hint="As in: vgpuctl history show last -o json"
@@ -76,7 +76,7 @@ def show(
       vgpuctl history show 41 -o wide         every step, also as a table
       vgpuctl history show 41 --svg 41.svg    a picture to send around
     """
-    with explained(debug=debug):
+    with showing_errors(debug=debug):
         if svg is not None and len(ids) > 1:
             raise UsageError("--svg draws one switch.", hint="Name one: vgpuctl history show last --svg FILE")
         history = _past(flags)
@@ -90,10 +90,10 @@ def _past(flags: Flags) -> History:
     from vgpuctl.observe.wiring import journal_of  # noqa: PLC0415
     from vgpuctl.settings import kubernetes_settings  # noqa: PLC0415
 
-    return journal_of(kubernetes_settings(flags), say_unverified).read()
+    return journal_of(kubernetes_settings(flags), warn_unverified).read()
 
 
-def _tell_unreadable(history: History) -> None:
+def _warn_unreadable(history: History) -> None:
     """Report unreadable entries on the error output, so that output for programs stays one document."""
     if not history.unreadable:
         return
@@ -102,22 +102,22 @@ def _tell_unreadable(history: History) -> None:
     number, why = len(history.unreadable), history.unreadable[0].why
     names = folded_names(each.name for each in history.unreadable)
     more = "" if number == 1 else "the first: "
-    told = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
-    console(error=True).tell(f"{told}: {names} ({more}{why}).", style="yellow")
+    text = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
+    console(error=True).tell(f"{text}: {names} ({more}{why}).", style="yellow")
 
 
-def _chosen(history: History, asked: str) -> Entry:
+def _chosen(history: History, wanted: str) -> Entry:
     entries = history.entries
-    found = entries[-1:] if asked == "last" else [entry for entry in entries if str(entry.number) == asked]
-    if not found and (why := history.why_unreadable(asked)):
+    found = entries[-1:] if wanted == "last" else [entry for entry in entries if str(entry.number) == wanted]
+    if not found and (why := history.why_unreadable(wanted)):
         raise UsageError(
-            f"Switch {asked} cannot be read: {why}.",
-            hint=f"kubectl get configmap -A -o yaml --field-selector metadata.name=vgpuctl-history-{asked} shows what "
+            f"Switch {wanted} cannot be read: {why}.",
+            hint=f"kubectl get configmap -A -o yaml --field-selector metadata.name=vgpuctl-history-{wanted} shows what "
             "stands there. Nothing depends on it: it may be deleted.",
         )
     if not found:
         known = f"Known: {entries[0].number} to {entries[-1].number}, or last." if entries else "There is none yet."
-        raise UsageError(f"There is no switch {asked} in the history.", hint=f"{known} The oldest are pruned.")
+        raise UsageError(f"There is no switch {wanted} in the history.", hint=f"{known} The oldest are pruned.")
     return found[0]
 
 
@@ -149,7 +149,7 @@ def _show(entries: list[Entry], output: HistoryOutput) -> None:
     out = console()
     for number, entry in enumerate(entries):
         out.print(f"{chr(10) if number else ''}{one_line(headline(entry, _now()))}", style="bold")
-        lines = [*gantt(entry, out.width), *(line for told in remarks(entry) for line in paragraph(told, out.width))]
+        lines = [*gantt(entry, out.width), *(line for text in remarks(entry) for line in paragraph(text, out.width))]
         if output is HistoryOutput.WIDE:
             lines += [Text(), *columns(*steps_table(entry), out.width)]
         for line in lines:

@@ -15,7 +15,7 @@ from vgpuctl.reporting.step_history import longest_way
 
 #: Worth a remark: a wait of at least this part of the whole, and at least a moment.
 PART, MOMENT_S = 0.1, 1.0
-HOLDS_TOLD = 3
+HOLDS_SHOWN = 3
 #: Waits for which the journal names the thing that holds the step up.
 _THINGS = {Reason.BUDGET.value, Reason.CARD.value}
 COLOURS = {DONE: "green", RUNNING: "cyan"}
@@ -58,11 +58,11 @@ def _local(entry: Entry) -> datetime:
 
 def remarks(entry: Entry) -> list[str]:
     """Return the longest way, what held it up, and what did not end well."""
-    told = [_way(entry), *_holds(entry)]
-    told += _ends(entry)
+    lines = [_way(entry), *_holds(entry)]
+    lines += _ends(entry)
     if entry.left_out:
-        told.append(f"{count(entry.left_out, 'short step')} found no room in the journal.")
-    return [each for each in told if each]
+        lines.append(f"{count(entry.left_out, 'short step')} found no room in the journal.")
+    return [each for each in lines if each]
 
 
 def _ends(entry: Entry) -> Iterator[str]:
@@ -96,9 +96,9 @@ def _took_s(entry: Entry, step: PastStep) -> float:
 def _holds(entry: Entry) -> Iterator[str]:
     """Yield the waits on the longest way, and waits for budgets, because people can change those."""
     way = {step.id for step in longest_way(entry)}
-    told = (step for step in entry.steps if step.id in way or step.held_reason == Reason.BUDGET.value)
-    worth = [step for step in told if step.held_s >= max(MOMENT_S, PART * entry.seconds)]
-    for step in sorted(worth, key=lambda step: -step.held_s)[:HOLDS_TOLD]:
+    candidates = (step for step in entry.steps if step.id in way or step.held_reason == Reason.BUDGET.value)
+    worth = [step for step in candidates if step.held_s >= max(MOMENT_S, PART * entry.seconds)]
+    for step in sorted(worth, key=lambda step: -step.held_s)[:HOLDS_SHOWN]:
         took, by = format_duration(step.held_s), step.held_by
         if step.held_reason in _THINGS:
             yield f"{by[0].upper()}{by[1:]} held {step.subject}'s {word(step)} for {took}."

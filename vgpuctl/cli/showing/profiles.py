@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import connected, console, explained, print_json, read
+from vgpuctl.cli.common import connected, console, print_json, read_all_files, showing_errors
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import DebugOption, Output, OutputOption
 from vgpuctl.model.errors import ExitCode
@@ -61,7 +61,7 @@ def check(
       vgpuctl profiles check
       vgpuctl profiles check --offline -o json
     """
-    with explained(debug=debug):
+    with showing_errors(debug=debug):
         _check(flags, output, offline=offline)
 
 
@@ -69,7 +69,7 @@ def _check(flags: Flags, output: Output, *, offline: bool) -> None:
     from vgpuctl.cli.showing.findings import findings_document, show_findings  # noqa: PLC0415
     from vgpuctl.reporting.profiles_check import Severity, check, check_files  # noqa: PLC0415
 
-    files = read(flags)
+    files = read_all_files(flags)
     compared = _files_alone(files) if offline else _compared(flags, files)
     findings = check_files(compared) if offline else check(compared)
     if output is Output.JSON:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import connected, console, explained, read
+from vgpuctl.cli.common import connected, console, read_all_files, showing_errors
 from vgpuctl.cli.options import DebugOption, StatusOutput, StatusOutputOption, WorkersArgument
 from vgpuctl.model.errors import ExitCode
 
@@ -43,23 +43,23 @@ def command(
       vgpuctl status -l topology.kubernetes.io/zone=a -w
       vgpuctl status -o json
     """
-    with explained(debug=debug):
+    with showing_errors(debug=debug):
         _show(flags, _selection(workers, selector), output, watching=watch)
 
 
 def _selection(workers: list[str] | None, selector: str | None) -> Selection:
-    from vgpuctl.cli.selection import names  # noqa: PLC0415
+    from vgpuctl.cli.selection import worker_names  # noqa: PLC0415
     from vgpuctl.model.selectors import parse_selector  # noqa: PLC0415
     from vgpuctl.planning.selection import Selection  # noqa: PLC0415
 
-    return Selection(names(workers), parse_selector(selector) if selector is not None else None)
+    return Selection(worker_names(workers), parse_selector(selector) if selector is not None else None)
 
 
 def _show(flags: Flags, selection: Selection, output: StatusOutput, *, watching: bool) -> None:
     from vgpuctl.cli.showing.estate.watching import SituationSource  # noqa: PLC0415
     from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
-    files = read(flags)
+    files = read_all_files(flags)
     with connected(flags, files, ObservationScope(scales=files.scales)) as connection:
         source = SituationSource(connection, files, selection, follow=watching)
         view = _view(output, watching=watching)

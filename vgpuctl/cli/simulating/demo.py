@@ -81,8 +81,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _play(env: dict[str, str], *, record: bool) -> str:
     shown = ""
-    for number, (told, words) in enumerate(STORY):
-        heading = f"{'' if number == 0 else chr(10)}{f'# {told}{chr(10)}' if told else ''}$ vgpuctl {words}"
+    for number, (comment, words) in enumerate(STORY):
+        heading = f"{'' if number == 0 else chr(10)}{f'# {comment}{chr(10)}' if comment else ''}$ vgpuctl {words}"
         console().print(heading, style="bold", markup=False)
         sys.stdout.flush()
         output = _run(words, env, record=record)

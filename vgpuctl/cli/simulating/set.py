@@ -20,7 +20,7 @@ _UNITS = {"store_mib_per_s": " MiB/s", "tasks_per_host": ""}
 app = group(add_completion=False, help="Change the simulated world while it runs.")
 
 
-class ClockDeed(StrEnum):
+class ClockAction(StrEnum):
     FREEZE = "freeze"
     RUN = "run"
     ADVANCE = "advance"
@@ -29,7 +29,7 @@ class ClockDeed(StrEnum):
 @app.command()
 def clock(
     dir: DirOption,
-    do: Annotated[ClockDeed | None, typer.Argument(help="Without one, the time is only told.")] = None,
+    do: Annotated[ClockAction | None, typer.Argument(help="Without one, the time is only told.")] = None,
     by: Annotated[str | None, typer.Argument(help="How far to advance.")] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -41,7 +41,7 @@ def clock(
       vgpuctl sim set clock advance 8h
       vgpuctl sim set clock run
     """
-    if (do is ClockDeed.ADVANCE) != (by is not None):
+    if (do is ClockAction.ADVANCE) != (by is not None):
         raise typer.BadParameter("advance wants a time, such as 8h; the others want none")
     leap_s = duration_s(by) if by else 0.0
     with sim_explained():
@@ -70,9 +70,9 @@ def durations(
     """
     from vgpuctl.sim.words import duration_name  # noqa: PLC0415
 
-    asked = dict(_duration_change(change) for change in changes or ())
+    wanted = dict(_duration_change(change) for change in changes or ())
     with sim_explained():
-        found = controls(dir).durations(**asked)
+        found = controls(dir).durations(**wanted)
     if output is Output.JSON:
         print_json(found)
         return
@@ -98,8 +98,8 @@ def vm(
       vgpuctl sim set vm worker-5 --answer 2
       vgpuctl sim set vm worker-1 --no-tools
     """
-    asked = {"question": question, "answer": answer, "tools": tools}
-    changes = {key: value for key, value in asked.items() if value is not None}
+    options = {"question": question, "answer": answer, "tools": tools}
+    changes = {key: value for key, value in options.items() if value is not None}
     with sim_explained():
         _show(controls(dir).vm(name, **changes))
 
@@ -141,13 +141,13 @@ def person(
     console().print(f"A person will {sentence} in {in_}." if in_ else f"A person: {sentence}.")
 
 
-def _clock(of: Controls, do: ClockDeed | None, leap_s: float) -> dict[str, Any]:
+def _clock(of: Controls, do: ClockAction | None, leap_s: float) -> dict[str, Any]:
     match do:
-        case ClockDeed.FREEZE:
+        case ClockAction.FREEZE:
             return of.freeze()
-        case ClockDeed.RUN:
+        case ClockAction.RUN:
             return of.run()
-        case ClockDeed.ADVANCE:
+        case ClockAction.ADVANCE:
             return of.advance(leap_s)
     return of.clock()
 

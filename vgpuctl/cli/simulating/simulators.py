@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vgpuctl.cli.common import console, print_json, show_error
-from vgpuctl.cli.lazy import add_later, group
+from vgpuctl.cli.lazy import add_lazily, group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, folder_of, need_simulators, sim_explained
 from vgpuctl.model.errors import ExitCode
@@ -184,7 +184,7 @@ def reset(dir: DirOption) -> None:
     console().print("The simulated world begins again.")
 
 
-add_later(
+add_lazily(
     app,
     {
         "fault": ("vgpuctl.cli.simulating.faults:app", "Let calls go wrong on purpose."),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, with_node, worker
 from tests.support.virtual import VirtualWorld
-from vgpuctl.cli.acting.at_work import Picture
+from vgpuctl.cli.acting.progress_view import ProgressView
 from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.fleet import Fleet
@@ -35,7 +35,7 @@ def progress(world: VirtualWorld, decision: Decision, some: Fleet, **done: float
 
 
 def shown(seen: Progress, width: int = 80, height: int = 24) -> list[str]:
-    return [line.plain for line in Picture(seen, "*").lines(width, height)]
+    return [line.plain for line in ProgressView(seen, "*").lines(width, height)]
 
 
 def many(hosts: int, each: int) -> tuple[Fleet, Wish]:

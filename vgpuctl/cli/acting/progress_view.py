@@ -21,14 +21,14 @@ from vgpuctl.model.wait import UNDER_WAY, Reason
 from vgpuctl.planning.steps import PowerOn, kind_named
 from vgpuctl.reporting.waits import sentence
 
-WORTH_TELLING_S = 0.5
+WORTH_SHOWING_S = 0.5
 GAP = 3
 #: The least width for a sentence beside the names; a narrower one goes below them.
 LEAST_ROOM = 24
 
 
 @dataclass
-class Picture:
+class ProgressView:
     """A running plan at one moment. `spinner`: the current sign beside steps at work."""
 
     progress: Progress
@@ -63,7 +63,7 @@ class Picture:
         found: dict[str, list[str]] = {}
         for step, took_s in self.progress.done.items():
             if finished := kind_named(step.kind).finished:
-                took = f" {format_duration(took_s)}" if took_s >= WORTH_TELLING_S else ""
+                took = f" {format_duration(took_s)}" if took_s >= WORTH_SHOWING_S else ""
                 found.setdefault(step.subject, []).append(f"{finished}{took}")
         return found
 
@@ -94,15 +94,15 @@ class Picture:
         if step is None:
             return None
         wait = self.progress.decision.waits.get(step.id, UNDER_WAY)
-        if not self._at_it(worker):
+        if not self._is_working(worker):
             if self.progress.decision.state.stopping:
                 return Text(f"· stands before {one_line(step.describe())}", "dim")
             return Text("· waits for the card" if isinstance(step, PowerOn) else "· waits", "dim")
         why = "" if wait.reason is Reason.VCENTER_TASK else one_line(sentence(wait))
-        told = f": {why}" if why else ""
-        return Text.assemble((self.spinner, "cyan"), f" {step.doing}{told}")
+        text = f": {why}" if why else ""
+        return Text.assemble((self.spinner, "cyan"), f" {step.doing}{text}")
 
-    def _at_it(self, worker: str) -> bool:
+    def _is_working(self, worker: str) -> bool:
         """True if the worker's next step is at work, or held up by something other than a card."""
         decision, seen = self.progress.decision, self.progress.fleet.workers.get(worker)
         if decision.state.stopping:
@@ -119,30 +119,30 @@ class Picture:
         lines = [_cut(self._brief(host, left[host]), width) for host in shown]
         if more := hosts[len(shown) :]:
             done = sum(not left[host] for host in more)
-            told = f"{done} of them done" if done < len(more) else "all done"
-            lines.append(Text(f"… {count(len(more), 'more host')}, {told}", "dim"))
+            text = f"{done} of them done" if done < len(more) else "all done"
+            lines.append(Text(f"… {count(len(more), 'more host')}, {text}", "dim"))
         return lines
 
     def _brief(self, host: str, left: list[str]) -> Text:
         """Return a host's line: `esx-1 · 4 cards   12 of 20   3 draining · 4 suspending · 1 waits`."""
         workers = self.hosts[host]
-        doing = Counter(self._word(worker) for worker in left)
-        told = " · ".join(f"{number} {word}" for word, number in doing.items()) or "✓"
+        doing = Counter(self._state_word(worker) for worker in left)
+        text = " · ".join(f"{number} {word}" for word, number in doing.items()) or "✓"
         line = Text(self._host_line(host), style="bold")
         return line.append(
-            f"{' ' * GAP}{len(workers) - len(left)} of {len(workers)}{' ' * GAP}{told}", style="not bold"
+            f"{' ' * GAP}{len(workers) - len(left)} of {len(workers)}{' ' * GAP}{text}", style="not bold"
         )
 
-    def _word(self, worker: str) -> str:
-        return self._next[worker].doing if self._at_it(worker) else "waiting"
+    def _state_word(self, worker: str) -> str:
+        return self._next[worker].doing if self._is_working(worker) else "waiting"
 
     def _host_line(self, host: str) -> str:
         progress = self.progress
         cards = progress.fleet.hosts[host].cards if host in progress.fleet.hosts else ()
-        told = f" · {cards[0].model} {cards[0].pci_id.removesuffix('.0')}" if len(cards) == 1 else ""
-        told = told or (f" · {len(cards)} cards" if cards else "")
+        text = f" · {cards[0].model} {cards[0].pci_id.removesuffix('.0')}" if len(cards) == 1 else ""
+        text = text or (f" · {len(cards)} cards" if cards else "")
         back = progress.decision.state.going_back.get(host)
-        return one_line(f"{host}{told}" + (f" · goes back: {back}" if back else ""))
+        return one_line(f"{host}{text}" + (f" · goes back: {back}" if back else ""))
 
     def _summary(self) -> Text:
         workers, decision = [name for names in self.hosts.values() for name in names], self.progress.decision
