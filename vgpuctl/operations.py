@@ -77,8 +77,8 @@ def with_history(preview: Preview, entries: Iterable[Entry]) -> Preview:
 
 def _has_work(fleet: Fleet, wish: Wish, host: str) -> bool:
     """True if the host has something to do. Without work there is nothing to refuse."""
-    mine = replace(wish.only(worker.name for worker in fleet.on_host(host)), prune=False, workloads={})
-    return bool(plan(fleet, mine))
+    host_wish = replace(wish.only(worker.name for worker in fleet.on_host(host)), prune=False, workloads={})
+    return bool(plan(fleet, host_wish))
 
 
 @dataclass(slots=True)
@@ -151,8 +151,8 @@ class Operation:
 
     def _delete_departures(self, report: Report, preview: Preview) -> None:
         """Delete the departures of hosts that are whole. A leftover does no harm: the next departure overwrites it."""
-        there = {host.host for host in report.hosts if host.end in WHOLE}
-        arrived = [left.key for host, left in preview.wish.departures.items() if host in there]
+        whole_hosts = {host.host for host in report.hosts if host.end in WHOLE}
+        arrived = [left.key for host, left in preview.wish.departures.items() if host in whole_hosts]
         if arrived and preview.plan:
             # Decision 0012: an entry of a host that is whole says nothing any more.
             with suppress(VgpuctlError):

@@ -21,8 +21,8 @@ def main() -> None:
     except OSError:
         if output.failure() is None:
             raise
-        if told := output.complaint():
-            print(f"Error: {told}", file=sys.stderr)
+        if complaint_text := output.complaint():
+            print(f"Error: {complaint_text}", file=sys.stderr)
         sys.exit(1)
 
 

@@ -125,8 +125,8 @@ class ScheduleLoop:
 
     def _begin_back_off(self, timetable: str, shift: str) -> None:
         before = self._back_off.get(timetable)
-        again = before is not None and before.shift == shift
-        pause = min(before.pause * 2, LONGEST_PAUSE) if before and again else FIRST_PAUSE
+        same_shift = before is not None and before.shift == shift
+        pause = min(before.pause * 2, LONGEST_PAUSE) if before and same_shift else FIRST_PAUSE
         self._back_off[timetable] = BackOff(shift, self._now() + pause, pause)
         self._say(f"Next try for {shift} on {timetable} in {pause.total_seconds() / 60:.0f} min.")
 

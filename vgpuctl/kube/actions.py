@@ -88,7 +88,7 @@ def delete(client: Client, request: DeletePod) -> Answer:
 
 def confirm(client: Client, request: Confirm) -> None:
     """Check that only the expected pods are left on the node. Without an answer there is no suspend."""
-    there = client.metadata("/api/v1/pods", fieldSelector=f"spec.nodeName={request.node}")
-    late = [Pod.called(each["namespace"], each["name"]) for each in there if each["uid"] not in request.expected]
+    pods = client.metadata("/api/v1/pods", fieldSelector=f"spec.nodeName={request.node}")
+    late = [Pod.called(each["namespace"], each["name"]) for each in pods if each["uid"] not in request.expected]
     if late:
         raise ChangedMeanwhileError(f"{late[0]} has come to {request.node} in the meantime")

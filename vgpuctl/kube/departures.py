@@ -62,8 +62,8 @@ class DepartureMap:
         try:
             self._client.patch(f"{self._path}/{NAME}", {"data": dict(data)})
         except NotFoundError:
-            kept = {key: text for key, text in data.items() if text is not None}
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": kept}
+            written = {key: text for key, text in data.items() if text is not None}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": written}
             self._client.post(self._path, body)
 
 

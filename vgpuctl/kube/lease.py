@@ -20,7 +20,7 @@ LOOK_EVERY_S = 0.2
 Say = Callable[[str], None]
 
 
-def _silence(_text: str) -> None:
+def _say_nothing(_text: str) -> None:
     """Drop messages until a listener is set."""
 
 
@@ -36,7 +36,7 @@ class ActingLease:
         self._lost = False
         self._released = threading.Event()
         self._writing = threading.Lock()
-        self._say: Say = _silence
+        self._say: Say = _say_nothing
 
     def acquire(self, say: Say, stop: Stop) -> None:
         """Take the Lease.
@@ -52,7 +52,7 @@ class ActingLease:
             if not stop():
                 raise
             # Our own write may have succeeded although its answer was lost.
-            self._release_what_is_there()
+            self._release_on_server()
             raise _stopped() from error
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
 
@@ -88,11 +88,11 @@ class ActingLease:
             try:
                 self._write(holder="")
             except ChangedMeanwhileError:
-                self._release_what_is_there()
+                self._release_on_server()
             except VgpuctlError:
                 return
 
-    def _release_what_is_there(self) -> None:
+    def _release_on_server(self) -> None:
         """Release the Lease as it is on the server: our last renewal may have arrived although its answer did not."""
         with contextlib.suppress(VgpuctlError):
             found = self._read()

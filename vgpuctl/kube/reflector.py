@@ -49,7 +49,7 @@ class Reflector(Follower):
         self._refreshing = threading.Lock()
         #: The version that the last refresh saw, and the versions of events that arrive during one.
         self._seen_until = 0
-        self._meanwhile: dict[str, int] | None = None
+        self._changed_while_listing: dict[str, int] | None = None
 
     def objects(self) -> list[Any]:
         with self._lock:
@@ -71,16 +71,16 @@ class Reflector(Follower):
     def refresh(self) -> None:
         """List once more, now, beside the watch. Later events that are older than this list are skipped."""
         with self._refreshing:
-            self._meanwhile = meanwhile = dict[str, int]()
+            self._changed_while_listing = changed_while_listing = dict[str, int]()
             try:
                 objects, unreadable, version = self._listed()
                 with self._lock:
                     self._seen_until = as_number(version)
-                    newer = {name for name, at in meanwhile.items() if at > self._seen_until}
+                    newer = {name for name, at in changed_while_listing.items() if at > self._seen_until}
                     self._objects = _merged(self._objects, objects, newer)
                     self._unreadable = _merged(self._unreadable, unreadable, newer)
             finally:
-                self._meanwhile = None
+                self._changed_while_listing = None
 
     def _listed(self) -> tuple[dict[str, Any], dict[str, Unreadable], str]:
         objects: dict[str, Any] = {}
@@ -152,8 +152,8 @@ class Reflector(Follower):
         at = as_number(_version(item))
         if 0 < at <= self._seen_until:
             return
-        if self._meanwhile is not None:
-            self._meanwhile[name] = at
+        if self._changed_while_listing is not None:
+            self._changed_while_listing[name] = at
         if gone:
             self._objects.pop(name, None)
             self._unreadable.pop(name, None)

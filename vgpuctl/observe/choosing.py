@@ -38,7 +38,7 @@ class Chooser:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._last: dict[str, _LastNode] = {}
-        self._kept: Memo[tuple[WorkerRule, ...]] = Memo()
+        self._rules_memo: Memo[tuple[WorkerRule, ...]] = Memo()
 
     def learn(self, nodes: Iterable[SeenNode]) -> None:
         """Remember labels as they change, also between looks: a label may be taken off just before its node goes."""
@@ -87,7 +87,7 @@ class Chooser:
 
         The catalogue is asked again only after one of the two has changed.
         """
-        return self._kept.of(vm.moid, (vm, labels), lambda: self._catalogue.chosen(_candidate(vm, labels)))
+        return self._rules_memo.of(vm.moid, (vm, labels), lambda: self._catalogue.chosen(_candidate(vm, labels)))
 
 
 def _candidate(vm: Outline, labels: Labels) -> Candidate:

@@ -26,12 +26,12 @@ from vgpuctl.vsphere.views import Outline, Vm
 class FleetBuilder:
     """Builds the fleet again and again; what did not change stays the same object.
 
-    `host_told`: what a host says of vGPU types, if one was asked. What the file says counts before that.
+    `host_types`: what a host says of vGPU types, if one was asked. What the file says counts before that.
     """
 
     def __init__(self, catalogue: Catalogue, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.catalogue, self._now = catalogue, now
-        self.host_told: tuple[TypeFacts, ...] = ()
+        self.host_types: tuple[TypeFacts, ...] = ()
         self._chooser = Chooser(catalogue)
         self._inside: Memo[dict[str, Inside]] = Memo()
         self._hosts: Memo[Host] = Memo()
@@ -141,14 +141,14 @@ class FleetBuilder:
 
         It is made again only after the host, or the name of a VM on its cards, changed.
         """
-        asked = host, type_facts, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
-        return self._hosts.of(host.name, asked, lambda: _completed(host, names, type_facts))
+        made_of = host, type_facts, [names.get(moid) for card in (*host.cards, *host.unshared) for moid in card.holds]
+        return self._hosts.of(host.name, made_of, lambda: _completed(host, names, type_facts))
 
     def _type_facts(self, vms: Iterable[Vm]) -> tuple[TypeFacts, ...]:
-        if not self.host_told:
+        if not self.host_types:
             return self.catalogue.told
         unknown = self.unknown_types(vms)
-        return (*self.catalogue.told, *(each for each in self.host_told if each.vgpu in unknown))
+        return (*self.catalogue.told, *(each for each in self.host_types if each.vgpu in unknown))
 
     def _elsewhere(
         self, nodes: Mapping[str, SeenNode], pods: Mapping[str, tuple[Pod, ...]], workers: Mapping[str, Worker]
@@ -156,8 +156,8 @@ class FleetBuilder:
         """Yield the nodes that are no worker's, with their pods. They may be places for pods that leave."""
         inside = {worker.node.name for worker in workers.values() if worker.node}
         for name in nodes.keys() - inside:
-            node, here = nodes[name].node, pods.get(name, ())
-            yield self._nodes.of(name, (node, here), partial(changed, node, pods=here))
+            node, pods_here = nodes[name].node, pods.get(name, ())
+            yield self._nodes.of(name, (node, pods_here), partial(changed, node, pods=pods_here))
 
 
 def _node(parts: Parts, alive_s: float, owners: Owners) -> Node | None:

@@ -32,9 +32,9 @@ class UnreadableParts:
 
     def doubts_about(self, vm: Vm, node: str) -> tuple[str, ...]:
         """Return why the worker in this VM cannot be judged. `node`: the node inside, if it is known."""
-        return tuple(self._about(vm, node)) if self._of_vcenter or self._of_kubernetes or vm.unreadable else ()
+        return tuple(self._doubts_about(vm, node)) if self._of_vcenter or self._of_kubernetes or vm.unreadable else ()
 
-    def _about(self, vm: Vm, node: str) -> Iterator[str]:
+    def _doubts_about(self, vm: Vm, node: str) -> Iterator[str]:
         if vm.unreadable:
             yield f"its VM cannot be read: {vm.unreadable}"
         host = self._of_vcenter.get(vm.outline.host)
@@ -56,8 +56,8 @@ class UnreadableParts:
 
         `workers`: the ids of their VMs.
         """
-        ours = set(workers)
-        return (*(each for moid, each in self._of_vcenter.items() if moid not in ours), *self._of_kubernetes)
+        worker_ids = set(workers)
+        return (*(each for moid, each in self._of_vcenter.items() if moid not in worker_ids), *self._of_kubernetes)
 
 
 def _holds(host: Host | None, moid: str) -> bool:

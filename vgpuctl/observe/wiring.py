@@ -168,7 +168,7 @@ class Connection:
         if self._builder.catalogue.asks_labels:
             self._first_fill.result()
         self._vcenter.fill()
-        self._builder.host_told = self._types_from_a_host()
+        self._builder.host_types = self._types_from_a_host()
         self._first_fill.result()
         self._last_departures = self._departures_if_allowed(departures)
         return self
@@ -296,9 +296,9 @@ class Connection:
         """Return unfinished rollouts of DaemonSets; none if they cannot be seen."""
         return self._rollouts.objects(follow=follow) or []
 
-    def host_told(self) -> tuple[TypeFacts, ...]:
+    def host_types(self) -> tuple[TypeFacts, ...]:
         """Return what a host says of vGPU types, if one was asked."""
-        return self._builder.host_told
+        return self._builder.host_types
 
     def drs(self) -> Drs:
         """Ask for DRS settings at once: they are no part of the picture."""

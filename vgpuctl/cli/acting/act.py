@@ -130,8 +130,8 @@ def _carry_out(options: RunOptions, spec: CommandSpec, connection: Connection, p
                 report = operation.carry_out(spec.wish, spec.former)
         code = exit_code(report, refused=bool(preview.refusals))
         _show_end(options, spec, preview, report, code)
-    if told := output.complaint():
-        console(error=True).tell(told)
+    if complaint_text := output.complaint():
+        console(error=True).tell(complaint_text)
         if options.output is Output.JSON and code is ExitCode.DONE:
             # The document was requested, but it was not written.
             return ExitCode.FAILED

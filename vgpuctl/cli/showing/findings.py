@@ -20,7 +20,7 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
 def show_findings(out: Paper, compared: Compared, findings: Sequence[Finding]) -> None:
     """Show findings as compilers do, `file:line: error: …`, so that editors find the place; the remedy is below."""
     for finding in findings:
-        place = f"{near(finding.where)}: " if finding.where else ""
+        place = f"{relative_place(finding.where)}: " if finding.where else ""
         subject = first_names(finding.workers, NAMES_SHOWN) or finding.about
         end = "" if finding.what.endswith("?") else "."
         text = f"{place}{finding.severity}: {subject}{': ' if subject else ''}{finding.what}{end}"
@@ -55,7 +55,7 @@ def _scope(compared: Compared) -> str:
     return ", ".join(parts) + ("" if seen else "; vCenter was not asked")
 
 
-def near(where: str) -> str:
+def relative_place(where: str) -> str:
     """Return a path relative to the working folder, if the file is below it."""
     path, _, line = where.rpartition(":")
     found = Path(path).absolute()

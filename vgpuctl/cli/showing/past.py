@@ -81,9 +81,9 @@ def _way(entry: Entry) -> str:
     for step in shown:
         words.append(word(step) if step.subject == worker else f"{step.subject} {word(step)}")
         worker = step.subject
-    whole = sum(_took_s(entry, step) for step in way)
+    whole_s = sum(_took_s(entry, step) for step in way)
     return (
-        f"Longest way: {' → '.join(words)} ({format_duration(whole)} of {format_duration(entry.seconds)})."
+        f"Longest way: {' → '.join(words)} ({format_duration(whole_s)} of {format_duration(entry.seconds)})."
         if words
         else ""
     )
