@@ -15,7 +15,7 @@ from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, work
 from tests.support.lab import Lab
 from tests.support.ports import Ports
 from vgpuctl.cli.acting.progress import Lines
-from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.daemon.schedule_loop import ScheduleLoop
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.engine.runner import Listener
@@ -149,7 +149,7 @@ class EachNight(Ports):
 def test_the_log_has_the_steps_of_every_night_not_only_of_the_first() -> None:
     now, log = [datetime(2026, 11, 18, 9, tzinfo=UTC)], io.StringIO()
     world = EachNight(fleet(), held_at=[])
-    paper = Paper()
+    paper = SafeConsole()
     paper.file = log
     keeper = keeper_at(now, world, lambda: Lines(paper))
     for _ in range(3):

@@ -16,7 +16,7 @@ from vgpuctl.cli import output
 from vgpuctl.model.errors import ExitCode, StoppedError, UsageError, VgpuctlError
 
 if TYPE_CHECKING:
-    from vgpuctl.cli.paper import Paper
+    from vgpuctl.cli.safe_console import SafeConsole
     from vgpuctl.files import Files
     from vgpuctl.observe.wiring import Connection
     from vgpuctl.settings import Flags
@@ -28,10 +28,10 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PAUSE_S, LOGIN_PAUSE_S = 0.5, 1.0
 
 
-def console(*, error: bool = False) -> Paper:
-    from vgpuctl.cli.paper import Paper  # noqa: PLC0415
+def console(*, error: bool = False) -> SafeConsole:
+    from vgpuctl.cli.safe_console import SafeConsole  # noqa: PLC0415
 
-    return Paper(error=error)
+    return SafeConsole(error=error)
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def showing_errors(*, debug: bool = False) -> Iterator[None]:
     try:
         yield
     except StoppedError as error:
-        console(error=True).tell(error.message)
+        console(error=True).print_text(error.message)
         raise typer.Exit(int(error.exit_code)) from None
     except VgpuctlError as error:
         if debug:
@@ -55,15 +55,15 @@ def showing_errors(*, debug: bool = False) -> Iterator[None]:
         show_error(f"Unexpected: {type(error).__name__}: {error}", "This is a fault of vgpuctl. --debug shows where.")
         raise typer.Exit(int(ExitCode.FAILED)) from None
     except KeyboardInterrupt:
-        console(error=True).tell("Stopped at once. Run the command again to go on.")
+        console(error=True).print_text("Stopped at once. Run the command again to go on.")
         raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 
 
 def show_error(message: str, hint: str | None) -> None:
     out = console(error=True)
-    out.say("Error:", message, "bold red")
+    out.print_labelled("Error:", message, "bold red")
     if hint:
-        out.say("Hint:", hint)
+        out.print_labelled("Hint:", hint)
 
 
 def read_all_files(flags: Flags) -> Files:
@@ -107,7 +107,7 @@ def raise_on_stop_signals() -> None:
 
 
 def warn_unverified(server: str) -> None:
-    console(error=True).tell(f"The certificate of {server} is not verified, as you asked.")
+    console(error=True).print_text(f"The certificate of {server} is not verified, as you asked.")
 
 
 def _open(connection: Connection, connect_s: float, *, lasting: bool) -> None:
@@ -120,7 +120,7 @@ def _open(connection: Connection, connect_s: float, *, lasting: bool) -> None:
         if not shown:
             text = error.message.rstrip(".")
             text = text if text.startswith("vCenter") else f"{text[0].upper()}{text[1:]}"
-            console(error=True).tell(f"{text}. Trying again for {connect_s:.0f} s.")
+            console(error=True).print_text(f"{text}. Trying again for {connect_s:.0f} s.")
         shown.append(error)
 
     while True:

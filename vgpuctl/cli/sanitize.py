@@ -2,7 +2,7 @@
 names.
 
 Names of VMs, pods and cards, reasons of servers and words of files are foreign. All output passes here, where it
-leaves: `Paper` for people, `documents` for programs, `progress.Lines` for logs, and the words of the option parser.
+leaves: `SafeConsole` for people, `documents` for programs, `progress.Lines` for logs, and the option parser's words.
 """
 
 from __future__ import annotations

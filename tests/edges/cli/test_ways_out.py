@@ -28,7 +28,7 @@ from vgpuctl.cli import common, completing, documents, lazy, sanitize
 from vgpuctl.cli.acting.plans import show_plan
 from vgpuctl.cli.acting.progress import Lines, LiveScreen, Quiet
 from vgpuctl.cli.options import HistoryOutput, Output
-from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.showing import history
 from vgpuctl.cli.showing.estate.live import Lines as EstateLines
 from vgpuctl.cli.showing.estate.live import LiveTables
@@ -119,39 +119,39 @@ def going_back() -> Progress:
     return Progress(first=Plan(), decision=decision, fleet=fleet(), done={Suspend.of(NASTY): 41.0}, elapsed_s=1.0)
 
 
-def on_a_terminal(use: Callable[[Paper], Any]) -> None:
+def on_a_terminal(use: Callable[[SafeConsole], Any]) -> None:
     """What rich writes for itself is taken away: what is left comes out of others' words."""
-    out = Paper()
+    out = SafeConsole()
     out._force_terminal, out.size = True, ConsoleDimensions(100_000, 1000)
     out.file = written = io.StringIO()
     use(out)
     print(re.sub(r"\x1b\[(\?25[lh]|2K|1A|[0-9;]*m)|\r", "", written.getvalue()))
 
 
-def live(out: Paper) -> None:
+def live(out: SafeConsole) -> None:
     with Live(console=out, auto_refresh=False) as screen:
         screen.update(Group(Text(NASTY), NASTY), refresh=True)
 
 
-def live_tables(out: Paper) -> None:
+def live_tables(out: SafeConsole) -> None:
     with LiveTables(out, wide=False) as view:
         view.show(hostile())
 
 
-def live_screen(out: Paper) -> None:
+def live_screen(out: SafeConsole) -> None:
     with LiveScreen(out) as screen:
         screen.say(NASTY)
         screen.progress(going_back())
 
 
 WAYS: dict[str, Callable[[], Any]] = {
-    "a text": lambda: Paper().print(NASTY, "[red]"),
-    "a styled text": lambda: Paper().print(Text(NASTY, "bold")),
-    "a sentence": lambda: Paper().tell(NASTY),
+    "a text": lambda: SafeConsole().print(NASTY, "[red]"),
+    "a styled text": lambda: SafeConsole().print(Text(NASTY, "bold")),
+    "a sentence": lambda: SafeConsole().print_text(NASTY),
     "an error": lambda: common.show_error(NASTY, NASTY),
-    "a table of status": lambda: EstateLines(Paper(), 100, wide=True).show(hostile()),
-    "a plan": lambda: show_plan(Paper(), preview()),
-    "findings": lambda: show_findings(Paper(), *found()),
+    "a table of status": lambda: EstateLines(SafeConsole(), 100, wide=True).show(hostile()),
+    "a plan": lambda: show_plan(SafeConsole(), preview()),
+    "findings": lambda: show_findings(SafeConsole(), *found()),
     "a history": lambda: history._list([entry()], HistoryOutput.TABLE),
     "an entry": lambda: history._show([entry()], HistoryOutput.WIDE),
     "an unreadable entry": lambda: history._warn_unreadable(
@@ -198,14 +198,14 @@ def test_nothing_that_a_terminal_obeys_leaves(way: str, capsys: pytest.CaptureFi
 
 
 def changes() -> None:
-    lines, before = EstateLines(Paper(), 100, wide=False), hostile()
+    lines, before = EstateLines(SafeConsole(), 100, wide=False), hostile()
     lines._facts = {}
     lines.show(before)
 
 
 EVENTS: dict[str, Callable[[], Any]] = {
-    "a sentence of a log": lambda: Lines(Paper()).say(NASTY),
-    "progress in a log": lambda: Lines(Paper()).progress(going_back()),
+    "a sentence of a log": lambda: Lines(SafeConsole()).say(NASTY),
+    "progress in a log": lambda: Lines(SafeConsole()).progress(going_back()),
     "changes": changes,
 }
 
@@ -232,8 +232,8 @@ def test_no_line_of_an_error_passes_for_another_label(capsys: pytest.CaptureFixt
 def test_readable_text_stays_as_it_is(character: str, capsys: pytest.CaptureFixture[str]) -> None:
     for way in (documents.as_json, documents.as_line, *([documents.as_yaml] if character < "\uffff" else [])):
         assert character in way({"name": f"a{character}"})
-    Paper().print(f"a{character}")
-    Lines(Paper()).say(f"a{character}")
+    SafeConsole().print(f"a{character}")
+    Lines(SafeConsole()).say(f"a{character}")
     assert capsys.readouterr().out.count(f"a{character}\n") == 2
 
 

@@ -98,7 +98,7 @@ def _dry_run(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCo
     else:
         show_plan(console(), preview)
         if not preview.plan and not preview.refusals:
-            console().tell(spec.nothing_to_do(preview))
+            console().print_text(spec.nothing_to_do(preview))
         console().print("Nothing was changed.")
     return ExitCode.REFUSED if preview.refusals else ExitCode.DONE
 
@@ -112,7 +112,7 @@ def _nothing(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCo
     if options.output is Output.JSON:
         print_json(report_document(Report(wish=preview.wish.name), preview))
     else:
-        console().tell(spec.nothing_to_do(preview))
+        console().print_text(spec.nothing_to_do(preview))
         _show_missing(preview)
     return ExitCode.DONE
 
@@ -131,7 +131,7 @@ def _carry_out(options: RunOptions, spec: CommandSpec, connection: Connection, p
         code = exit_code(report, refused=bool(preview.refusals))
         _show_end(options, spec, preview, report, code)
     if complaint_text := output.complaint():
-        console(error=True).tell(complaint_text)
+        console(error=True).print_text(complaint_text)
         if options.output is Output.JSON and code is ExitCode.DONE:
             # The document was requested, but it was not written.
             return ExitCode.FAILED
@@ -153,17 +153,17 @@ def _show_report(report: Report, code: ExitCode, spec: CommandSpec, preview: Pre
 
     out = console(error=code is not ExitCode.DONE)
     for (end, why), hosts in _alike(unfinished_hosts(report)).items():
-        out.say(f"{' '.join(fold(hosts))} {end}{':' if why else ''}", why, "bold red")
+        out.print_labelled(f"{' '.join(fold(hosts))} {end}{':' if why else ''}", why, "bold red")
     if more := more_about(host.code for host in unfinished_hosts(report) if host.code != Stopped.code):
-        out.tell(more)
+        out.print_text(more)
     if report.unheard:
         names = " and ".join(report.unheard)
-        out.tell(f"Stopped: {names} could not be heard for too long. Run the same command to go on.")
+        out.print_text(f"Stopped: {names} could not be heard for too long. Run the same command to go on.")
     elif report.interrupted:
         other_way = ", or another shift to go there" if spec.timetable else ""
-        out.tell(f"Stopped after what was in flight. Run the same command to go on{other_way}.")
+        out.print_text(f"Stopped after what was in flight. Run the same command to go on{other_way}.")
     elif code is ExitCode.DONE:
-        out.tell(spec.done_text(preview, report))
+        out.print_text(spec.done_text(preview, report))
 
 
 def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
@@ -176,7 +176,7 @@ def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
 
 def _show_missing(preview: Preview) -> None:
     for name in preview.fleet.missing:
-        console(error=True).tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
+        console(error=True).print_text(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
 
 
 @contextmanager

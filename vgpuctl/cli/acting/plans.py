@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.durations import format_duration
@@ -41,10 +41,10 @@ from vgpuctl.reporting.forecast import expected_s, longest_way_s
 PODS_SHOWN = 3
 
 
-def show_plan(out: Paper, preview: Preview) -> None:
+def show_plan(out: SafeConsole, preview: Preview) -> None:
     """Show the plan by host and worker, in the order of the ladder."""
     if preview.plan:
-        out.tell(_headline(preview), style="bold")
+        out.print_text(_headline(preview), style="bold")
     by_host: dict[str, list[str]] = {}
     for worker in dict.fromkeys(step.subject for step in preview.plan):
         by_host.setdefault(place_of(preview.fleet, worker), []).append(worker)
@@ -58,12 +58,12 @@ def show_plan(out: Paper, preview: Preview) -> None:
                 )
             )
     for name in preview.fleet.missing:
-        out.tell(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
+        out.print_text(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
     show_remarks(out, preview)
     for refusal in preview.refusals:
         show_refusal(out, refusal)
     if preview.refusals:
-        out.tell(more_about(refusal.code for refusal in preview.refusals))
+        out.print_text(more_about(refusal.code for refusal in preview.refusals))
 
 
 def place_of(fleet: Fleet, name: str) -> str:
@@ -71,9 +71,9 @@ def place_of(fleet: Fleet, name: str) -> str:
     return fleet.host_of(name) or ("Workloads" if name in fleet.workloads else "No workers any more")
 
 
-def show_remarks(out: Paper, preview: Preview) -> None:
+def show_remarks(out: SafeConsole, preview: Preview) -> None:
     for remark in preview.remarks:
-        out.say("Note:", remark.message, "yellow")
+        out.print_labelled("Note:", remark.message, "yellow")
 
 
 def _hanging(head: str, text: str, columns: int) -> str:
@@ -83,11 +83,11 @@ def _hanging(head: str, text: str, columns: int) -> str:
     return head + f"\n{' ' * len(head)}".join(lines)
 
 
-def show_refusal(out: Paper, refusal: Refusal) -> None:
-    out.say("Refused:", refusal.message, "bold red")
+def show_refusal(out: SafeConsole, refusal: Refusal) -> None:
+    out.print_labelled("Refused:", refusal.message, "bold red")
     for detail in refusal.details:
-        out.tell(f"  {one_line(detail)}")
-    out.say("Hint:", refusal.hint)
+        out.print_text(f"  {one_line(detail)}")
+    out.print_labelled("Hint:", refusal.hint)
 
 
 def _headline(preview: Preview) -> str:

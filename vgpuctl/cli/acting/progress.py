@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 
 from vgpuctl.cli.acting.progress_view import WORTH_SHOWING_S, ProgressView
-from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.times import clock
 from vgpuctl.engine.runner import Progress
@@ -35,7 +35,7 @@ class Screen(Protocol):
     def say(self, text: str) -> None: ...
 
 
-def screen(out: Paper, *, quiet: bool = False) -> Screen:
+def screen(out: SafeConsole, *, quiet: bool = False) -> Screen:
     if quiet:
         return Quiet()
     return LiveScreen(out) if out.is_terminal and sys.stdout.isatty() else Lines(out)
@@ -58,7 +58,7 @@ class Quiet:
 class Lines(Quiet):
     """Prints each event once: `20:00:41 worker-1 suspended (41 s)`."""
 
-    def __init__(self, out: Paper) -> None:
+    def __init__(self, out: SafeConsole) -> None:
         self._out = out
         self._printed: set[str] = set()
 
@@ -98,7 +98,7 @@ class Lines(Quiet):
 class LiveScreen:
     """Redraws the picture in place."""
 
-    def __init__(self, out: Paper) -> None:
+    def __init__(self, out: SafeConsole) -> None:
         self._out = out
         self._live = Live(console=out, refresh_per_second=8, transient=False)
         self._spinner = Spinner("dots")

@@ -36,7 +36,7 @@ def command(codes: CodesArgument = None, output: OutputOption = Output.TABLE, de
             return
         out = console()
         for kind in kinds:
-            out.say(kind.code, f"{kind.title}\n{kind.way_out}")
+            out.print_labelled(kind.code, f"{kind.title}\n{kind.way_out}")
 
 
 def _chosen(codes: list[str]) -> list[type[Coded]]:

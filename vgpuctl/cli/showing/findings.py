@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.model.phrases import count, first_names
 from vgpuctl.reporting.profiles_check import Compared, Finding, Severity
 
@@ -17,7 +17,7 @@ WIDTH = 80
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
 
 
-def show_findings(out: Paper, compared: Compared, findings: Sequence[Finding]) -> None:
+def show_findings(out: SafeConsole, compared: Compared, findings: Sequence[Finding]) -> None:
     """Show findings as compilers do, `file:line: error: …`, so that editors find the place; the remedy is below."""
     for finding in findings:
         place = f"{relative_place(finding.where)}: " if finding.where else ""

@@ -103,7 +103,7 @@ def _warn_unreadable(history: History) -> None:
     names = folded_names(each.name for each in history.unreadable)
     more = "" if number == 1 else "the first: "
     text = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
-    console(error=True).tell(f"{text}: {names} ({more}{why}).", style="yellow")
+    console(error=True).print_text(f"{text}: {names} ({more}{why}).", style="yellow")
 
 
 def _chosen(history: History, wanted: str) -> Entry:

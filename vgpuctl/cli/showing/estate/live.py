@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Group
 from rich.live import Live
 
-from vgpuctl.cli.paper import Paper
+from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.showing.estate.changes import Facts, differences, facts
 from vgpuctl.cli.showing.estate.document import Document
 from vgpuctl.cli.showing.estate.tables import ENDLESS, fitted, screen
@@ -18,7 +18,7 @@ from vgpuctl.cli.times import clock
 from vgpuctl.reporting.situation import Situation
 
 
-def for_people(out: Paper, *, wide: bool, watching: bool) -> View:
+def for_people(out: SafeConsole, *, wide: bool, watching: bool) -> View:
     """Return the view for people. In a pipe or a file, lines are not shortened."""
     if watching and out.is_terminal:
         return LiveTables(out, wide=wide)
@@ -28,7 +28,7 @@ def for_people(out: Paper, *, wide: bool, watching: bool) -> View:
 class Lines(View):
     """Prints the tables once, then lines such as `20:00:41 worker-1 VM on → suspending`."""
 
-    def __init__(self, out: Paper, width: int, *, wide: bool) -> None:
+    def __init__(self, out: SafeConsole, width: int, *, wide: bool) -> None:
         self._out, self._width, self._wide = out, width, wide
         self._facts: Facts | None = None
 
@@ -45,7 +45,7 @@ class Lines(View):
 class LiveTables(View):
     """Redraws the tables when something changed, and at each full minute."""
 
-    def __init__(self, out: Paper, *, wide: bool) -> None:
+    def __init__(self, out: SafeConsole, *, wide: bool) -> None:
         self._out, self._wide = out, wide
         self._shown: tuple[Document, datetime, tuple[int, int]] | None = None
         self._live = Live(console=out, auto_refresh=False, vertical_overflow="crop")

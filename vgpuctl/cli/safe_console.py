@@ -13,7 +13,7 @@ from rich.text import Text
 from vgpuctl.cli.sanitize import one_line, sanitize
 
 
-class Paper(Console):
+class SafeConsole(Console):
     """A console. rich honours NO_COLOR and terminals without colour; a pipe gets plain text."""
 
     def __init__(self, *, error: bool = False) -> None:
@@ -28,20 +28,20 @@ class Paper(Console):
         """Sanitize a text before rich measures it and removes what it does not print."""
         return super().render_str(sanitize(text), **options)
 
-    def say(self, label: str, text: str, style: str = "bold") -> None:
+    def print_labelled(self, label: str, text: str, style: str = "bold") -> None:
         """Print `Error: …`, with a styled label. Later lines are indented, so none can pass for another label."""
         label = one_line(label)
-        said = Text(self._folded(_set_in(f"{label} {sanitize(text)}")))
-        said.stylize(style, 0, len(label))
-        self.print(said)
+        labelled = Text(self._folded(_set_in(f"{label} {sanitize(text)}")))
+        labelled.stylize(style, 0, len(label))
+        self.print(labelled)
 
-    def tell(self, text: str, style: str = "") -> None:
+    def print_text(self, text: str, style: str = "") -> None:
         """Print a sentence, or several lines."""
         self.print(self._folded(text), style=style)
 
     def _folded(self, text: str) -> str:
         """Fold the text. On a terminal words stay whole and later lines are indented; elsewhere a line stays a line."""
-        return "\n".join(fold(line, self.width) for line in text.split("\n")) if self.is_terminal else text
+        return "\n".join(fold_line(line, self.width) for line in text.split("\n")) if self.is_terminal else text
 
 
 def _set_in(text: str) -> str:
@@ -50,7 +50,7 @@ def _set_in(text: str) -> str:
     return "\n".join([first, *(f"  {line}" if flat else line for line in rest)])
 
 
-def fold(line: str, columns: int) -> str:
+def fold_line(line: str, columns: int) -> str:
     if len(line) <= columns:
         return line
     inset = " " * (len(line) - len(line.lstrip()) + 2)
