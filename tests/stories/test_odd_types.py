@@ -57,7 +57,7 @@ def test_a_host_tells_the_size_and_is_asked_once(lab: Lab) -> None:
     assert lab.awake() == {"worker-3"}
     lab.vgpuctl("switch", "day", "--yes").ok()
     assert lab.awake() == {"worker-1", "worker-2"}, "two of 8 GB go on the card side by side"
-    assert lab.vgpuctl("profiles", "check").ok().out.startswith("Nothing is wrong")
+    assert lab.vgpuctl("profiles", "check").ok().out.startswith("No problems in ")
 
 
 def test_the_files_word_counts_and_no_host_is_asked(lab: Lab) -> None:
@@ -75,7 +75,7 @@ def test_a_check_asks_the_host_all_the_same_and_tells_where_they_contradict(lab:
     ]
     with_profile_right = lab.folder / "profiles.yaml"
     with_profile_right.write_text(with_profile_right.read_text().replace("frame: 4, class: C", "frame: 8, class: Q"))
-    assert lab.vgpuctl("profiles", "check").ok().out.startswith("Nothing is wrong")
+    assert lab.vgpuctl("profiles", "check").ok().out.startswith("No problems in ")
 
 
 def test_an_estate_whose_names_say_it_all_is_not_asked(by_day: Lab) -> None:

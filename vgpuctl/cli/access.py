@@ -12,62 +12,56 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 
-def _option(*words: str, help_text: str) -> Any:
+def _option(help_text: str, *flags: str) -> Any:
     """Return an option with the help needed at the keyboard. docs/reference/settings.md lists all other sources."""
-    return typer.Option(*words, help=help_text, show_default=False, rich_help_panel="Servers and files")
+    return typer.Option(*flags, help=help_text, show_default=False, rich_help_panel="Servers and files")
 
 
 ACCESS: dict[str, Any] = {
-    "profiles": Annotated[
-        Path | None, _option(help_text="The profiles file; default $VGPUCTL_PROFILES, then ./profiles.yaml.")
-    ],
+    "profiles": Annotated[Path | None, _option("The profiles file. Default: $VGPUCTL_PROFILES, then ./profiles.yaml.")],
     "schedules": Annotated[
-        Path | None, _option(help_text="The timetables' folder; default $VGPUCTL_SCHEDULES, then ./schedules.")
+        Path | None, _option("The folder of timetables. Default: $VGPUCTL_SCHEDULES, then ./schedules.")
     ],
     "vcenter": Annotated[
         str | None,
-        _option(
-            "--vcenter", help_text="vCenter's host, host:port or https URL; default $VGPUCTL_VCENTER, then $GOVC_URL."
-        ),
+        _option("vCenter's host, host:port or https URL. Default: $VGPUCTL_VCENTER, then $GOVC_URL.", "--vcenter"),
     ],
     "vcenter_user": Annotated[
         str | None,
-        _option("--vcenter-user", help_text="Who logs in; default $VGPUCTL_VCENTER_USER, then $GOVC_USERNAME."),
+        _option("The user to log in as. Default: $VGPUCTL_VCENTER_USER, then $GOVC_USERNAME.", "--vcenter-user"),
     ],
     "password_file": Annotated[
         Path | None,
-        _option("--password-file", help_text="A file of mode 0600 with the password; or $VGPUCTL_PASSWORD."),
+        _option("Read the password from this file, of mode 0600. Without it: $VGPUCTL_PASSWORD.", "--password-file"),
     ],
-    "keyring": Annotated[bool | None, _option("--keyring", help_text="Take the password from the system's keyring.")],
+    "keyring": Annotated[bool | None, _option("Take the password from the system's keyring.", "--keyring")],
     "thumbprint": Annotated[
         str | None,
         _option(
-            "--thumbprint", help_text="vCenter's certificate must be this one, by SHA-256 (or SHA-1); no CA is asked."
+            "Accept only the certificate with this SHA-256 (or SHA-1) thumbprint. No CA is checked.", "--thumbprint"
         ),
     ],
-    "ca_file": Annotated[str | None, _option("--ca-file", help_text="CA certificates to trust as well, in PEM.")],
+    "ca_file": Annotated[str | None, _option("Trust the CA certificates in this PEM file, too.", "--ca-file")],
     "insecure": Annotated[
         bool | None,
-        _option("--insecure", help_text="Verify no certificate of vCenter: whoever stands in between sees all."),
+        _option("Do not verify vCenter's certificate. An attacker in between could read the password.", "--insecure"),
     ],
     "kubeconfig": Annotated[
         str | None,
-        _option(help_text="The kubeconfig; default $KUBECONFIG, then ~/.kube/config, then the pod's account."),
+        _option("The kubeconfig. Default: $KUBECONFIG, then ~/.kube/config, then the pod's service account."),
     ],
-    "context": Annotated[str | None, _option(help_text="The context of the kubeconfig.")],
+    "context": Annotated[str | None, _option("Use this context of the kubeconfig.")],
     "namespace": Annotated[
         str | None,
         _option(
+            "The namespace of vgpuctl's Lease and history. Default: $VGPUCTL_NAMESPACE, then kube-system.",
             "--namespace",
             "-n",
-            help_text="Where vgpuctl keeps its Lease and history; default $VGPUCTL_NAMESPACE, then kube-system.",
         ),
     ],
     "config": Annotated[
         Path | None,
-        _option(
-            "--config", help_text="The settings file; default $VGPUCTL_CONFIG, then ~/.config/vgpuctl/config.yaml."
-        ),
+        _option("The settings file. Default: $VGPUCTL_CONFIG, then ~/.config/vgpuctl/config.yaml.", "--config"),
     ],
 }
 

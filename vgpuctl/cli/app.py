@@ -13,27 +13,27 @@ from vgpuctl.cli.lazy import add_lazily, build_command, group
 COMMANDS = {
     "status": (
         "vgpuctl.cli.showing.status:command",
-        "Show cards, workers, who waits for which shift, and what is out of step.",
+        "Show cards, workers, waiting pods, and what is out of step.",
     ),
     "provision": (
         "vgpuctl.cli.acting.provision:command",
-        "Give each worker the vGPU of its profile, and leave its power as it was.",
+        "Give each worker the vGPU of its profile. Its power state stays as it was.",
     ),
     "label-nodes": (
         "vgpuctl.cli.acting.label_nodes:command",
-        "Label each worker's node with the profile that its VM really carries, and the facts that people select by.",
+        "Label each worker's node with the profile that its VM carries, and with facts to select by.",
     ),
     "switch": (
         "vgpuctl.cli.acting.switch:command",
-        "Put one shift's workers on the cards: the others are drained and suspended, these resumed.",
+        "Put one shift's workers on the cards: suspend the others, resume these.",
     ),
     "history": (
         "vgpuctl.cli.showing.history:app",
-        "What earlier switches did: when, how long, step by step, and what held them up.",
+        "Show earlier switches: when, how long, each step, and what held them up.",
     ),
     "profiles": (
         "vgpuctl.cli.showing.profiles:app",
-        "Are the files right? Check them against vCenter, or print their JSON Schema.",
+        "Check the files against vCenter, or print their JSON Schema.",
     ),
     "explain": (
         "vgpuctl.cli.showing.explain:command",
@@ -41,15 +41,15 @@ COMMANDS = {
     ),
     "daemon": (
         "vgpuctl.cli.acting.daemon:command",
-        "Keep the shift of the hour, by every timetable, until it is ended.",
+        "Follow the timetables: keep the current shift on the cards until stopped.",
     ),
     "demo": (
         "vgpuctl.cli.simulating.demo:command",
-        "Play the whole story, day to night and back, against a simulated vCenter and Kubernetes.",
+        "Play a day, a night and a morning on a simulated vCenter and Kubernetes.",
     ),
     "sim": (
         "vgpuctl.cli.simulating.simulators:app",
-        "A simulated vCenter and Kubernetes on loopback, to try things on.",
+        "Run a simulated vCenter and Kubernetes on this machine.",
     ),
 }
 app = group(name="vgpuctl", epilog="Try it without a vCenter: vgpuctl demo")
@@ -68,7 +68,7 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """vGPU profiles for Kubernetes workers on vSphere: attach them, label the nodes, switch them by timetable."""
+    """Attach vGPU profiles to Kubernetes workers on vSphere, label their nodes, and switch by timetable."""
 
 
 def run() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from vgpuctl.cli import output
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.errors import ExitCode, StoppedError, UsageError, VgpuctlError
 
 if TYPE_CHECKING:
@@ -52,10 +53,13 @@ def showing_errors(*, debug: bool = False) -> Iterator[None]:
     except Exception as error:
         if debug or error is output.failure():
             raise
-        show_error(f"Unexpected: {type(error).__name__}: {error}", "This is a fault of vgpuctl. --debug shows where.")
+        show_error(
+            f"Unexpected: {type(error).__name__}: {error}",
+            "This is a bug in vgpuctl. Run the command again with --debug, and report it.",
+        )
         raise typer.Exit(int(ExitCode.FAILED)) from None
     except KeyboardInterrupt:
-        console(error=True).print_text("Stopped at once. Run the command again to go on.")
+        console(error=True).print_text("Stopped at once. To go on, run the same command again.")
         raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 
 
@@ -107,7 +111,7 @@ def raise_on_stop_signals() -> None:
 
 
 def warn_unverified(server: str) -> None:
-    console(error=True).print_text(f"The certificate of {server} is not verified, as you asked.")
+    console(error=True).print_text(f"The certificate of {server} is not verified, because you asked for that.")
 
 
 def _open(connection: Connection, connect_s: float, *, lasting: bool) -> None:
@@ -120,7 +124,7 @@ def _open(connection: Connection, connect_s: float, *, lasting: bool) -> None:
         if not shown:
             text = error.message.rstrip(".")
             text = text if text.startswith("vCenter") else f"{text[0].upper()}{text[1:]}"
-            console(error=True).print_text(f"{text}. Trying again for {connect_s:.0f} s.")
+            console(error=True).print_text(f"{text}. Trying again for {format_duration(connect_s)}.")
         shown.append(error)
 
     while True:
@@ -140,8 +144,8 @@ def confirmed(question: str, *, yes: bool) -> bool:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            "This touches pods or running VMs, and there is no terminal to ask on.",
-            hint="Add --yes, or look first with --dry-run. Nothing was changed.",
+            "This changes pods or running VMs, and there is no terminal for the question.",
+            hint="Add --yes, or see the plan with --dry-run. Nothing was changed.",
         )
     return typer.confirm(question)
 

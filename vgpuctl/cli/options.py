@@ -31,33 +31,40 @@ class HistoryOutput(StrEnum):
 
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the result.")]
-StatusOutputOption = Annotated[StatusOutput, typer.Option("--output", "-o", help="How to print it.")]
-HistoryOutputOption = Annotated[HistoryOutput, typer.Option("--output", "-o", help="How to print it.")]
+StatusOutputOption = Annotated[StatusOutput, typer.Option("--output", "-o", help="How to print the result.")]
+HistoryOutputOption = Annotated[HistoryOutput, typer.Option("--output", "-o", help="How to print the result.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before pods or running VMs are touched.")]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before pods or running VMs are changed.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 WorkersArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="WORKER",
-        help="Names, ranges such as worker-[1-4], or globs; default: all.",
+        help="Names, ranges such as worker-[1-4], or globs. Default: all workers.",
         show_default=False,
         autocompletion=completing.workers,
     ),
 ]
-DrainTimeoutOption = Annotated[str, typer.Option(metavar="DURATION", help="How long a drain may take.")]
+DrainTimeoutOption = Annotated[
+    str, typer.Option(metavar="DURATION", help="How long a drain may take before it counts as stuck.")
+]
 GracePeriodOption = Annotated[
     int | None,
-    typer.Option(metavar="SECONDS", min=0, help="Instead of the pods' own grace period.", show_default=False),
+    typer.Option(
+        metavar="SECONDS",
+        min=0,
+        help="Give pods this long to end, instead of their own grace period.",
+        show_default=False,
+    ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Also delete pods that no controller would replace.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Also evict pods that no controller would replace.")]
 DeleteEmptyDirOption = Annotated[
-    bool, typer.Option("--delete-emptydir-data", help="Also delete pods that keep data in an emptyDir.")
+    bool, typer.Option("--delete-emptydir-data", help="Also evict pods that keep data in an emptyDir.")
 ]
 TimetableOption = Annotated[
     str | None,
     typer.Option(
-        help="Which timetable, where several have the shift.",
+        help="The timetable, if several have this shift.",
         show_default=False,
         autocompletion=completing.timetables,
     ),

@@ -21,7 +21,9 @@ def worker_names(patterns: list[str] | None) -> Names | None:
     patterns = [pattern.removeprefix(PREFIX) for pattern in patterns or ()]
     for pattern in patterns:
         if not count_names(pattern):
-            raise UsageError(f"{pattern!r} is no worker's name, range such as worker-[1-4], or glob such as 'gpu-*'.")
+            raise UsageError(
+                f"{pattern!r} is not a worker's name, a range such as worker-[1-4], or a glob such as 'gpu-*'."
+            )
     return Names(tuple(patterns)) if patterns else None
 
 
@@ -34,9 +36,11 @@ def check_known(fleet: Fleet, names: Names | None) -> None:
     Selection(names).check(fleet)
     for name in names.plain:
         if name in fleet.missing:
-            raise UsageError(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
+            raise UsageError(f"{name} is in profiles.yaml, but vCenter has no VM of this name.")
     if not names.of(fleet.workers):
-        raise UsageError(f"No worker is called {' or '.join(names.patterns)}.", hint="See: vgpuctl status")
+        raise UsageError(
+            f"No worker is called {' or '.join(names.patterns)}.", hint="vgpuctl status lists all workers."
+        )
 
 
 def workers_out(text: str, total: int) -> int:
@@ -45,7 +49,7 @@ def workers_out(text: str, total: int) -> int:
 
     share = Share.read(text)
     if share is None:
-        raise UsageError(f"--max-unavailable {text} is neither a number from 1 nor a share such as 25%.")
+        raise UsageError(f"--max-unavailable {text} is not a number from 1, or a share such as 25%.")
     return share.of(total)
 
 
@@ -54,5 +58,5 @@ def duration_s(text: str, option: str) -> float:
 
     found = parse_duration(text)
     if found is None:
-        raise UsageError(f"{option} {text} is no duration, such as 90s, 10m or 1h.")
+        raise UsageError(f"{option} {text} is not a duration such as 90s, 10m or 1h.")
     return found

@@ -138,7 +138,7 @@ class FileReader:
             return default
         seconds = parse_duration(str(value))
         if seconds is None:
-            self.add_fault(key, f"{value!r} is no duration, such as 90s, 10m or 1h")
+            self.add_fault(key, f"{value!r} is not a duration such as 90s, 10m or 1h")
         return default if seconds is None else seconds
 
     def read_word(self, value: Any, key: str, default: Word) -> Word:

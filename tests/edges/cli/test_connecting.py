@@ -125,7 +125,7 @@ def test_a_kubernetes_that_nobody_verifies_is_said_by_every_command(
 ) -> None:
     with Wire(saying(answer(b'{"items": []}')), tls=self_signed()) as wire:
         path = kubeconfig(tmp_path, wire.url, **{"insecure-skip-tls-verify": True})
-        told = f"The certificate of Kubernetes at {wire.url} is not verified, as you asked."
+        told = f"The certificate of Kubernetes at {wire.url} is not verified, because you asked for that."
         assert not _past(Flags(kubeconfig=path)).entries
         assert said(capsys.readouterr().err) == told
         with pytest.raises(UnreachableError), connected(Flags(kubeconfig=path), FILES):

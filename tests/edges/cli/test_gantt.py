@@ -79,7 +79,7 @@ def test_the_words_say_what_did_not_end_well() -> None:
     told = remarks(night(hosts=hosts, outcome="went back", left_out=3))
     assert told[2:] == [
         "esx-1 esx-2 went back: the drain took too long.",
-        "3 short steps found no room in the journal.",
+        "3 short steps did not fit into the journal.",
     ]
     assert headline(night(outcome=RUNNING), LATER).endswith("3 min so far · running")
     assert headline(night(outcome=CUT_SHORT), LATER).endswith("at least 2 min 8 s · cut short")

@@ -20,7 +20,7 @@ Make = Callable[..., Lab]
 
 def test_a_clean_estate_is_told_in_one_line(by_day: Lab) -> None:
     ran = by_day.vgpuctl("profiles", "check").ok()
-    assert ran.out == "Nothing is wrong: 2 profiles, 1 timetable, 5 workers, 1 host.\n"
+    assert ran.out == "No problems in 2 profiles, 1 timetable, 5 workers, 1 host.\n"
 
 
 def test_everything_that_does_not_fit_is_told_with_its_line_and_the_way_out(make_lab: Make) -> None:

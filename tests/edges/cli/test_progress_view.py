@@ -87,7 +87,7 @@ def test_who_stopped_it_sees_where_each_stands() -> None:
     ending = world.run(until_s=4.0)
     assert "  worker-1   * suspending" in shown(progress(world, ending, some))
     lines = shown(progress(world, world.run(), some))
-    assert lines[1] == "  worker-1   · stands before mark asleep"
+    assert lines[1] == "  worker-1   · stopped before: mark asleep"
     assert lines[-1].endswith("    stopped")
 
 

@@ -158,10 +158,10 @@ def _show_report(report: Report, code: ExitCode, spec: CommandSpec, preview: Pre
         out.print_text(more)
     if report.unheard:
         names = " and ".join(report.unheard)
-        out.print_text(f"Stopped: {names} could not be heard for too long. Run the same command to go on.")
+        out.print_text(f"Stopped: {names} did not answer for too long. To go on, run the same command again.")
     elif report.interrupted:
-        other_way = ", or another shift to go there" if spec.timetable else ""
-        out.print_text(f"Stopped after what was in flight. Run the same command to go on{other_way}.")
+        other_way = ", or switch to another shift" if spec.timetable else ""
+        out.print_text(f"Stopped after the steps that were under way. To go on, run the same command again{other_way}.")
     elif code is ExitCode.DONE:
         out.print_text(spec.done_text(preview, report))
 
@@ -176,7 +176,7 @@ def _alike(hosts: Iterable[HostReport]) -> dict[tuple[str, str], list[str]]:
 
 def _show_missing(preview: Preview) -> None:
     for name in preview.fleet.missing:
-        console(error=True).print_text(f"{name} is in profiles.yaml, but no VM of vCenter has this name.")
+        console(error=True).print_text(f"{name} is in profiles.yaml, but vCenter has no VM of this name.")
 
 
 @contextmanager

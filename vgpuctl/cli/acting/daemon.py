@@ -19,9 +19,9 @@ def command(
     flags: Flags,
     debug: DebugOption = False,
 ) -> None:
-    """Keep the shift of the hour, by every timetable, until it is ended.
+    """Follow the timetables: keep the current shift on the cards until stopped.
 
-    It looks at the world at the start of each shift and at least every minute, and does what `vgpuctl switch` does.
+    It checks the fleet at the start of each shift and at least once a minute, and then does what `vgpuctl switch` does.
 
     Examples:
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 PruneOption = Annotated[
-    bool, typer.Option("--prune", help="Also take our labels off nodes that are no worker of profiles.yaml any more.")
+    bool, typer.Option("--prune", help="Also remove our labels from nodes that profiles.yaml no longer makes workers.")
 ]
 
 
@@ -36,16 +36,16 @@ def command(
     output: OutputOption = Output.TABLE,
     debug: DebugOption = False,
 ) -> None:
-    """Label each worker's node with the profile that its VM really carries, and the facts that people select by.
+    """Label each worker's node with the profile that its VM carries, and with facts to select by.
 
-    vgpu.type=<profile> (the key is a setting), vgpuctl.io/card, vgpuctl.io/frame-mib, vgpuctl.io/vgpu, vgpuctl.io/host.
-    Wrong ones are corrected, untrue ones taken off; labels of others are not touched.
+    The labels are vgpu.type=<profile> (the key is a setting), vgpuctl.io/card, vgpuctl.io/frame-mib, vgpuctl.io/vgpu
+    and vgpuctl.io/host. Wrong values are corrected or removed. Other labels are not touched.
 
     Examples:
 
       vgpuctl label-nodes --dry-run
       vgpuctl label-nodes && kubectl get nodes -L vgpu.type
-      vgpuctl label-nodes --prune   after workers were taken out of the file
+      vgpuctl label-nodes --prune   after workers were removed from profiles.yaml
     """
     options = RunOptions(flags=flags, output=output, dry_run=dry_run, debug=debug)
     act(options, lambda files: _spec(files, prune=prune))
@@ -57,7 +57,7 @@ def _spec(files: Files, *, prune: bool) -> CommandSpec:
     return CommandSpec(
         wish=lambda fleet: label_wish(fleet, files.catalogue, prune=prune),
         former=None,
-        nothing_to_do=lambda preview: f"Every node's labels are true. Nothing to do.{_unregistered(preview)}",
+        nothing_to_do=lambda preview: f"All nodes have the right labels. Nothing to do.{_unregistered(preview)}",
         done_text=lambda preview, _report: (
             f"{count(len(preview.plan.steps), 'node')} labelled.{_unregistered(preview)}"
         ),

@@ -58,7 +58,7 @@ def show_plan(out: SafeConsole, preview: Preview) -> None:
                 )
             )
     for name in preview.fleet.missing:
-        out.print_text(f"{name} is in profiles.yaml, but no VM of vCenter has this name.", style="yellow")
+        out.print_text(f"{name} is in profiles.yaml, but vCenter has no VM of this name.", style="yellow")
     show_remarks(out, preview)
     for refusal in preview.refusals:
         show_refusal(out, refusal)

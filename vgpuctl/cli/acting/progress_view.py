@@ -96,7 +96,7 @@ class ProgressView:
         wait = self.progress.decision.waits.get(step.id, UNDER_WAY)
         if not self._is_working(worker):
             if self.progress.decision.state.stopping:
-                return Text(f"· stands before {one_line(step.describe())}", "dim")
+                return Text(f"· stopped before: {one_line(step.describe())}", "dim")
             return Text("· waits for the card" if isinstance(step, PowerOn) else "· waits", "dim")
         why = "" if wait.reason is Reason.VCENTER_TASK else one_line(sentence(wait))
         text = f": {why}" if why else ""
@@ -149,7 +149,7 @@ class ProgressView:
         done = f"{len(workers) - len(self._next)} of {len(workers)} · {format_duration(self.progress.elapsed_s)}"
         if not self._next:
             return Text(done, "dim")
-        stop = "ending what is in flight" if decision.state.stopping else "Ctrl-C stops after this step"
+        stop = "finishing the steps under way" if decision.state.stopping else "Ctrl-C stops after this step"
         return Text(f"{done}    {'stopped' if decision.finished else stop}", "dim")
 
 

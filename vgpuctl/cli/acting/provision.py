@@ -39,19 +39,19 @@ ProfileOption = Annotated[
     str | None,
     typer.Option(
         metavar="PROFILE|none",
-        help="This profile for the named workers, not that of the file.",
+        help="Give the named workers this profile instead of the file's.",
         show_default=False,
         autocompletion=completing.profiles,
     ),
 ]
 MaxUnavailableOption = Annotated[
-    str, typer.Option(metavar="N|N%", help="How many workers may be out at once; workers that swap cards count as one.")
+    str, typer.Option(metavar="N|N%", help="How many workers may be out at once. Workers that swap cards count as one.")
 ]
 PowerOffOption = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION",
-        help="Power a VM off whose guest does not shut down in this time; without it, never.",
+        help="Power off a VM whose guest has not shut down after this time. Without it: never.",
         show_default=False,
     ),
 ]
@@ -73,17 +73,17 @@ def command(
     output: OutputOption = Output.TABLE,
     debug: DebugOption = False,
 ) -> None:
-    """Give each worker the vGPU of its profile, and leave its power as it was.
+    """Give each worker the vGPU of its profile. Its power state stays as it was.
 
-    A VM that is off is changed at once. One that runs with the wrong vGPU is drained, shut down, changed, started and
-    uncordoned again, wave by wave. A suspended VM is refused: its state would be lost.
+    A VM that is off is changed at once. A running VM with a wrong vGPU is drained, shut down, changed, started and
+    uncordoned, in waves. A suspended VM is refused, because its state would be lost.
 
     Examples:
 
-      vgpuctl provision --dry-run                 what would be attached where
-      vgpuctl provision --yes                     without asking, from a script
+      vgpuctl provision --dry-run                 show the plan only
+      vgpuctl provision --yes                     do not ask, for scripts
       vgpuctl provision worker-[1-4] --max-unavailable 2
-      vgpuctl provision worker-5 --profile none   take its vGPU off
+      vgpuctl provision worker-5 --profile none   remove its vGPU
     """
     from vgpuctl.model.timetable import DrainOptions  # noqa: PLC0415
 
@@ -135,7 +135,7 @@ class _Request:
             return None
         if self.only is None:
             raise UsageError(
-                "--profile is for named workers.", hint="Name them: vgpuctl provision worker-1 --profile P"
+                "--profile needs the names of workers.", hint="Add them: vgpuctl provision worker-1 --profile PROFILE"
             )
         known = files.catalogue.called(self.profile)
         if known is None:

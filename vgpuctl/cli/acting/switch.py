@@ -42,10 +42,12 @@ ShiftArgument = Annotated[
 ]
 TimeoutOption = Annotated[
     str | None,
-    typer.Option(metavar="DURATION", help="How long a drain may take, instead of the timetable's.", show_default=False),
+    typer.Option(
+        metavar="DURATION", help="How long a drain may take, instead of the timetable's limit.", show_default=False
+    ),
 ]
 AllOrNothingOption = Annotated[
-    bool, typer.Option("--all-or-nothing", help="One host refused: none begins. One host failed: all go back.")
+    bool, typer.Option("--all-or-nothing", help="If one host is refused, none begins. If one fails, all go back.")
 ]
 
 
@@ -61,15 +63,15 @@ def command(
     output: OutputOption = Output.TABLE,
     debug: DebugOption = False,
 ) -> None:
-    """Put one shift's workers on the cards: the others are drained and suspended, these resumed.
+    """Put one shift's workers on the cards: suspend the others, resume these.
 
-    Run it again after an interruption and it goes on; run another shift and it goes there.
+    After an interruption, run it again to go on, or with another shift to go there.
 
     Examples:
 
-      vgpuctl switch night --dry-run     the plan, in order
-      vgpuctl switch night --yes         from a script
-      vgpuctl switch day --timeout 2m    a host whose drain takes longer goes back
+      vgpuctl switch night --dry-run     show the plan only
+      vgpuctl switch night --yes         do not ask, for scripts
+      vgpuctl switch day --timeout 2m    limit each drain to 2 minutes
     """
     options = RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug)
     drain_s = duration_s(timeout, "--timeout") if timeout else None

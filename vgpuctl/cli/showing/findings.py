@@ -33,7 +33,7 @@ def show_findings(out: SafeConsole, compared: Compared, findings: Sequence[Findi
         counts = ", ".join(count(counted[severity], severity) for severity in Severity if counted[severity])
         out.print(f"\n{counts} in {_scope(compared)}", style="bold")
     else:
-        out.print(f"Nothing is wrong: {_scope(compared)}.")
+        out.print(f"No problems in {_scope(compared)}.")
 
 
 def _wrapped(text: str, first: str, other: str) -> str:

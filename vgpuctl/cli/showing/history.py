@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 app = group(add_completion=False, invoke_without_command=True)
 
-LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="No more than the last N.")]
+LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="Show at most the last N switches.")]
 IdsArgument = Annotated[
-    list[str], typer.Argument(metavar="ID", help="As `vgpuctl history` says it, or last.", show_default=False)
+    list[str], typer.Argument(metavar="ID", help="An ID from `vgpuctl history`, or last.", show_default=False)
 ]
 SvgOption = Annotated[
-    Path | None, typer.Option("--svg", help="Draw it as a picture, too.", show_default=False, dir_okay=False)
+    Path | None,
+    typer.Option("--svg", help="Also write an SVG picture to this file.", show_default=False, dir_okay=False),
 ]
 
 
@@ -39,9 +40,9 @@ def overview(
     output: HistoryOutputOption = HistoryOutput.TABLE,
     debug: DebugOption = False,
 ) -> None:
-    """What earlier switches did: when, how long, step by step, and what held them up.
+    """Show earlier switches: when, how long, each step, and what held them up.
 
-    The journal is in Kubernetes: one sees it from any machine, and vCenter is not asked.
+    The journal is kept in Kubernetes, so every machine shows the same. vCenter is not asked.
 
     Examples:
 
@@ -55,7 +56,7 @@ def overview(
             _warn_unreadable(history)
         elif any(str(source).endswith("COMMANDLINE") for source in map(called.get_parameter_source, called.params)):
             raise UsageError(
-                "Options stand behind the command's name.", hint="As in: vgpuctl history show last -o json"
+                "Options come after the command's name.", hint="For example: vgpuctl history show last -o json"
             )
 
 
@@ -68,17 +69,17 @@ def show(
     output: HistoryOutputOption = HistoryOutput.TABLE,
     debug: DebugOption = False,
 ) -> None:
-    """Show the steps of a switch over time, which of them decided how long it took, and what held them up.
+    """Show the steps of a switch over time, the longest way through them, and what held them up.
 
     Examples:
 
       vgpuctl history show last
-      vgpuctl history show 41 -o wide         every step, also as a table
-      vgpuctl history show 41 --svg 41.svg    a picture to send around
+      vgpuctl history show 41 -o wide         add a table of all steps
+      vgpuctl history show 41 --svg 41.svg    write a picture
     """
     with showing_errors(debug=debug):
         if svg is not None and len(ids) > 1:
-            raise UsageError("--svg draws one switch.", hint="Name one: vgpuctl history show last --svg FILE")
+            raise UsageError("--svg draws only one switch.", hint="Give one ID: vgpuctl history show last --svg FILE")
         history = _past(flags)
         chosen = [_chosen(history, each) for each in ids]
         if svg is not None:
@@ -102,7 +103,7 @@ def _warn_unreadable(history: History) -> None:
     number, why = len(history.unreadable), history.unreadable[0].why
     names = folded_names(each.name for each in history.unreadable)
     more = "" if number == 1 else "the first: "
-    text = f"{count(number, 'ConfigMap')} of the history cannot be read and {'is' if number == 1 else 'are'} left out"
+    text = f"{count(number, 'ConfigMap')} of the history cannot be read, and {'is' if number == 1 else 'are'} left out"
     console(error=True).print_text(f"{text}: {names} ({more}{why}).", style="yellow")
 
 
@@ -112,12 +113,14 @@ def _chosen(history: History, wanted: str) -> Entry:
     if not found and (why := history.why_unreadable(wanted)):
         raise UsageError(
             f"Switch {wanted} cannot be read: {why}.",
-            hint=f"kubectl get configmap -A -o yaml --field-selector metadata.name=vgpuctl-history-{wanted} shows what "
-            "stands there. Nothing depends on it: it may be deleted.",
+            hint=f"kubectl get configmap -A -o yaml --field-selector metadata.name=vgpuctl-history-{wanted} shows its "
+            "contents. Nothing depends on it, so you may delete it.",
         )
     if not found:
-        known = f"Known: {entries[0].number} to {entries[-1].number}, or last." if entries else "There is none yet."
-        raise UsageError(f"There is no switch {wanted} in the history.", hint=f"{known} The oldest are pruned.")
+        known = (
+            f"Known: {entries[0].number} to {entries[-1].number}, or last." if entries else "There are no switches yet."
+        )
+        raise UsageError(f"There is no switch {wanted} in the history.", hint=f"{known} The oldest are deleted.")
     return found[0]
 
 
@@ -130,7 +133,7 @@ def _list(entries: list[Entry], output: HistoryOutput) -> None:
 
     out = console()
     if not entries:
-        out.print("Nothing yet: the first switch will be told here.")
+        out.print("There are no switches yet.")
     for line in columns(*overview(entries[::-1], _now()), out.width) if entries else ():
         out.print(line)
 

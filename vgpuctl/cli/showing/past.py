@@ -61,7 +61,7 @@ def remarks(entry: Entry) -> list[str]:
     lines = [_way(entry), *_holds(entry)]
     lines += _ends(entry)
     if entry.left_out:
-        lines.append(f"{count(entry.left_out, 'short step')} found no room in the journal.")
+        lines.append(f"{count(entry.left_out, 'short step')} did not fit into the journal.")
     return [each for each in lines if each]
 
 

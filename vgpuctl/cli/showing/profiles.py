@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from vgpuctl.reporting.profiles_check import Compared
     from vgpuctl.settings import Flags
 
-app = group(add_completion=False, help="Are the files right? Check them against vCenter, or print their JSON Schema.")
+app = group(add_completion=False, help="Check the files against vCenter, or print their JSON Schema.")
 
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Read the files only, and ask no server.")]
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Check only the files, without vCenter.")]
 
 
 class Document(StrEnum):
@@ -30,9 +30,9 @@ class Document(StrEnum):
 
 @app.command()
 def schema(
-    of: Annotated[Document, typer.Option("--of", help="Of which file.")] = Document.PROFILES,
+    of: Annotated[Document, typer.Option("--of", help="The kind of file.")] = Document.PROFILES,
 ) -> None:
-    """Print the JSON Schema of profiles.yaml, or of a timetable, so that editors complete and check it.
+    """Print the JSON Schema of profiles.yaml or of a timetable, for editors.
 
     Examples:
 
@@ -52,9 +52,9 @@ def check(
     output: OutputOption = Output.TABLE,
     debug: DebugOption = False,
 ) -> None:
-    """Compare the files with what vCenter offers, and tell everything that does not fit, with the way out.
+    """Compare the files with vCenter, and show each problem with its remedy.
 
-    Nothing is changed. It ends with 3 where provision or a switch would be refused, with 0 where it only warns.
+    It changes nothing. The exit code is 3 if provision or a switch would be refused, and 0 if there are only warnings.
 
     Examples:
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 SelectorOption = Annotated[
     str | None,
-    typer.Option("--selector", "-l", help="Only those whose nodes' labels match, as for kubectl.", show_default=False),
+    typer.Option(
+        "--selector", "-l", help="Show only workers whose nodes have these labels, as in kubectl.", show_default=False
+    ),
 ]
-WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Stay, and show what changes as it changes.")]
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Keep watching, and show each change.")]
 
 
 @with_access
@@ -34,7 +36,7 @@ def command(
     watch: WatchOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show cards, workers, who waits for which shift, and what is out of step.
+    """Show cards, workers, waiting pods, and what is out of step.
 
     Examples:
 

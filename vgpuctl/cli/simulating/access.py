@@ -28,7 +28,7 @@ DirOption = Annotated[
     typer.Option(
         "--dir",
         envvar="VGPUCTL_SIM_DIR",
-        help="The folder that the servers write their access into; its env file tells it to the other commands.",
+        help="The laboratory's folder. The servers write their addresses and logins into it.",
     ),
 ]
 
@@ -51,7 +51,7 @@ def need_simulators() -> None:
     """End the command if the extra is not installed: production does not need it."""
     missing = [name for name in SIM_PACKAGES if find_spec(name) is None]
     if missing:
-        show_error(f"The simulators are not installed: no {', '.join(missing)} here.", "pip install 'vgpuctl[sim]'")
+        show_error(f"The simulators are not installed: {', '.join(missing)} missing.", "pip install 'vgpuctl[sim]'")
         raise typer.Exit(int(ExitCode.USAGE))
 
 
@@ -70,5 +70,5 @@ def duration_s(text: str) -> float:
     """Return the seconds of an option or argument."""
     found = parse_duration(text, _UNITS)
     if found is None:
-        raise typer.BadParameter(f"{text!r} is no duration, such as 90s, 10m or 8h")
+        raise typer.BadParameter(f"{text!r} is not a duration such as 90s, 10m or 8h")
     return found

@@ -17,21 +17,21 @@ from vgpuctl.cli.simulating.access import folder_of, need_simulators, sim_explai
 from vgpuctl.model.errors import ExitCode
 
 STORY = (
-    ("Four day workers get a quarter of the card each, the night worker all of it.", "provision"),
-    ("The nodes say so, for pods to choose.", "label-nodes"),
-    ("Day: the four start.", "switch day --yes"),
+    ("Four day workers get a quarter of the card each, the night worker the whole card.", "provision"),
+    ("Label the nodes, so that pods can choose a profile.", "label-nodes"),
+    ("Day: the four day workers start.", "switch day --yes"),
     ("", "status"),
-    ("Night: they are drained and suspended, and the night worker takes the card.", "switch night --yes"),
+    ("Night: they are drained and suspended, and the night worker gets the card.", "switch night --yes"),
     ("", "status"),
-    ("Morning: and back.", "switch day --yes"),
-    ("Which steps decided how long the night and the morning took.", "history show 3 4"),
+    ("Morning: back to the day.", "switch day --yes"),
+    ("What took how long, at night and in the morning.", "history show 3 4"),
 )
 
 #: The commands that are drawn: a night, with the state before and after.
 DRAWN = range(3, 6)
 
 ENDING = """\
-Go on by yourself:
+To go on by yourself:
   vgpuctl sim up --dir lab --detach && . lab/env
   vgpuctl provision && vgpuctl label-nodes && vgpuctl switch day
   kubectl get nodes -L vgpu.type,vgpuctl.io/state
@@ -44,12 +44,13 @@ WIDTH = 100
 
 def command(
     svg: Annotated[
-        Path | None, typer.Option(help="Draw what is shown as a picture, too.", show_default=False, dir_okay=False)
+        Path | None,
+        typer.Option(help="Also write an SVG picture of the output to this file.", show_default=False, dir_okay=False),
     ] = None,
 ) -> None:
-    """Play the whole story, day to night and back, against a simulated vCenter and Kubernetes.
+    """Play a day, a night and a morning on a simulated vCenter and Kubernetes.
 
-    Nothing outside this machine is touched, and nothing is left running.
+    It changes nothing outside this machine and leaves nothing running.
 
     Examples:
 

@@ -12,38 +12,60 @@ from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, duration_s, sim_explained
 from vgpuctl.model.phrases import count
 
-app = group(add_completion=False, help="Let calls go wrong on purpose.")
+app = group(add_completion=False, help="Make calls to the simulators fail on purpose.")
 _NAMES = {"task-fails": "its task fails with", "hang": "hangs", "lose-reply": "is done, but its reply is lost"}
 _NAMES |= {"task-hangs": "its task hangs at 95 %", "cut": "the connection is cut", "fail": "fails with"}
 _NAMES |= {"end-sessions": "finds all sessions ended", "person": "finds that a person did", "down": "is down for"}
 
 
+CallArgument = Annotated[
+    str, typer.Argument(help="A vCenter method, a verb with a resource, or all calls: vcenter or kubernetes.")
+]
+FailOption = Annotated[str | None, typer.Option(help="Answer with this vSphere fault, or HTTP status for Kubernetes.")]
+RetryAfterOption = Annotated[str | None, typer.Option(help="With --fail: ask the client to wait this long.")]
+TaskFailsOption = Annotated[str | None, typer.Option(help="Start the task, and end it with this fault.")]
+TaskHangsOption = Annotated[bool, typer.Option("--task-hangs", help="Start the task, and leave it at 95 %.")]
+HangOption = Annotated[str | None, typer.Option(help="Carry the call out only after this time.")]
+LoseReplyOption = Annotated[bool, typer.Option("--lose-reply", help="Carry the call out, but lose its reply.")]
+CutOption = Annotated[bool, typer.Option("--cut", help="Cut the connection, and do nothing.")]
+EndSessionsOption = Annotated[bool, typer.Option("--end-sessions", help="End all sessions just before the call.")]
+PersonOption = Annotated[
+    str | None, typer.Option(help="Let a person do this just before the call. See: vgpuctl sim set person --help")
+]
+DownOption = Annotated[str | None, typer.Option(help="Take the whole server down for this time.")]
+OnOption = Annotated[str, typer.Option(help="Only calls on this object; * and ? match any characters.")]
+NthOption = Annotated[int | None, typer.Option(help="Only the n-th matching call.", min=1)]
+EveryOption = Annotated[int | None, typer.Option(help="Every n-th matching call.", min=1)]
+ChanceOption = Annotated[float | None, typer.Option(help="Each matching call with this probability, from 0 to 1.")]
+SeedOption = Annotated[int, typer.Option(help="The seed of --chance: the same seed hits the same calls.")]
+TimesOption = Annotated[int | None, typer.Option(help="At most this many calls.", min=1)]
+ForOption = Annotated[str | None, typer.Option("--for", help="Only for this time from now.")]
+
+
 @app.command()
 def add(
-    call: Annotated[
-        str, typer.Argument(help="A vCenter method, a verb and resource, or all calls of vcenter or kubernetes.")
-    ],
+    call: CallArgument,
     dir: DirOption,
-    fail: Annotated[str | None, typer.Option(help="A vSphere fault, or an HTTP status for Kubernetes.")] = None,
-    retry_after: Annotated[str | None, typer.Option(help="With such a status, asks to wait so long.")] = None,
-    task_fails: Annotated[str | None, typer.Option(help="The call starts a task, which ends with this fault.")] = None,
-    task_hangs: Annotated[bool, typer.Option("--task-hangs", help="Its task stays at 95 %.")] = False,
-    hang: Annotated[str | None, typer.Option(help="It is carried out, but only after this time.")] = None,
-    lose_reply: Annotated[bool, typer.Option("--lose-reply", help="Carried out; its reply is lost.")] = False,
-    cut: Annotated[bool, typer.Option("--cut", help="The connection is cut, and nothing carried out.")] = False,
-    end_sessions: Annotated[bool, typer.Option("--end-sessions", help="All sessions end just before it.")] = False,
-    person: Annotated[str | None, typer.Option(help="Just before it a person does this (see sim set person).")] = None,
-    down: Annotated[str | None, typer.Option(help="The whole server is gone for this time.")] = None,
-    on: Annotated[str, typer.Option(help="Only calls on this object; * and ? are any.")] = "*",
-    nth: Annotated[int | None, typer.Option(help="Only the n-th such call.", min=1)] = None,
-    every: Annotated[int | None, typer.Option(help="Every n-th such call.", min=1)] = None,
-    chance: Annotated[float | None, typer.Option(help="Each with this chance, from 0 to 1.")] = None,
-    seed: Annotated[int, typer.Option(help="Which calls the chance meets.")] = 1,
-    times: Annotated[int | None, typer.Option(help="At most so many of them.", min=1)] = None,
-    lasts: Annotated[str | None, typer.Option("--for", help="Only for so long from now.")] = None,
+    fail: FailOption = None,
+    retry_after: RetryAfterOption = None,
+    task_fails: TaskFailsOption = None,
+    task_hangs: TaskHangsOption = False,
+    hang: HangOption = None,
+    lose_reply: LoseReplyOption = False,
+    cut: CutOption = False,
+    end_sessions: EndSessionsOption = False,
+    person: PersonOption = None,
+    down: DownOption = None,
+    on: OnOption = "*",
+    nth: NthOption = None,
+    every: EveryOption = None,
+    chance: ChanceOption = None,
+    seed: SeedOption = 1,
+    times: TimesOption = None,
+    lasts: ForOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let calls go wrong: each such call, or those that --nth, --every or --chance choose.
+    """Make matching calls fail: all of them, or those that --nth, --every or --chance choose.
 
     Examples:
 
@@ -75,13 +97,13 @@ def _only_one(faults: dict[str, Any]) -> tuple[str, Any]:
     """Return the one fault that the options name, and its value."""
     given = [(how, value) for how, value in faults.items() if value]
     if len(given) != 1:
-        raise typer.BadParameter(f"say what happens to the call, by one of --{', --'.join(sorted(faults))}")
+        raise typer.BadParameter(f"choose what happens to the call, with one of --{', --'.join(sorted(faults))}")
     return given[0]
 
 
 @app.command("list")
 def list_(dir: DirOption, output: OutputOption = Output.TABLE) -> None:
-    """The faults in force, and how many calls each has met.
+    """List the active faults, and how many calls each has hit.
 
     Example:
 
@@ -93,7 +115,7 @@ def list_(dir: DirOption, output: OutputOption = Output.TABLE) -> None:
         print_json({"faults": found})
         return
     for fault in found:
-        met = f"met {fault['met']} of {count(fault['concerned'], 'call')}"
+        met = f"hit {fault['met']} of {count(fault['concerned'], 'call')}"
         console().print(f"{fault['id']:>3}  {_sentence(fault)}; {met}")
     if not found:
         console().print("No faults.")
@@ -101,9 +123,10 @@ def list_(dir: DirOption, output: OutputOption = Output.TABLE) -> None:
 
 @app.command()
 def clear(
-    dir: DirOption, ids: Annotated[list[str] | None, typer.Argument(help="Their numbers; all without one.")] = None
+    dir: DirOption,
+    ids: Annotated[list[str] | None, typer.Argument(help="The numbers of the faults. Default: all faults.")] = None,
 ) -> None:
-    """Take faults away. A task that hangs goes on, a server that was down comes back.
+    """Clear faults. A hanging task goes on, and a server that was down comes back.
 
     Example:
 

@@ -29,11 +29,13 @@ class ClockAction(StrEnum):
 @app.command()
 def clock(
     dir: DirOption,
-    do: Annotated[ClockAction | None, typer.Argument(help="Without one, the time is only told.")] = None,
-    by: Annotated[str | None, typer.Argument(help="How far to advance.")] = None,
+    do: Annotated[
+        ClockAction | None, typer.Argument(help="What the clock should do. Without it: show the time.")
+    ] = None,
+    by: Annotated[str | None, typer.Argument(help="How far to advance the clock, such as 8h.")] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop the simulated time, let it run, or leap ahead: what falls due on the way happens, in order.
+    """Freeze the simulated clock, let it run, or advance it. Events on the way happen in order.
 
     Examples:
 
@@ -42,7 +44,7 @@ def clock(
       vgpuctl sim set clock run
     """
     if (do is ClockAction.ADVANCE) != (by is not None):
-        raise typer.BadParameter("advance wants a time, such as 8h; the others want none")
+        raise typer.BadParameter("only advance takes a time, such as 8h")
     leap_s = duration_s(by) if by else 0.0
     with sim_explained():
         found = _clock(controls(dir), do, leap_s)
@@ -56,12 +58,14 @@ def clock(
 def durations(
     dir: DirOption,
     changes: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=TIME]...", help="Without any, they are only told.")
+        list[str] | None, typer.Argument(metavar="[NAME=TIME]...", help="The new durations. Without any: show all.")
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """How long things take from now on. `store` is a throughput in MiB a second: suspends then take memory over it.
-    `tasks-per-host`: so many tasks of a host run at once, the others wait.
+    """Set how long things take from now on.
+
+    `store` is the datastore's throughput in MiB/s; a suspend then takes as long as writing the VM's memory.
+    `tasks-per-host` is the number of tasks that one host runs at once.
 
     Examples:
 
@@ -86,11 +90,15 @@ def durations(
 def vm(
     dir: DirOption,
     name: Annotated[str, typer.Argument(help="The VM's name.")],
-    question: Annotated[str | None, typer.Option(help="What it asks at each power-on; empty for nothing.")] = None,
-    answer: Annotated[int | None, typer.Option(help="Answer it: 0 cancels the power-on, 1 and 2 let it go on.")] = None,
-    tools: Annotated[bool | None, typer.Option("--tools/--no-tools", help="Do VMware Tools run in its guest?")] = None,
+    question: Annotated[str | None, typer.Option(help="Ask this question at each power-on. Empty: ask none.")] = None,
+    answer: Annotated[
+        int | None, typer.Option(help="Answer the question: 0 cancels the power-on, 1 and 2 continue it.")
+    ] = None,
+    tools: Annotated[
+        bool | None, typer.Option("--tools/--no-tools", help="Whether VMware Tools run in the guest.")
+    ] = None,
 ) -> None:
-    """Make a VM difficult, or easy again.
+    """Let a VM ask a question at power-on, or lack VMware Tools.
 
     Examples:
 
@@ -108,9 +116,11 @@ def vm(
 def host(
     dir: DirOption,
     name: Annotated[str, typer.Argument(help="The host's name.")],
-    maintenance: Annotated[bool, typer.Option("--maintenance/--no-maintenance", help="Nothing starts there then.")],
+    maintenance: Annotated[
+        bool, typer.Option("--maintenance/--no-maintenance", help="In maintenance mode, no VM starts on the host.")
+    ],
 ) -> None:
-    """Put a host into maintenance mode, or take it out, whatever runs there.
+    """Put a host into maintenance mode, or take it out, even while VMs run on it.
 
     Example:
 
@@ -124,9 +134,9 @@ def host(
 def person(
     dir: DirOption,
     act: Annotated[list[str], typer.Argument(metavar="ACT NAME [CHANGE]")],
-    in_: Annotated[str | None, typer.Option("--in", help="After this time.")] = None,
+    in_: Annotated[str | None, typer.Option("--in", help="Do it after this time.")] = None,
 ) -> None:
-    """A person cordons, uncordons or labels a node, deletes a node or a pod, powers a VM on or off, or suspends it.
+    """Act as a person: cordon, uncordon or label a node, delete a node or a pod, start, stop or suspend a VM.
 
     Examples:
 
@@ -161,7 +171,7 @@ def _show(found: dict[str, Any]) -> None:
 def _duration_change(change: str) -> tuple[str, Any]:
     name, sign, value = change.partition("=")
     if not sign:
-        raise typer.BadParameter(f"{change!r} is no NAME=TIME, such as suspend=30s")
+        raise typer.BadParameter(f"{change!r} is not NAME=TIME, such as suspend=30s")
     if name == "store":
         return "store_mib_per_s", _number(value.removesuffix("MiB/s")) or None
     if name == "tasks-per-host":
@@ -173,4 +183,4 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no number") from None
+        raise typer.BadParameter(f"{text!r} is not a number") from None

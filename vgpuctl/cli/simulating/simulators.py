@@ -17,21 +17,26 @@ from vgpuctl.model.phrases import count
 if TYPE_CHECKING:
     from vgpuctl.sim.inventory import Durations, Inventory
 
-app = group(add_completion=False, help="A simulated vCenter and Kubernetes on loopback, to try things on.")
+app = group(add_completion=False, help="Run a simulated vCenter and Kubernetes on this machine.")
 
 
 @app.command()
 def up(
     dir: DirOption,
-    detach: Annotated[bool, typer.Option("--detach", help="Return when both servers answer.")] = False,
-    instant: Annotated[bool, typer.Option("--instant", help="Suspending, starting and booting take no time.")] = False,
-    hosts: Annotated[int, typer.Option(min=1, max=1000, help="How many ESXi hosts.")] = 1,
-    cards: Annotated[int, typer.Option(min=1, max=16, help="How many cards in each.")] = 1,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Run in the background. The command returns once both servers answer.")
+    ] = False,
+    instant: Annotated[bool, typer.Option("--instant", help="Let suspends, starts and boots take no time.")] = False,
+    hosts: Annotated[int, typer.Option(min=1, max=1000, help="The number of ESXi hosts.")] = 1,
+    cards: Annotated[int, typer.Option(min=1, max=16, help="The number of cards in each host.")] = 1,
     scenario: Annotated[
-        str | None, typer.Option(metavar="FILE|NAME", help="Another world, from YAML; see sim scenarios.")
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME", help="Simulate the world of this YAML file or scenario. See: vgpuctl sim scenarios"
+        ),
     ] = None,
 ) -> None:
-    """Start both servers: for each card four day workers with a quarter and one night worker with all of it.
+    """Start both servers, with four day workers and one night worker for each card.
 
     Examples:
 
@@ -72,7 +77,7 @@ def _world(scenario: str | None, hosts: int, cards: int, instant: bool) -> tuple
     from vgpuctl.sim.scenarios.scenario import read_scenario  # noqa: PLC0415
 
     if (hosts, cards) != (1, 1):
-        raise typer.BadParameter("a scenario says itself how many hosts and cards there are")
+        raise typer.BadParameter("a scenario has its own hosts and cards; leave out --hosts and --cards")
     return durations, read_scenario(find_scenario(scenario), durations)
 
 
@@ -90,15 +95,15 @@ def _serve(folder: Path, inventory: Inventory, durations: Durations) -> None:
 
     from vgpuctl.sim.server import Simulation, until_signal  # noqa: PLC0415
 
-    console().print(f"Serving; Ctrl-C ends it. In another shell:  . {folder}/env")
+    console().print(f"Serving until Ctrl-C. In another shell:  . {folder}/env")
     asyncio.run(Simulation(folder, inventory, durations).serve(until_signal))
 
 
 @app.command()
 def scenarios(
-    name: Annotated[str | None, typer.Argument(help="Print this one, to begin one of your own.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Print this scenario's YAML, as a start for your own.")] = None,
 ) -> None:
-    """The scenarios that come with vgpuctl.
+    """List the scenarios that come with vgpuctl.
 
     Examples:
 
@@ -118,7 +123,7 @@ def scenarios(
 
 @app.command()
 def down(dir: DirOption) -> None:
-    """End the servers of a folder.
+    """Stop the servers of a folder.
 
     Example:
 
@@ -128,12 +133,12 @@ def down(dir: DirOption) -> None:
 
     with sim_explained():
         ended = stop(folder_of(dir))
-    console().print("Ended." if ended else "Nothing runs there.")
+    console().print("Stopped." if ended else "No simulators run in this folder.")
 
 
 @app.command()
 def env(dir: DirOption) -> None:
-    """Print the lines that a shell needs to reach the servers.
+    """Print the variables with which a shell reaches the servers.
 
     Example:
 
@@ -151,9 +156,9 @@ def env(dir: DirOption) -> None:
 def calls(
     dir: DirOption,
     output: OutputOption = Output.TABLE,
-    reset: Annotated[bool, typer.Option("--reset", help="Begin to count anew after this.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Set the counts back to 0 afterwards.")] = False,
 ) -> None:
-    """What the clients called, by server and method; the simulated kubelets' and controllers' own left out.
+    """Show how often clients called each method. Calls of simulated kubelets and controllers do not count.
 
     Example:
 
@@ -171,9 +176,9 @@ def calls(
 
 @app.command()
 def reset(dir: DirOption) -> None:
-    """Begin again: the world, the clock and the durations are as at the start, no fault is left, no call is counted.
+    """Set the world, the clock and the durations back, and clear all faults and call counts.
 
-    The addresses, the logins and the files stay. Clients find their connections cut, and log in anew.
+    Addresses, logins and files stay the same. Clients lose their connections and must log in again.
 
     Example:
 
@@ -181,13 +186,13 @@ def reset(dir: DirOption) -> None:
     """
     with sim_explained():
         controls(dir).reset()
-    console().print("The simulated world begins again.")
+    console().print("The simulated world was set back.")
 
 
 add_lazily(
     app,
     {
-        "fault": ("vgpuctl.cli.simulating.faults:app", "Let calls go wrong on purpose."),
+        "fault": ("vgpuctl.cli.simulating.faults:app", "Make calls to the simulators fail on purpose."),
         "set": ("vgpuctl.cli.simulating.set:app", "Change the simulated world while it runs."),
     },
 )
