@@ -86,10 +86,10 @@ def test_on_production_nothing_of_the_simulators_is_installed_nor_needed(
         assert run(vgpuctl, *words.split(), cwd=tmp_path)
     (tmp_path / "profiles.yaml").write_text((ROOT / "profiles.yaml").read_text())
     for words, message in (
-        ("status", "No vCenter is named."),
-        ("daemon", "No vCenter is named."),
-        ("sim up --dir lab", "pip install 'vgpuctl[sim]'"),
-        ("demo", "pip install 'vgpuctl[sim]'"),
+        ("status", "No vCenter is given."),
+        ("daemon", "No vCenter is given."),
+        ("sim up --dir lab", "Install them with: pip install 'vgpuctl[sim]'"),
+        ("demo", "Install them with: pip install 'vgpuctl[sim]'"),
     ):
         done = ran(vgpuctl, *words.split(), cwd=tmp_path)
         assert done.returncode == 2, (words, done.stderr)

@@ -106,7 +106,7 @@ def test_a_guest_without_tools_is_powered_off_only_where_that_is_allowed(day: Re
         (Effect(how=How.CUT), PassingError, "vCenter sim:443 does not answer: the connection was cut.", False),
         (Effect(how=How.LOSE_REPLY), PassingError, "vCenter sim:443 does not answer: the reply was lost.", True),
         (Effect(how=How.END_SESSIONS), PassingError, "the session with vCenter sim:443 has ended", False),
-        (Effect(how=How.FAIL, what="TaskInProgress"), TryAgainError, "vCenter is at work on the VM", False),
+        (Effect(how=How.FAIL, what="TaskInProgress"), TryAgainError, "another task of vCenter runs on the VM", False),
         (Effect(how=How.FAIL, what="NoDiskSpace"), RequestFailedError, "has not enough free space", False),
     ],
     ids=lambda value: value.how.value if isinstance(value, Effect) else "",

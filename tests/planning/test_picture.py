@@ -268,7 +268,7 @@ def test_another_node_without_the_label_makes_a_worker_doubtful_and_not_none() -
     assert workers(builder, seen) == {"capv-vm-1"}
     claimed = replace(seen, some_nodes=[node("rogue", "vm-1")])
     worker = builder.build(claimed, claimed).worker("capv-vm-1")
-    assert worker.doubts == ("node rogue claims to be VM capv-vm-1, in which node n1 was before",)
+    assert worker.doubts == ("node rogue claims to be VM capv-vm-1, but node n1 was in it before",)
     again = builder.build(seen, seen).worker("capv-vm-1")
     assert (again.doubts, again.node and again.node.name) == ((), "n1")
     anew = replace(seen, some_nodes=[node("n2", "vm-1", pool="slices")])
@@ -495,7 +495,7 @@ def test_nobody_starts_beside_a_vm_that_cannot_be_read() -> None:
     (named_,) = FleetBuilder(OURS).build(seen, seen).unreadable
     assert (named_.kind, named_.name) == ("vm", "other")
     assert set(doubts(seen)) == set(NAMES)
-    assert "other, on a card of its host, cannot be read" in refused(at_night(seen))
+    assert "other, a VM on a card of its host, cannot be read" in refused(at_night(seen))
 
 
 def test_a_vm_without_a_card_that_cannot_be_read_holds_up_nobody() -> None:

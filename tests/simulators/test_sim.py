@@ -71,10 +71,10 @@ def runs(pid: int) -> bool:
 def test_down_ends_it_and_says_so_again(make_lab: Callable[..., Lab]) -> None:
     lab = make_lab()
     pid = int((lab.folder / "pid").read_text())
-    assert "Ended." in lab.vgpuctl("sim", "down", "--dir", str(lab.folder)).ok().out
+    assert "Stopped." in lab.vgpuctl("sim", "down", "--dir", str(lab.folder)).ok().out
     assert not runs(pid)
     assert not (lab.folder / "pid").exists()
-    assert "Nothing runs there." in lab.vgpuctl("sim", "down", "--dir", str(lab.folder)).ok().out
+    assert "No simulators run in this folder." in lab.vgpuctl("sim", "down", "--dir", str(lab.folder)).ok().out
     ran = lab.vgpuctl("sim", "calls", "--dir", str(lab.folder))
     assert ran.code == 1
     assert "vgpuctl sim up" in ran.err
@@ -120,6 +120,7 @@ def test_without_the_extra_it_says_what_to_install(
         build_command(app)(words.split())
     assert ended.value.code == 2
     assert capsys.readouterr().err == (
-        f"Error: The simulators are not installed: no {missing} here.\nHint: pip install 'vgpuctl[sim]'\n"
+        f"Error: The simulators are not installed: {missing} missing.\n"
+        "Hint: Install them with: pip install 'vgpuctl[sim]'\n"
     )
     assert not list(tmp_path.iterdir())

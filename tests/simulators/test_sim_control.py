@@ -35,7 +35,7 @@ def test_durations_hold_from_now_on(toy: Lab) -> None:
     ran = toy.vgpuctl("sim", "set", "durations", "sleep=1s")
     assert ran.code == 1
     assert "no duration is called sleep; there are: guest-boot, guest-shutdown," in ran.err
-    assert "'many' is no number" in toy.vgpuctl("sim", "set", "durations", "tasks-per-host=many").err
+    assert "'many' is not a number" in toy.vgpuctl("sim", "set", "durations", "tasks-per-host=many").err
 
 
 def test_a_person_does_what_people_do(toy: Lab) -> None:
@@ -55,7 +55,7 @@ def test_faults_are_listed_counted_and_cleared(toy: Lab) -> None:
     added = toy.vgpuctl("sim", "fault", "add", "vcenter", "--fail", "NotAuthenticated", "--on", "x", "--for", "1h").ok()
     assert "vcenter on x fails with NotAuthenticated" in added.out
     listed = toy.vgpuctl("sim", "fault", "list").ok().out
-    assert "PATCH nodes the connection is cut (call 3); met 0 of 0 calls" in listed
+    assert "PATCH nodes the connection is cut (call 3); hit 0 of 0 calls" in listed
     assert "1 fault cleared." in toy.vgpuctl("sim", "fault", "clear", "1").ok().out
     assert toy.vgpuctl("sim", "fault", "clear", "1").code == 1
     assert "1 fault cleared." in toy.vgpuctl("sim", "fault", "clear").ok().out

@@ -177,7 +177,7 @@ def test_a_fault_in_one_timetable_is_said_with_its_place_and_holds_up_no_other()
     assert "ZeroDivisionError: a fault of ours (test_daemon.py:" in listener.said[0]
     assert world.looks == 1, "the other was looked at"
     assert keeper.next_start() is None
-    assert "When the next shift starts is not known" in listener.said[-1]
+    assert "The start of the next shift is not known" in listener.said[-1]
 
 
 def test_a_fault_in_the_middle_of_a_switch_is_said_with_its_place_and_tried_again_later() -> None:

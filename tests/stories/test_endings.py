@@ -55,7 +55,7 @@ def test_all_faults_of_a_file_are_told_at_once(by_day: Lab, tmp_path: Path) -> N
     path.write_text("version: 2\nprofile: {}\nworkers: {worker-1: v100}\n")
     ran = by_day.vgpuctl("status", "--profiles", str(path))
     assert ran.code == 2
-    for told in ("version: must be 1", "profile: is not known; did you mean profiles?", "no profile v100"):
+    for told in ("version: must be 1", "profile: is not a known key; did you mean profiles?", "no profile v100"):
         assert told in ran.err
 
 
@@ -175,7 +175,7 @@ def test_a_signal_stops_after_what_is_in_flight_and_another_run_goes_on(day: Lab
     first.send_signal(number)
     _, err = first.communicate(timeout=30)
     assert first.returncode == 130
-    assert "Run the same command to go on" in err
+    assert "To go on, run the same command again" in err
     assert day.holder() == ""
     let_go(day)
     day.vgpuctl("switch", "night", "--yes").ok()
@@ -208,7 +208,7 @@ def test_who_stops_while_the_lease_is_waited_for_takes_and_writes_nothing(day: L
     before = day.json("kubectl", "get", "configmaps,leases,events", "-A")["items"]
     waiting = day.start("switch", "night", "--yes")
     assert waiting.stdout is not None
-    assert "waiting up to 60 s" in waiting.stdout.readline()
+    assert "Waiting up to 60 s" in waiting.stdout.readline()
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=30)
     assert waiting.returncode == 130

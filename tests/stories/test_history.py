@@ -14,7 +14,7 @@ def entry(lab: Lab, number: str = "last") -> dict[str, object]:
 
 
 def test_a_switch_is_told_step_by_step_and_forecasts_the_next(day: Lab) -> None:
-    assert "Nothing yet" in day.vgpuctl("history").ok().out
+    assert "There are no switches yet." in day.vgpuctl("history").ok().out
     day.vgpuctl("switch", "night", "--yes").ok()
     day.vgpuctl("switch", "day", "--yes").ok()
     listed = day.json("vgpuctl", "history", "--limit", "1")["items"]

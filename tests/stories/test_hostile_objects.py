@@ -32,7 +32,7 @@ def test_numbers_without_end_and_depths_without_bottom_are_named_and_end_nothing
 
     listed = day.vgpuctl("history").ok()
     assert [line.split()[0] for line in listed.out.splitlines()] == ["ID", "2", "1"]
-    told = "2 ConfigMaps of the history cannot be read and are left out: vgpuctl-history-7 vgpuctl-history-8"
+    told = "2 ConfigMaps of the history cannot be read, and are left out: vgpuctl-history-7 vgpuctl-history-8"
     assert listed.err == f"{told} (the first: entry.json is nested deeper than 16).\n"
     asked = day.vgpuctl("history", "show", "8")
     assert (asked.code, asked.err.splitlines()[0]) == (

@@ -35,7 +35,7 @@ def switch_over_a_crash(lab: Lab, shift: str, nth: int) -> None:
     assert code == -9 or nth > SURELY_BEFORE_THE_END, "it was to be killed"
     assert code == 0 or nth < PAST_THE_END, "there are more writes than points"
     again = lab.vgpuctl("switch", shift, "--yes").ok()
-    assert ("holds the Lease; waiting up to 1 s" in again.out) == (code == -9 and "already" not in again.out)
+    assert ("holds the Lease. Waiting up to 1 s" in again.out) == (code == -9 and "already" not in again.out)
     writes = lab.writes()
     assert lab.awake() == AWAKE[shift]
     moved = {"night": (4, 1), "day": (1, 4)}[shift]

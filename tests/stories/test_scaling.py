@@ -97,7 +97,7 @@ def test_whose_size_git_declares_is_refused_too(day: Lab) -> None:
     refused = lab.vgpuctl("switch", "night", "--yes")
     assert refused.code == 3
     assert f"{NOTEBOOKS} cannot be scaled to zero: Argo CD sets its replicas." in refused.err
-    assert "Take replicas out of what Git declares" in refused.err
+    assert "Remove replicas from its manifest in Git" in refused.err
     assert size(lab) == (4, None)
 
 

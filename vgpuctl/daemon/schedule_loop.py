@@ -11,6 +11,7 @@ from vgpuctl.engine.listening import MutedOnFailure
 from vgpuctl.engine.ports import World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
+from vgpuctl.model.durations import format_duration
 from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError, with_place
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.timetable import Timetable
@@ -66,7 +67,7 @@ class ScheduleLoop:
             starts = [timetable.next_start(self._now()) for timetable in self._files.timetables.values()]
             return min((start for found in starts if found for start in found[1:]), default=None)
         except Exception as error:
-            self._say(f"When the next shift starts is not known: {with_place(error)}")
+            self._say(f"The start of the next shift is not known: {with_place(error)}")
             return None
 
     def keep(self) -> None:
@@ -77,7 +78,7 @@ class ScheduleLoop:
                 if due is not None and not self._ending:
                     self._keep(timetable, due[0].name)
             except Exception as error:
-                self._say(f"{timetable.name} could not be looked at: {with_place(error)}")
+                self._say(f"{timetable.name} could not be checked: {with_place(error)}")
 
     def _keep(self, timetable: Timetable, shift: str) -> None:
         back_off = self._back_off.get(timetable.name)
@@ -89,7 +90,7 @@ class ScheduleLoop:
             self._say(f"{shift} on {timetable.name}: {error.message}")
             code = error.exit_code
         except Exception as error:
-            self._say(f"{shift} on {timetable.name} ended by a fault of vgpuctl: {with_place(error)}")
+            self._say(f"{shift} on {timetable.name} failed through a bug in vgpuctl: {with_place(error)}")
             code = ExitCode.FAILED
         if code in {ExitCode.FAILED, ExitCode.WENT_BACK, ExitCode.REFUSED}:
             self._begin_back_off(timetable.name, shift)
@@ -115,12 +116,12 @@ class ScheduleLoop:
         )
         report = self._operation.carry_out(wish, former_wish)
         if report.unheard:
-            self._say(f"{shift} on {timetable.name} stopped: {' and '.join(report.unheard)} could not be heard.")
+            self._say(f"{shift} on {timetable.name} stopped: {' and '.join(report.unheard)} did not answer.")
         for host in unfinished_hosts(report):
             self._say(f"{host.host} {host.end}: {host.why}")
         code = exit_code(report, refused=bool(preview.refusals))
         if code is ExitCode.DONE:
-            self._say(f"It is {shift} on {timetable.name}, after {report.seconds:.0f} s.")
+            self._say(f"It is {shift} on {timetable.name}, after {format_duration(report.seconds)}.")
         return code
 
     def _begin_back_off(self, timetable: str, shift: str) -> None:
@@ -128,7 +129,7 @@ class ScheduleLoop:
         same_shift = before is not None and before.shift == shift
         pause = min(before.pause * 2, LONGEST_PAUSE) if before and same_shift else FIRST_PAUSE
         self._back_off[timetable] = BackOff(shift, self._now() + pause, pause)
-        self._say(f"Next try for {shift} on {timetable} in {pause.total_seconds() / 60:.0f} min.")
+        self._say(f"Next try for {shift} on {timetable} in {format_duration(pause.total_seconds())}.")
 
     def _say(self, text: str) -> None:
         MutedOnFailure(self._make_listener()).say(text)

@@ -48,7 +48,7 @@ class Files:
     def timetable_of(self, shift: str, name: str | None = None) -> Timetable:
         """Return the timetable that has this shift. If several have it, `name` decides."""
         if name is not None and name not in self.timetables:
-            raise UsageError(f"There is no timetable {name}{nearest(name, self.timetables) or '.'}")
+            raise UsageError(f"No timetable is called {name}{nearest(name, self.timetables) or '.'}")
         candidates = [t for t in self.timetables.values() if name in {None, t.name}]
         found = [timetable for timetable in candidates if shift in timetable.shifts]
         if not found:
@@ -59,7 +59,9 @@ class Files:
             )
         if len(found) > 1:
             names = ", ".join(timetable.name for timetable in found)
-            raise UsageError(f"Several timetables have a shift {shift}: {names}.", hint="Choose one with --timetable.")
+            raise UsageError(
+                f"Several timetables have a shift {shift}: {names}.", hint="Choose one with --timetable NAME."
+            )
         return found[0]
 
 

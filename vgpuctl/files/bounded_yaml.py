@@ -65,7 +65,7 @@ class _SizeLimit(Composer):
         self._count(event, 1, len(event.value) if isinstance(event, yaml.ScalarEvent) else 0)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise TooLargeError(f"nested deeper than {DEEPEST}", event.start_mark)
+            raise TooLargeError(f"is nested deeper than {DEEPEST} levels", event.start_mark)
         node = super().compose_node(parent, index)
         self._depth -= 1
         if event.anchor is not None:
@@ -75,29 +75,29 @@ class _SizeLimit(Composer):
     def compose_scalar_node(self, anchor: Any) -> Any:
         node = super().compose_scalar_node(anchor)
         if len(node.value) > LONGEST_TEXT:
-            raise TooLargeError(f"a text of more than {LONGEST_TEXT} characters", node.start_mark)
+            raise TooLargeError(f"has a string of more than {LONGEST_TEXT} characters", node.start_mark)
         if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
-            raise TooLargeError(f"a number of more than {LONGEST_NUMBER} digits", node.start_mark)
+            raise TooLargeError(f"has a number of more than {LONGEST_NUMBER} digits", node.start_mark)
         return node
 
     def _repeat(self, event: Any) -> None:
         """Count an alias as the size of what it repeats."""
         self._aliases += 1
         if self._aliases > MOST_ALIASES:
-            raise TooLargeError(f"more than {MOST_ALIASES} aliases", event.start_mark)
+            raise TooLargeError(f"has more than {MOST_ALIASES} aliases", event.start_mark)
         if event.anchor in self._weights:
             self._count(event, *self._weights[event.anchor])
         elif event.anchor in self.anchors:
-            raise TooLargeError("an alias inside of what it stands for", event.start_mark)
+            raise TooLargeError("has an alias inside its own anchor", event.start_mark)
 
     def _count(self, event: Any, values: int, characters: int) -> None:
         self._values += values
         self._characters += characters
-        repeated = ", counting what aliases repeat" if self._aliases else ""
+        repeated = ", with the copies that aliases make" if self._aliases else ""
         if self._values > MOST_VALUES:
-            raise TooLargeError(f"more than {MOST_VALUES} values{repeated}", event.start_mark)
+            raise TooLargeError(f"has more than {MOST_VALUES} values{repeated}", event.start_mark)
         if self._characters > MOST_CHARACTERS:
-            raise TooLargeError(f"more than {MOST_CHARACTERS} characters{repeated}", event.start_mark)
+            raise TooLargeError(f"has more than {MOST_CHARACTERS} characters{repeated}", event.start_mark)
 
 
 class _Constructor(SafeConstructor):
@@ -109,7 +109,7 @@ class _Constructor(SafeConstructor):
         except yaml.YAMLError:
             raise
         except Exception as error:
-            raise ConstructorError(None, None, "a value that cannot be read", node.start_mark) from error
+            raise ConstructorError(None, None, "has a value that cannot be read", node.start_mark) from error
 
 
 class _Loader(_SizeLimit, _Constructor, yaml.SafeLoader):
@@ -145,7 +145,7 @@ def _walk(root: Any, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
     for found, mark in _keys(root, path, seen):
         length += len(found)
         if length > MOST_OF_PLACES:
-            raise TooLargeError("keys that are too long for so many", mark)
+            raise TooLargeError("has too many keys with too long names", mark)
         yield found, mark.line + 1
 
 

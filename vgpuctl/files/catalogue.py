@@ -19,8 +19,8 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_PREFIX = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _WAYS_TO_CHOOSE = ("names", "folder", "cluster", "nodes")
 _NODES_ALONE = (
-    "chooses by nodes alone, but a node says itself how it is labelled and which VM it is. Add a line that vCenter "
-    "decides, such as folder: /dc-1/vm/gpu (cluster: and names: will do, too, but not a * for every VM)"
+    "chooses by node labels alone, but a node writes its own labels and its VM's identity. Add a condition that "
+    "vCenter checks, such as folder: /dc-1/vm/gpu (or cluster: or names:, but not * for every VM)"
 )
 
 
@@ -29,7 +29,7 @@ def parse_catalogue(reader: FileReader) -> Catalogue:
     document = reader.read_document(("version", "label", "profiles", "workers"))
     label = document.get("label", DEFAULT_LABEL)
     if not isinstance(label, str) or not is_label_key(label):
-        reader.add_fault("label", f"{label!r} is no label key")
+        reader.add_fault("label", f"{label!r} is not a label key")
     written = reader.read_mapping(document.get("profiles"), "profiles").items()
     entries = reader.first_entries(written, MOST_PROFILES, "profiles")
     profiles = {name: _profile(reader, name, value) for name, value in entries}
@@ -48,14 +48,17 @@ def is_label_key(label: str) -> bool:
 def _profile(reader: FileReader, name: str, value: Any) -> Profile:
     key = f"profiles.{name}"
     if not _LABEL_VALUE.fullmatch(name):
-        reader.add_fault(key, "cannot be a label's value (at most 63 of letters, digits, -_. with alphanumeric ends)")
+        reader.add_fault(
+            key,
+            "cannot be a label's value: use at most 63 letters, digits, - _ . and begin and end with a letter or digit",
+        )
     if name == NONE.name:
-        reader.add_fault(key, "stands for no vGPU already; choose another name")
+        reader.add_fault(key, "is reserved: it means no vGPU; choose another name")
     entry = {"vgpu": value} if isinstance(value, str | list) else reader.read_mapping(value, key)
     reader.check_keys(entry, ("vgpu", "frame", "class"), f"{key}.")
     vgpus = reader.read_texts(entry.get("vgpu"), f"{key}.vgpu")
     if not vgpus:
-        reader.add_fault(f"{key}.vgpu", "must name a vSphere vGPU type, such as grid_v100-4q, or several")
+        reader.add_fault(f"{key}.vgpu", "must name one or more vSphere vGPU types, such as grid_v100-4q")
     return Profile(name, vgpus, reader.place(key), _type_facts(reader, entry, key, vgpus))
 
 
@@ -65,14 +68,14 @@ def _type_facts(reader: FileReader, entry: Mapping[str, Any], key: str, vgpus: t
         return None
     if len(set(vgpus)) > 1:
         reader.add_fault(
-            key, "frame and class are said of one type, and here are several; give each a profile of its own"
+            key, "frame and class describe one vGPU type, but this profile has several; write a profile for each"
         )
     frame = _FRAME.fullmatch(str(entry.get("frame", "")))
     if "frame" in entry and frame is None:
-        reader.add_fault(f"{key}.frame", f"{entry['frame']!r} is no number of GB, such as 16 or 16GB")
+        reader.add_fault(f"{key}.frame", f"{entry['frame']!r} is not a number of GB such as 16 or 16GB")
     series = str(entry.get("class", ""))
     if "class" in entry and series not in _CLASSES:
-        reader.add_fault(f"{key}.class", f"{series!r} is none of {', '.join(_CLASSES)}")
+        reader.add_fault(f"{key}.class", f"{series!r} is not one of {', '.join(_CLASSES)}")
     return TypeFacts(vgpus[0] if vgpus else "", int(frame[1]) if frame else None, series.lower())
 
 
@@ -82,7 +85,7 @@ def _check_devices_differ(reader: FileReader, profiles: Mapping[str, Profile]) -
     for profile in profiles.values():
         other = seen.setdefault(tuple(sorted(profile.vgpus)), profile.name)
         if profile.vgpus and other != profile.name:
-            reader.add_fault(f"profiles.{profile.name}", f"is the same vGPU as {other}")
+            reader.add_fault(f"profiles.{profile.name}", f"has the same vGPUs as profile {other}")
 
 
 def _check_types_agree(reader: FileReader, profiles: Mapping[str, Profile]) -> None:
@@ -93,7 +96,8 @@ def _check_types_agree(reader: FileReader, profiles: Mapping[str, Profile]) -> N
             other = seen.setdefault(profile.told.vgpu, profile)
             if other.told != profile.told:
                 reader.add_fault(
-                    f"profiles.{profile.name}", f"says another frame or class of its type than {other.name}"
+                    f"profiles.{profile.name}",
+                    f"gives its vGPU type another frame or class than profile {other.name} does",
                 )
 
 
@@ -111,11 +115,11 @@ def _rules(reader: FileReader, value: Any, catalogue: Catalogue) -> Iterator[Wor
         entry = reader.read_mapping(each, key)
         reader.check_keys(entry, ("profile", *_WAYS_TO_CHOOSE), f"{key}.")
         if not any(way in entry for way in _WAYS_TO_CHOOSE):
-            reader.add_fault(key, f"chooses nobody: add one of {', '.join(_WAYS_TO_CHOOSE)}")
+            reader.add_fault(key, f"chooses no VM: add one of {', '.join(_WAYS_TO_CHOOSE)}")
         for way in ("names", "nodes"):
             if way in entry and not entry[way]:
                 # Without any condition, every VM of vCenter would match.
-                reader.add_fault(f"{key}.{way}", "is empty: say what it chooses by, or leave it out")
+                reader.add_fault(f"{key}.{way}", "is empty: fill it in, or remove it")
         profile = known_profile(reader, entry.get("profile"), f"{key}.profile", catalogue)
         yield _rule(reader, entry, key, profile)
 
@@ -127,7 +131,7 @@ def _rule(reader: FileReader, entry: dict[str, Any], key: str, profile: str) -> 
     labels = reader.read_mapping(entry.get("nodes"), f"{key}.nodes")
     for label, value in labels.items():
         if not is_label_key(label) or not isinstance(value, str):
-            reader.add_fault(f"{key}.nodes.{label}", 'must be a node label and its value, a text: pool: "gpu"')
+            reader.add_fault(f"{key}.nodes.{label}", 'must be a node label and a string as its value: pool: "gpu"')
     rule = WorkerRule(
         profile=profile,
         names=names,
@@ -144,7 +148,7 @@ def _rule(reader: FileReader, entry: dict[str, Any], key: str, profile: str) -> 
 def _text(reader: FileReader, entry: dict[str, Any], key: str, name: str) -> str:
     value = entry.get(name, "")
     if name in entry and not (isinstance(value, str) and value.strip("/")):
-        reader.add_fault(f"{key}.{name}", "must be a text")
+        reader.add_fault(f"{key}.{name}", "must be a string")
         return ""
     return str(value)
 
@@ -152,11 +156,13 @@ def _text(reader: FileReader, entry: dict[str, Any], key: str, name: str) -> str
 def known_profile(reader: FileReader, profile_name: Any, key: str, catalogue: Catalogue) -> str:
     """Return the profile's name in the catalogue; "" and a fault if there is none."""
     if not isinstance(profile_name, str):
-        reader.add_fault(key, "must be a profile's name")
+        reader.add_fault(key, "must be the name of a profile")
         return ""
     found = catalogue.called(profile_name)
     if found is None:
-        reader.add_fault(key, f"no profile {profile_name}{reader.suggestion(profile_name, catalogue.profiles)}")
+        reader.add_fault(
+            key, f"there is no profile {profile_name}{reader.suggestion(profile_name, catalogue.profiles)}"
+        )
     return found or ""
 
 
@@ -167,4 +173,4 @@ def _check_names_unique(reader: FileReader, rules: tuple[WorkerRule, ...]) -> No
         for name in rule.names.plain if rule.names and rule.by_name_alone else ():
             if seen.setdefault(name, rule) is not rule:
                 line = int(rule.where.rpartition(":")[2])
-                reader.faults.append((line, f"workers: {name} is named twice"))
+                reader.faults.append((line, f"workers: {name} is listed twice"))

@@ -19,7 +19,7 @@ def parse_conduct(reader: FileReader, document: dict[str, Any]) -> Conduct:
     if parse_mode(reader, document) is Mode.REPLACE:
         if document.get("asleep") is not None and asleep is Asleep.SUSPEND:
             reader.add_fault(
-                "asleep", "must be off with mode: replace, for the vGPU of a suspended VM cannot be changed"
+                "asleep", "must be off with mode: replace, because the vGPU of a suspended VM cannot be changed"
             )
         asleep = Asleep.OFF
     return Conduct(

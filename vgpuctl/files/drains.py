@@ -34,7 +34,7 @@ def _namespaces(reader: FileReader, value: Any, defaults: DrainOptions) -> dict[
     for name, options in reader.first_entries(namespaces.items(), MOST_NAMESPACES, "drain.namespaces"):
         key = f"drain.namespaces.{name}"
         if not _NAMESPACE.fullmatch(name):
-            reader.add_fault(key, "is no name of a namespace, or glob such as team-*")
+            reader.add_fault(key, "is not the name of a namespace, or a glob such as team-*")
         entry = reader.read_mapping(options, key)
         reader.check_keys(entry, _KEYS, f"{key}.")
         found[name] = _options(reader, entry, key, defaults)
@@ -43,7 +43,9 @@ def _namespaces(reader: FileReader, value: Any, defaults: DrainOptions) -> dict[
         reader.add_fault("drain.namespaces", f"has more than {MOST_GLOBS} globs")
     for one, other in combinations(globs[:MOST_GLOBS], 2):
         if found[one] != found[other] and overlap(one, other):
-            reader.add_fault(f"drain.namespaces.{other}", f"may mean the same as {one}, and contradicts it")
+            reader.add_fault(
+                f"drain.namespaces.{other}", f"may match the same namespaces as {one}, but has other options"
+            )
     return found
 
 
@@ -71,7 +73,7 @@ def _selector(reader: FileReader, value: Any, key: str) -> Selector | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        reader.add_fault(key, "must be a text, such as app!=scratch")
+        reader.add_fault(key, "must be a string such as app!=scratch")
         return None
     try:
         return parse_selector(value)

@@ -25,10 +25,11 @@ def load_file(path: Path) -> YamlDocument:
         data = read_bounded(path)
     except FileNotFoundError as error:
         raise UsageError(
-            f"There is no file {path}.", hint="Pass --profiles and --schedules, or set VGPUCTL_PROFILES."
+            f"There is no file {path}.",
+            hint="Give --profiles FILE and --schedules FOLDER, or set VGPUCTL_PROFILES and VGPUCTL_SCHEDULES.",
         ) from error
     except SilentError as error:
-        hint = "Start the command that writes into it, or name a file."
+        hint = "Start the command that writes into it, or give a file."
         raise UsageError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
@@ -36,7 +37,7 @@ def load_file(path: Path) -> YamlDocument:
     try:
         return load(text)
     except yaml.reader.ReaderError as error:
-        raise NotYamlError(text.count("\n", 0, error.position) + 1, "has a control character") from None
+        raise NotYamlError(text.count("\n", 0, error.position) + 1, "contains a control character") from None
     except yaml.YAMLError as error:
         raise _not_yaml(error) from None
 
@@ -47,15 +48,15 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise NotYamlError(data.count(b"\n", 0, error.start) + 1, "is no UTF-8 text") from None
+        raise NotYamlError(data.count(b"\n", 0, error.start) + 1, "is not UTF-8 text") from None
 
 
 def _not_yaml(error: yaml.YAMLError) -> NotYamlError:
     """Turn the parser's error into ours. Its own words are safe; the text after them may quote the file."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return NotYamlError(1, "is no YAML")
+        return NotYamlError(1, "is not YAML")
     line, column = error.problem_mark.line + 1, error.problem_mark.column + 1
     if isinstance(error, TooLargeError):
         return NotYamlError(line, str(error.problem))
     plain = isinstance(error, yaml.parser.ParserError | yaml.scanner.ScannerError)
-    return NotYamlError(line, f"is no YAML (column {column}){f': {error.problem}' if plain else ''}")
+    return NotYamlError(line, f"is not YAML (column {column}){f': {error.problem}' if plain else ''}")

@@ -20,7 +20,7 @@ class SilentError(OSError):
     """Nothing arrived within PATIENCE_S."""
 
     def __init__(self) -> None:
-        super().__init__(None, f"no process has written anything into it for {PATIENCE_S:.0f} s")
+        super().__init__(None, f"no process has written into it for {PATIENCE_S:.0f} s")
 
 
 def read_bounded(path: Path, most: int = MAX_BYTES) -> bytes:

@@ -43,9 +43,9 @@ class NameBudget:
         """Take what a good pattern needs. Return what there is too much of, or ""."""
         if is_glob(pattern):
             self.globs -= 1
-            return f"is one of more than {MAX_GLOBS} globs" if self.globs < 0 else ""
+            return f"is one glob too many: at most {MAX_GLOBS} are allowed" if self.globs < 0 else ""
         self.names -= count_names(pattern)
-        return f"with the patterns before it names more than {MAX_NAMES} VMs" if self.names < 0 else ""
+        return f"and the patterns before it name more than {MAX_NAMES} VMs" if self.names < 0 else ""
 
 
 class FileReader:
@@ -87,7 +87,7 @@ class FileReader:
         faults = sorted(set(self.faults))
         lines = [f"  line {line}: {problem}" for line, problem in faults[:FAULTS_SHOWN]]
         more = len(faults) - FAULTS_SHOWN
-        return "\n".join([f"{self.path} cannot be used:", *lines, *([f"  and {more} faults more"] if more > 0 else [])])
+        return "\n".join([f"{self.path} cannot be used:", *lines, *([f"  and {more} more faults"] if more > 0 else [])])
 
     def read_document(self, allowed: Collection[str]) -> dict[str, Any]:
         """Return the file's mapping, with its version and keys checked."""
@@ -100,7 +100,7 @@ class FileReader:
             return {}
         entries = self.read_mapping(self._document.content, "the file")
         for key in self._document.duplicates:
-            self.add_fault(key, "is there twice")
+            self.add_fault(key, "is written twice")
         self.check_keys(entries, allowed, "")
         if entries.get("version") != VERSION or entries.get("version") is True:
             self.add_fault("version", f"must be {VERSION}")
@@ -116,7 +116,7 @@ class FileReader:
     def check_keys(self, entries: Mapping[str, Any], allowed: Collection[str], key: str) -> None:
         for name in entries:
             if name not in allowed:
-                self.add_fault(f"{key}{name}", f"is not known{self.suggestion(name, allowed)}")
+                self.add_fault(f"{key}{name}", f"is not a known key{self.suggestion(name, allowed)}")
 
     def read_texts(self, value: Any, key: str) -> tuple[str, ...]:
         """Return a text, or a list of texts, as a tuple."""
@@ -124,7 +124,7 @@ class FileReader:
             return ()
         values = [value] if isinstance(value, str) else value
         if not isinstance(values, list) or not all(isinstance(each, str) and each for each in values):
-            self.add_fault(key, "must be a text, or a list of texts")
+            self.add_fault(key, "must be a string, or a list of strings")
             return ()
         return tuple(values)
 
@@ -165,8 +165,8 @@ class FileReader:
         good = []
         for pattern in dict.fromkeys(patterns):
             if not count_names(pattern):
-                usual = "VM name such as worker-1, range such as worker-[1-4] or glob as gpu-*"
-                self.add_fault(key, f"{pattern!r} is no {usual}")
+                usual = "a VM name such as worker-1, a range such as worker-[1-4] or a glob such as gpu-*"
+                self.add_fault(key, f"{pattern!r} is not {usual}")
             elif why := self._budget.take(pattern):
                 self.add_fault(key, f"{pattern!r} {why}")
             else:
@@ -183,4 +183,6 @@ def count_names(pattern: str) -> int:
 
 
 def _type_name(value: Any) -> str:
-    return {list: "a list", str: "a text", int: "a number", bool: "yes or no"}.get(type(value), type(value).__name__)
+    return {list: "a list", str: "a string", int: "a number", bool: "true or false"}.get(
+        type(value), type(value).__name__
+    )

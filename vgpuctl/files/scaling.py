@@ -40,11 +40,11 @@ def _by_name(reader: FileReader, text: str, key: str) -> WorkloadSelector | None
     namespace, _, rest = text.partition("/")
     kind, _, name = rest.partition("/")
     if not (_NAME.fullmatch(namespace) and kind and _NAME.fullmatch(name)):
-        reader.add_fault(key, f"{text!r} is no namespace/kind/name, such as inference/deployment/gateway")
+        reader.add_fault(key, f"{text!r} is not namespace/kind/name, such as inference/deployment/gateway")
         return None
     known = _KINDS.get(kind, kind)
     if known not in OWNS_PODS:
-        reader.add_fault(key, f"{text}: of kind {kind} nothing is scaled{reader.suggestion(kind, OWNS_PODS)}")
+        reader.add_fault(key, f"{text}: workloads of kind {kind} cannot be scaled{reader.suggestion(kind, OWNS_PODS)}")
         return None
     return WorkloadSelector(namespace=namespace, kind=known, name=name)
 
@@ -54,10 +54,10 @@ def _by_labels(reader: FileReader, entry: dict[str, Any], key: str) -> WorkloadS
     reader.check_keys(entry, ("selector", "namespace"), f"{key}.")
     selector, namespace = entry.get("selector"), entry.get("namespace", "*")
     if not isinstance(selector, str) or not selector.strip():
-        reader.add_fault(key, "an entry that is a mapping needs a selector, such as vgpu-shift=day")
+        reader.add_fault(key, "a mapping here needs a selector, such as vgpu-shift=day")
         return None
     if not isinstance(namespace, str) or not _NAME.fullmatch(namespace):
-        reader.add_fault(f"{key}.namespace", "is no name of a namespace, or glob such as team-*")
+        reader.add_fault(f"{key}.namespace", "is not the name of a namespace, or a glob such as team-*")
         return None
     try:
         return WorkloadSelector(namespace=namespace, selector=parse_selector(selector))

@@ -30,15 +30,17 @@ def parse_timetable(reader: FileReader, catalogue: Catalogue) -> Timetable:
     document = reader.read_document(("version", "timezone", "shifts", "drain", *conduct.KEYS))
     timezone = document.get("timezone")
     if not isinstance(timezone, str):
-        reader.add_fault("timezone", "must be a name, such as Europe/Berlin")
+        reader.add_fault("timezone", "must be the name of a time zone, such as Europe/Berlin")
     elif timezone not in available_timezones():
-        reader.add_fault("timezone", f"no time zone {timezone}{reader.suggestion(timezone, available_timezones())}")
+        reader.add_fault(
+            "timezone", f"there is no time zone {timezone}{reader.suggestion(timezone, available_timezones())}"
+        )
     mode = conduct.parse_mode(reader, document)
     written = reader.read_mapping(document.get("shifts"), "shifts").items()
     entries = reader.first_entries(written, MOST_SHIFTS, "shifts")
     shifts = {name: _shift(reader, name, value, catalogue, mode) for name, value in entries}
     if not shifts:
-        reader.add_fault("shifts", "names no shift")
+        reader.add_fault("shifts", "has no shifts")
     return Timetable(
         name=reader.path.stem,
         timezone=str(timezone),
@@ -53,7 +55,7 @@ def parse_timetable(reader: FileReader, catalogue: Catalogue) -> Timetable:
 def _shift(reader: FileReader, name: str, value: Any, catalogue: Catalogue, mode: Mode) -> Shift:
     key = f"shifts.{name}"
     if len(name) > LONGEST_NAME:
-        reader.add_fault("shifts", f"a name is longer than {LONGEST_NAME} characters")
+        reader.add_fault("shifts", f"the name of a shift is longer than {LONGEST_NAME} characters")
     entry = reader.read_mapping(value, key)
     reader.check_keys(entry, ("starts", "profiles", "workers", "scale"), f"{key}.")
     profiles = reader.read_texts(entry.get("profiles"), f"{key}.profiles")
@@ -61,13 +63,15 @@ def _shift(reader: FileReader, name: str, value: Any, catalogue: Catalogue, mode
     if mode is Mode.REPLACE:
         carried = _worker_profiles(reader, entry.get("workers"), f"{key}.workers", catalogue)
         if profiles:
-            reader.add_fault(f"{key}.profiles", "has no meaning with mode: replace; give each of workers its profile")
+            reader.add_fault(
+                f"{key}.profiles", "has no effect with mode: replace; under workers, give each worker its profile"
+            )
         workers = Names(tuple(pattern for names, _ in carried for pattern in names.patterns))
     else:
         workers = reader.read_names(reader.read_texts(entry.get("workers"), f"{key}.workers"), f"{key}.workers")
     unknown = (worker for worker in workers.plain if not catalogue.may_name(worker))
     for worker in islice(unknown, FAULTS_SHOWN):
-        reader.add_fault(f"{key}.workers", f"no worker {worker}{reader.suggestion(worker, catalogue.named)}")
+        reader.add_fault(f"{key}.workers", f"there is no worker {worker}{reader.suggestion(worker, catalogue.named)}")
     return Shift(
         name=name,
         starts=_starts(reader, entry, f"{key}.starts"),
@@ -94,10 +98,10 @@ def _worker_profiles(
 def _starts(reader: FileReader, entry: dict[str, Any], key: str) -> tuple[str, ...]:
     starts = tuple(reader.first_entries(reader.read_texts(entry.get("starts"), key), MOST_STARTS, key))
     if not starts:
-        reader.add_fault(key, "names no start, such as 0 20 * * *")
+        reader.add_fault(key, "needs a start, such as 0 20 * * *")
     for line in starts:
         if reason := _cron_fault(line):
-            reader.add_fault(key, f"{line!r} is no cron line: {reason}")
+            reader.add_fault(key, f"{line!r} is not a cron line: {reason}")
     return starts
 
 

@@ -64,7 +64,7 @@ def read_access(settings: KubernetesSettings) -> Access:
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from yaml import YAMLError  # noqa: PLC0415
 
-    hint = "Is this a pod with a service account?" if settings.account else "kubectl config view shows what is in it."
+    hint = "Does this pod have a service account?" if settings.account else "kubectl config view shows its contents."
     where = str(settings.account.folder) if settings.account else settings.kubeconfig
     error_class = UnreachableError if settings.account else UsageError
     try:
@@ -73,9 +73,9 @@ def read_access(settings: KubernetesSettings) -> Access:
         why = str(error).partition("/{")[0].rstrip(".")
         raise error_class(f"{where} cannot be used: {why}.", hint=hint) from None
     except (YAMLError, TypeError, ValueError, KeyError, AttributeError) as error:
-        raise error_class(f"{where} is no kubeconfig: {type(error).__name__}.", hint=hint) from None
+        raise error_class(f"{where} is not a kubeconfig: {type(error).__name__}.", hint=hint) from None
     if not access.server:
-        raise error_class(f"{where} names no server for the cluster of its context.", hint=hint)
+        raise error_class(f"{where} has no server for the cluster of its context.", hint=hint)
     # Fail now, before a command waits for anything.
     access.tls.context()
     return access
@@ -155,7 +155,7 @@ def _must_exist(kubeconfig: str) -> None:
         raise UsageError(
             f"There is no kubeconfig {', '.join(map(str, paths))}.",
             hint="Give --kubeconfig FILE, set KUBECONFIG or VGPUCTL_KUBECONFIG, or write kubeconfig: into the settings "
-            "file. To try it without a cluster: vgpuctl sim up",
+            "file. To try vgpuctl without a cluster: vgpuctl sim up",
         )
 
 
@@ -170,10 +170,10 @@ def _context(settings: KubernetesSettings, merged: Any) -> str | None:
     names = [str(context.get("name")) for file in files for context in file.get("contexts") or ()]
     known = f"Known: {', '.join(names)}." if names else None
     if context_name is None:
-        raise UsageError(f"{settings.kubeconfig} has no current context; give --context.", hint=known)
+        raise UsageError(f"{settings.kubeconfig} has no current context. Choose one with --context.", hint=known)
     if context_name not in names:
         raise UsageError(
-            f"There is no context {context_name} in {settings.kubeconfig}{nearest(context_name, names) or '.'}",
+            f"{settings.kubeconfig} has no context {context_name}{nearest(context_name, names) or '.'}",
             hint=known,
         )
     return context_name

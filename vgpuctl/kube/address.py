@@ -18,19 +18,19 @@ def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -
     url = parts(server)
     if url is None:
         raise UsageError(
-            f"The server of the cluster in {where} is no URL.", hint="Write it as https://api.example.com:6443."
+            f"The server of the cluster in {where} is not a URL.", hint="Write it as https://api.example.com:6443."
         )
     if url.username is not None or url.password is not None:
         raise UsageError(
-            f"The server of the cluster in {where} holds a user or password, and addresses are printed.",
-            hint="Take it out of the URL, and log in by a token, a certificate or an exec plugin.",
+            f"The server of the cluster in {where} contains a user or password, but addresses are printed.",
+            hint="Remove it from the URL, and log in with a token, a certificate or an exec plugin.",
         )
     if url.scheme == "https" or not any(user.get(name) for name in CREDENTIALS):
         return
     if not is_loopback(url.hostname or "") or (proxy and not _is_local(proxy)):
         raise UsageError(
-            f"{where} would send a token or password in clear to {printable(server)}.",
-            hint="Write https:// there. Without TLS, only this machine itself is talked to, as with kubectl proxy.",
+            f"{where} would send a token or password unencrypted to {printable(server)}.",
+            hint="Use https://. Plain HTTP is allowed only to this machine, as for kubectl proxy.",
         )
 
 
@@ -47,7 +47,7 @@ def parts(server: str) -> SplitResult | None:
 def printable(server: str) -> str:
     """Return the address without user and password."""
     url = parts(server)
-    return url._replace(netloc=url.netloc.rpartition("@")[2]).geturl() if url else "an address that is no URL"
+    return url._replace(netloc=url.netloc.rpartition("@")[2]).geturl() if url else "an address that is not a URL"
 
 
 def is_loopback(host: str) -> bool:

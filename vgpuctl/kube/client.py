@@ -91,16 +91,18 @@ class Client:
 
     def garbled(self, why: str) -> VgpuctlError:
         """Return the error for an answer that is not valid Kubernetes."""
-        return PassingError(f"{self.called} answers, but not as Kubernetes does: {why}.", hint="Is KUBECONFIG right?")
+        return PassingError(
+            f"{self.called} answers, but not as Kubernetes does: {why}.", hint="Check the server in the kubeconfig."
+        )
 
     def _json(self, method: str, path: str, **options: Any) -> Object:
         body = self._read(method, path, **options)
         try:
             found = json.loads(body)
         except (ValueError, RecursionError, MemoryError) as error:
-            raise self.garbled("it sends no JSON") from error
+            raise self.garbled("its answer is not JSON") from error
         if not isinstance(found, dict):
-            raise self.garbled("it sends no object")
+            raise self.garbled("its answer is not an object")
         return found
 
     def _read(self, method: str, path: str, **options: Any) -> bytes:
@@ -158,7 +160,7 @@ class Client:
             raise error_for_status(response.status, _reason(response), self.server, after=after)
         if response.status >= 300:
             response.close()
-            raise self.garbled(f"it sends us elsewhere (HTTP {response.status})")
+            raise self.garbled(f"it redirects us (HTTP {response.status})")
         return response
 
 
@@ -207,7 +209,7 @@ def _connection_error(server: str, error: Exception) -> VgpuctlError:
             hint="Check certificate-authority-data in the kubeconfig.",
         )
     return PassingError(
-        f"Kubernetes at {server} does not answer: {type(reason).__name__}.", hint="Is KUBECONFIG right?"
+        f"Kubernetes at {server} does not answer: {type(reason).__name__}.", hint="Check the server in the kubeconfig."
     )
 
 
@@ -229,13 +231,17 @@ def _error_for_status(status: int, body: bytes, server: str) -> VgpuctlError:
         message, causes = f"HTTP {status}", []
     match status:
         case 401 | 403 if "NamespaceTerminating" not in causes and _TOO_MANY_EVICTIONS not in message:
-            hint = "Check the kubeconfig's user." if status == 401 else "See the docs for the rights vgpuctl needs."
+            hint = (
+                "Check the kubeconfig's user."
+                if status == 401
+                else "docs/reference/rights.md lists the rights that vgpuctl needs."
+            )
             kind = UnreachableError if status == 401 else NotAllowedError
             return kind(f"Kubernetes at {server} does not allow that: {message}", hint=hint)
         case 404 | 409:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
         case 429:
-            throttled = PassingError(f"Kubernetes at {server} is asked too much just now: {message}")
+            throttled = PassingError(f"Kubernetes at {server} gets too many requests just now: {message}")
             return BudgetError(message) if "DisruptionBudget" in causes else throttled
         case 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")

@@ -114,5 +114,5 @@ def _departure(name: str, written: Any) -> Departure:
         carried={worker: bounded.texts(vgpus, "carried") for worker, vgpus in carried.items()},
     )
     if _name(departure.key) != name:
-        raise UnreadableError("it is about another timetable or host than its key")
+        raise UnreadableError("it names another timetable or host than its key")
     return departure

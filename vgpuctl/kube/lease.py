@@ -114,7 +114,7 @@ class ActingLease:
         more before it takes the Lease."""
         patience = claimed_s(found) or self._duration_s
         say(
-            f"Another instance ({holder_of(found)}) holds the Lease; waiting up to {patience:.0f} s for a sign of life."
+            f"Another instance ({holder_of(found)}) holds the Lease. Waiting up to {patience:.0f} s for a sign of life."
         )
         began, seen = time.monotonic(), renewal_of(found)
         while time.monotonic() - began < patience:
@@ -132,7 +132,7 @@ class ActingLease:
                 return
             if renewal_of(now) != seen:
                 raise _busy(now)
-        say("It shows none: it ended without a release. Going on.")
+        say("There was none: that instance ended without releasing the Lease. Going on.")
 
     def _take(self, found: Object | None) -> None:
         began = time.monotonic()
@@ -142,7 +142,9 @@ class ActingLease:
             else:
                 self._lease = self._client.put(f"{self._path}/{NAME}", self._body(found, holder=self.identity))
         except ChangedMeanwhileError as error:
-            raise BusyError("Another instance took the Lease at this moment.", hint="Try again later.") from error
+            raise BusyError(
+                "Another instance has just taken the Lease.", hint="Run the command again later."
+            ) from error
         self._renewed_s = began
 
     def _keep(self) -> None:
@@ -204,5 +206,5 @@ def _stopped() -> StoppedError:
 def _busy(lease: Object) -> BusyError:
     return BusyError(
         f"Another instance is at work: {holder_of(lease)} renews its Lease.",
-        hint="Wait until it has ended, or stop it; then run this again.",
+        hint="Wait for its end, or stop it. Then run the command again.",
     )

@@ -40,7 +40,7 @@ class Machines(Reflector):
         return nodes._replace(view=view)
 
     def _want(self) -> None:
-        self._wanted, self.heard, self.silence = True, False, "they are asked for"
+        self._wanted, self.heard, self.silence = True, False, "they are being read"
         self._begin()
 
     def follow(self) -> None:
@@ -102,4 +102,4 @@ class Machines(Reflector):
 
 
 def _unseen(raw: Any) -> Any:
-    raise LookupError(f"nobody knows yet where {raw['metadata']['name']} is")
+    raise LookupError(f"the path of {raw['metadata']['name']} is not known yet")

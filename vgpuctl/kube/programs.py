@@ -24,7 +24,7 @@ def withhold_variables(user: dict[str, Any], withheld: frozenset[str]) -> None:
         plugin["env"] = plugin_env + [{"name": name, "value": ""} for name in sorted(withheld - set_by_plugin)]
     if isinstance(provider, dict) and (provider.get("config") or {}).get("cmd-path"):
         raise UsageError(
-            f"The kubeconfig's auth-provider {provider.get('name')} runs a program, as kubectl has not since 1.26.",
+            f"The kubeconfig's auth-provider {provider.get('name')} runs a program, which kubectl no longer supports.",
             hint="Use an exec plugin instead, such as gke-gcloud-auth-plugin.",
         )
 

@@ -103,7 +103,7 @@ class Reflector(Follower):
         items, meta = page.get("items"), page.get("metadata")
         version = meta.get("resourceVersion") if isinstance(meta, dict) else None
         if not isinstance(items, list | None) or not isinstance(version, str) or not version:
-            raise self._client.garbled("it sends no list")
+            raise self._client.garbled("its answer is not a list")
         return items or [], version, str(meta.get("continue") or "")
 
     def _put(self, name: str, item: Any, objects: dict[str, Any], unreadable: dict[str, Unreadable]) -> None:
@@ -132,7 +132,7 @@ class Reflector(Follower):
             if self._closed.is_set():
                 return
         if not events and time.monotonic() - began_s < SHORTEST_S:
-            raise PassingError("the watch ended as soon as it began")
+            raise PassingError("the watch ended at once")
 
     def _apply(self, event: Any) -> None:
         """Apply an event. If it names no object, or its type is unknown, the list is read again."""
@@ -142,7 +142,7 @@ class Reflector(Follower):
             message = item.get("message") if isinstance(item, dict) else ""
             raise PassingError(f"the watch has ended: {message or 'no reason'}")
         if kind != "BOOKMARK" and (kind not in {*_CHANGES, "DELETED"} or not name):
-            raise self._client.garbled("an event of its watch is none")
+            raise self._client.garbled("its watch sends something that is not an event")
         if kind != "BOOKMARK":
             with self._lock:
                 self._change(name, item, gone=kind == "DELETED")

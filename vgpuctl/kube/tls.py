@@ -66,7 +66,7 @@ class Tls:
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"A certificate or key of {self.where} cannot be used: {_reason(error)}.",
-                hint="Check certificate-authority, client-certificate and client-key: they hold PEM, and no password.",
+                hint="certificate-authority, client-certificate and client-key must be PEM without password.",
             ) from None
         return context
 

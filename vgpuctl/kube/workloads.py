@@ -23,9 +23,11 @@ _DECLARING = {
 }
 _KEDA_LABEL = "scaledobject.keda.sh/name"
 
-_OUT_OF_GIT = "Take replicas out of what Git declares for it, or have it ignored there, or take it out of scale."
-_OUT_OF_HPA = "Give it a fixed size instead of an autoscaler, or take it out of scale: then its pods are evicted."
-_BY_KEDA = "Let KEDA do it: a cron trigger for the shift and minReplicaCount: 0; and take it out of scale."
+_OUT_OF_GIT = (
+    "Remove replicas from its manifest in Git, or let Git's program ignore the field, or remove it from scale:."
+)
+_OUT_OF_HPA = "Give it a fixed size instead of an autoscaler, or remove it from scale:. Then its pods are evicted."
+_BY_KEDA = "Let KEDA scale it, with a cron trigger for the shift and minReplicaCount: 0, and remove it from scale:."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ class Chooser:
         name, labels, last = seen.identity.name, seen.node.labels, self._last.get(vm.moid)
         found = self._rules_for(vm, labels)
         if last is not None and last.node != name and not found and (before := self._rules_for(vm, last.labels)):
-            return Chosen(before, f"node {name} claims to be VM {vm.name}, in which node {last.node} was before")
+            return Chosen(before, f"node {name} claims to be VM {vm.name}, but node {last.node} was in it before")
         if last is None or last.node != name or last.labels != labels:
             self._last[vm.moid] = _LastNode(name, labels)
         return Chosen(found)

@@ -172,7 +172,7 @@ def _doubts(parts: Parts) -> Iterable[str]:
     if parts.name_taken:
         yield "several VMs of vCenter have this name"
     if len(rules) > 1:
-        yield f"two entries choose it for different profiles: {' and '.join(rule.where for rule in rules)}"
+        yield f"two entries of profiles.yaml give it different profiles: {' and '.join(rule.where for rule in rules)}"
     yield from filter(None, (parts.doubt, doubt))
 
 

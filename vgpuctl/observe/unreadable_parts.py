@@ -42,14 +42,14 @@ class UnreadableParts:
             yield f"its host {host.name} cannot be read: {host.why}"
         for name in self._vms.get(vm.outline.host, ()):
             if name != vm.outline.name:
-                yield f"{name}, on a card of its host, cannot be read"
+                yield f"{name}, a VM on a card of its host, cannot be read"
         if pods := self._pods.get(node):
             more = f" and {len(pods) - 1} more" if pods[1:] else ""
             yield f"its pod{'s' * len(pods[1:2])} {pods[0]}{more} cannot be read"
         if not node and vm.outline.name in self._nodes:
             yield f"its node {vm.outline.name} cannot be read"
         elif not node:
-            yield from (f"node {name}, which may be its own, cannot be read" for name in self._nodes)
+            yield from (f"node {name}, which may be in this VM, cannot be read" for name in self._nodes)
 
     def without_workers(self, workers: Iterable[str]) -> tuple[Unreadable, ...]:
         """Return the unreadable objects without the VMs of workers, which report it themselves.

@@ -57,7 +57,7 @@ def existing_schedules(flags: Flags, env: Mapping[str, str] = os.environ) -> Pat
     setting = first_setting((sources.flags, sources.own, sources.file), "schedules")
     path = schedules_path(flags, env)
     if setting and not path.exists():
-        raise UsageError(f"There is no {path}, where the timetables should be.", hint=f"So says {setting.origin}.")
+        raise UsageError(f"The folder of timetables, {path}, does not exist.", hint=f"It is set by {setting.origin}.")
     return path
 
 

@@ -30,14 +30,15 @@ def address(setting: SettingValue, *, secret: bool) -> Address:
         found = _address(urlsplit(setting.value if "://" in setting.value else f"https://{setting.value}"))
     except ValueError:
         raise UsageError(
-            f"{setting.origin} is no address of a vCenter, such as vcenter.example.com or https://vcenter.example.com:8443.",
-            hint="TLS is spoken always. Characters such as / # ? @ in a user or password must be percent-encoded.",
+            f"{setting.origin} is not the address of a vCenter, "
+            "such as vcenter.example.com or https://vcenter.example.com:8443.",
+            hint="Only https is used. Percent-encode characters such as / # ? @ in a user or password.",
         ) from None
     if found.password is not None and not secret:
         raise UsageError(
-            f"{setting.origin} holds a password, which others could read there: others' ps, a shell's history, a file.",
-            hint="Take it out, and set VGPUCTL_PASSWORD, or give --password-file FILE or --keyring. "
-            "Now that it was shown, change it.",
+            f"{setting.origin} contains a password, which others may read there: in ps, the shell's history, a file.",
+            hint="Remove it, and set VGPUCTL_PASSWORD, or give --password-file FILE or --keyring. "
+            "Change the password, because others may have seen it.",
         )
     return found
 

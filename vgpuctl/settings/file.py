@@ -26,8 +26,8 @@ def settings_file(config_flag: str | None, env: Mapping[str, str]) -> Source:
     path = Path(chosen).expanduser() if chosen else _default_path(env)
     if not path.is_file():
         if chosen:
-            why = f"{path} is no regular file" if path.exists() else f"There is no settings file {path}"
-            raise UsageError(f"{why}.", hint="See --config and VGPUCTL_CONFIG.")
+            why = f"{path} is not a regular file" if path.exists() else f"There is no settings file {path}"
+            raise UsageError(f"{why}.", hint="Check --config and VGPUCTL_CONFIG.")
         return {}
     return _read(path)
 
@@ -41,7 +41,7 @@ def _read(path: Path) -> Source:
     reader = FileReader(path)
     document = reader.read_document(["version", *NAMES, *TIMES, *SIZES, *_SECRETS])
     for name in _SECRETS & document.keys():
-        reader.add_fault(name, "may not stand in a file; write password-file: FILE, or keyring: true")
+        reader.add_fault(name, "must not be in this file; write password-file: FILE, or keyring: true")
     settings = {
         name: SettingValue(_value(reader, name, document[name]), f"{name} in {path}")
         for name in (*NAMES, *TIMES, *SIZES)
@@ -59,7 +59,7 @@ def _value(reader: FileReader, name: str, value: Any) -> str:
         kinds = (int, float)
     if not isinstance(value, kinds) or (isinstance(value, bool) and name not in _SWITCHES):
         words = {
-            str: "a text; put it in quotes",
+            str: "a string; put it in quotes",
             bool: "true or false",
             int: f"a number of {'MiB' if name in SIZES else 'seconds'}",
         }

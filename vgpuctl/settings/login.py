@@ -84,11 +84,13 @@ def vcenter(sources: Sources) -> VcenterSettings:
     user = first_setting(usable, "vcenter-user")
     if user is None:
         others = [source for source in all_sources if source.settings not in usable]
-        raise UsageError(f"No user for vCenter {chosen}.", hint=_how_to_set("user") + _unused_passwords(others))
+        raise UsageError(
+            f"No user is given for vCenter {chosen}.", hint=_how_to_set("user") + _unused_passwords(others)
+        )
     password = _password(usable, chosen, user)
     if password is None:
         raise UsageError(
-            f"No password for {user.value} at vCenter {chosen}.",
+            f"No password is given for {user.value} at vCenter {chosen}.",
             hint=_how_to_set(PASSWORD) + _unused_passwords(all_sources),
         )
     return VcenterSettings(
@@ -110,14 +112,14 @@ def _chosen_vcenter(all_sources: list[VcenterSource]) -> Address:
     """
     source = next((source for source in all_sources if source.address), None)
     if source is None or source.address is None:
-        raise UsageError("No vCenter is named.", hint=_how_to_set("vcenter"))
+        raise UsageError("No vCenter is given.", hint=_how_to_set("vcenter"))
     families = [other for other in all_sources if source.family and other.family and other.address]
     other = next((other for other in families if other.address != source.address), None)
     if other:
         one, two = source.settings["vcenter"].origin, other.settings["vcenter"].origin
         raise UsageError(
             f"{one} names {source.address}, {two} names {other.address}.",
-            hint="Say which one: --vcenter HOST, or VGPUCTL_VCENTER.",
+            hint="Choose one with --vcenter HOST or VGPUCTL_VCENTER.",
         )
     return source.address
 
@@ -151,7 +153,7 @@ def _trust(usable: list[Source], chosen: Address) -> Trust:
     digits = parse_thumbprint(pin.value) if pin else None
     if pin and not digits:
         raise UsageError(
-            f"{pin.origin} holds no thumbprint: 64 hex digits (SHA-256), or 40 (SHA-1), with or without colons."
+            f"{pin.origin} is not a thumbprint: 64 hex digits (SHA-256), or 40 (SHA-1), with or without colons."
         )
     files = first_setting(usable, "ca-file")
     return Trust(
@@ -165,7 +167,7 @@ def _trust(usable: list[Source], chosen: Address) -> Trust:
 def _how_to_set(what: str) -> str:
     return {
         "vcenter": "Give --vcenter HOST, set VGPUCTL_VCENTER, GOVC_URL, VSPHERE_SERVER or VMWARE_HOST, or write "
-        "vcenter: into ~/.config/vgpuctl/config.yaml. To try it without one: vgpuctl sim up",
+        "vcenter: into ~/.config/vgpuctl/config.yaml. To try vgpuctl without a vCenter: vgpuctl sim up",
         "user": "Give --vcenter-user, set VGPUCTL_VCENTER_USER, GOVC_USERNAME, VSPHERE_USER or VMWARE_USER, or write "
         "vcenter-user: into the settings file.",
         PASSWORD: "Set VGPUCTL_PASSWORD, GOVC_PASSWORD, VSPHERE_PASSWORD or VMWARE_PASSWORD, or give "
@@ -178,4 +180,4 @@ def _unused_passwords(sources: list[VcenterSource]) -> str:
     unused = [source.settings[name].origin for source in sources for name in SECRETS if name in source.settings]
     if not unused:
         return ""
-    return f"\nNot used, for it stands beside another vCenter or user: {', '.join(dict.fromkeys(unused))}."
+    return f"\nNot used, because it belongs to another vCenter or user: {', '.join(dict.fromkeys(unused))}."

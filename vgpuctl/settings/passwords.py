@@ -36,18 +36,18 @@ def open_to_others(file: os.stat_result, me: int) -> str | None:
     a file that root owns; all others never.
     """
     if not stat.S_ISREG(file.st_mode):
-        return "is no regular file"
+        return "is not a regular file"
     if file.st_uid not in {me, ROOT}:
-        return "belongs to somebody else"
+        return "belongs to another user"
     allowed = 0o740 if file.st_uid == ROOT else 0o700
     mode = stat.S_IMODE(file.st_mode)
-    return f"is open to others: its mode is {mode:04o}" if mode & ~allowed else None
+    return f"can be read by other users: its mode is {mode:04o}" if mode & ~allowed else None
 
 
 def _hint(path: Path, file: os.stat_result) -> str | None:
     if not stat.S_ISREG(file.st_mode):
         return None
-    return f"chmod 600 {path}; for a Secret in a pod, defaultMode: 0400 and an fsGroup."
+    return f"Run chmod 600 {path}. For a Secret in a pod, set defaultMode: 0400 and an fsGroup."
 
 
 def _password(data: bytes, path: Path) -> str:
@@ -56,9 +56,9 @@ def _password(data: bytes, path: Path) -> str:
     try:
         text = data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise UsageError(f"The password file {path} is no UTF-8 text.") from None
+        raise UsageError(f"The password file {path} is not UTF-8 text.") from None
     if not text or "\n" in text:
-        raise UsageError(f"The password file {path} must hold one line, the password.")
+        raise UsageError(f"The password file {path} must contain one line, the password.")
     return text
 
 
@@ -69,7 +69,7 @@ def from_keyring(server: str, user: str) -> str:
         from keyring.errors import KeyringError  # noqa: PLC0415
     except ImportError:
         raise UsageError(
-            "The keyring was asked for, but its library is not installed.", hint="pip install 'vgpuctl[keyring]'"
+            "The keyring's library is not installed.", hint="Install it with: pip install 'vgpuctl[keyring]'"
         ) from None
     service = f"vgpuctl:{server}"
     try:
@@ -77,5 +77,7 @@ def from_keyring(server: str, user: str) -> str:
     except KeyringError as error:
         raise UsageError(f"The keyring cannot be used: {type(error).__name__}.", hint=str(error) or None) from None
     if not found:
-        raise UsageError(f"The keyring has no password for {user} at {server}.", hint=f"keyring set {service} {user}")
+        raise UsageError(
+            f"The keyring has no password for {user} at {server}.", hint=f"Store it with: keyring set {service} {user}"
+        )
     return found

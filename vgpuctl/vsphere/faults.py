@@ -23,16 +23,16 @@ class Explanation:
 
 _EXPLAINED = {
     "InsufficientGraphicsResourcesFault": Explanation("no card of the host had room for its vGPU", passing=True),
-    "TaskInProgress": Explanation("vCenter is at work on the VM", passing=True),
-    "ConcurrentAccess": Explanation("somebody changed the VM at the same moment", passing=True),
+    "TaskInProgress": Explanation("another task of vCenter runs on the VM", passing=True),
+    "ConcurrentAccess": Explanation("another client changed the VM at the same moment", passing=True),
     "InvalidPowerState": Explanation("its power state had changed", passing=True),
     "InsufficientMemoryResourcesFault": Explanation("its host has not enough free memory", passing=True),
     "HostNotConnected": Explanation("its host is not connected to vCenter", passing=True),
     "NoDiskSpace": Explanation("its datastore has not enough free space for the suspended state"),
     "NoCompatibleHost": Explanation("no host of the cluster can run it"),
-    "ToolsUnavailable": Explanation("VMware Tools do not answer in its guest, so it cannot shut down in order"),
+    "ToolsUnavailable": Explanation("VMware Tools do not answer in its guest, so the guest cannot be shut down"),
     "InvalidDeviceBacking": Explanation("its host does not know this vGPU type"),
-    "InsufficientFailoverResourcesFault": Explanation("HA admission control forbids to start it", passing=True),
+    "InsufficientFailoverResourcesFault": Explanation("HA admission control forbids its start", passing=True),
 }
 
 _FORBIDDEN = {"NoPermission", "NotAuthenticated", "RestrictedVersion", "InvalidLogin"}
@@ -72,7 +72,7 @@ def translated(server: str) -> Iterator[None]:
     except vim.fault.NoPermission as fault:
         raise UnreachableError(
             f"vCenter {server} does not allow this user to do that ({fault.privilegeId}).",
-            hint="See the docs for the rights that vgpuctl's role needs.",
+            hint="docs/reference/rights.md lists the rights that vgpuctl's role needs.",
         ) from fault
     except vmodl.MethodFault as fault:
         explanation = explain(fault)
@@ -80,11 +80,11 @@ def translated(server: str) -> Iterator[None]:
     except ssl.SSLCertVerificationError as error:
         raise UnreachableError(
             f"The certificate of vCenter {server} is not trusted: {error.verify_message}.",
-            hint="Give its CA with --ca-file FILE, or pin it with --thumbprint.",
+            hint="Give its CA with --ca-file FILE, or pin its certificate with --thumbprint.",
         ) from error
     except (OSError, HTTPException) as error:
         raise PassingError(
-            f"vCenter {server} does not answer: {_without_number(error)}.", hint="Is this its address?"
+            f"vCenter {server} does not answer: {_without_number(error)}.", hint="Check the address of vCenter."
         ) from error
 
 
@@ -94,4 +94,6 @@ def _without_number(error: Exception) -> str:
 
 
 def garbled(server: str, why: str) -> PassingError:
-    return PassingError(f"vCenter {server} answers, but not as a vCenter does ({why}).", hint="Is this its address?")
+    return PassingError(
+        f"vCenter {server} answers, but not as a vCenter does ({why}).", hint="Check the address of vCenter."
+    )

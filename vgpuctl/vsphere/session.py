@@ -173,7 +173,11 @@ def _untrusted_explained(s: VcenterSettings) -> Iterator[None]:
         raise UnreachableError(
             f"The certificate of vCenter {s.server} is not trusted: {error.verify_message}.",
             hint="Give its CA with --ca-file FILE"
-            + (f", or pin it, once compared on vCenter itself:\n  --thumbprint {found}" if found else "."),
+            + (
+                f", or, once you have compared this thumbprint on vCenter itself, pin it:\n  --thumbprint {found}"
+                if found
+                else "."
+            ),
         ) from error
 
 
@@ -188,7 +192,9 @@ def _newest_version(s: VcenterSettings, tls: ssl.SSLContext) -> str:
     common = (version for version in GetServiceVersions("vim25") if versionIdMap[version] in offered)
     found: str | None = next(common, None)
     if found is None:
-        raise UnreachableError(f"{s.server}{s.path} answers, but not as a vCenter does.", hint="Is this its address?")
+        raise UnreachableError(
+            f"{s.server}{s.path} answers, but not as a vCenter does.", hint="Check the address of vCenter."
+        )
     return found
 
 

@@ -203,4 +203,4 @@ class VcenterStream(Follower):
                     self._cache.must_refetch, self._version, truncated = False, "", True
                     refetches += 1
             if refetches > MOST_REFETCHES:
-                raise garbled(self._session.settings.server, "its changes do not fit what it said before")
+                raise garbled(self._session.settings.server, "its changes do not fit its earlier reports")

@@ -46,7 +46,7 @@ def context(trust: Trust, server: str) -> ssl.SSLContext:
         try:
             found.load_verify_locations(file)
         except OSError as error:
-            raise UsageError(f"The CA file {file} cannot be used: {error}.", hint="It must hold PEM.") from error
+            raise UsageError(f"The CA file {file} cannot be used: {error}.", hint="It must contain PEM.") from error
     if not trust.verify:
         found.check_hostname = False
         found.verify_mode = ssl.CERT_NONE
@@ -102,9 +102,9 @@ class _PinnedContext(ssl.SSLContext):
         found = hashlib.new(ALGORITHMS[len(pin)], certificate or b"", usedforsecurity=False).hexdigest()
         if found != pin:
             raise UnreachableError(
-                f"vCenter {self._server} shows another certificate than the pinned one; nothing was sent to it.\n"
+                f"vCenter {self._server} shows another certificate than the pinned one. Nothing was sent to it.\n"
                 f"  pinned  {format_thumbprint(pin)} ({self._trust.pinned_by})\n"
                 f"  shown   {format_thumbprint(found)}",
-                hint="If its certificate was renewed, compare the shown thumbprint on vCenter itself and pin that one. "
-                "If not, somebody may stand in between.",
+                hint="If its certificate was renewed, compare the shown thumbprint on vCenter itself, and pin it. "
+                "If not, another machine may intercept the connection.",
             )

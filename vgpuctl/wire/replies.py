@@ -46,14 +46,15 @@ class Call(NamedTuple):
     def too_slow(self) -> VgpuctlError:
         took = f"{self.bounds.call_s:g} s"
         return PassingError(
-            f"{self.server} did not end its reply within {took}.",
-            hint="If it is slow as a rule, give it more: call-seconds.",
+            f"{self.server} did not finish its reply within {took}.",
+            hint="If the server is always slow, raise the setting call-seconds.",
         )
 
     def too_large(self) -> VgpuctlError:
         most = f"{self.bounds.reply_mib:g} MiB"
         return UnreachableError(
-            f"{self.server} sends a reply of more than {most}.", hint="If that is right, allow more: reply-mib."
+            f"{self.server} sends a reply of more than {most}.",
+            hint="If a reply of this size is normal, raise the setting reply-mib.",
         )
 
 
@@ -122,7 +123,7 @@ class BoundedResponse(HTTPResponse):
             del self.headers["Content-Encoding"], self.headers["Content-Length"]
             self._plain = gzip.GzipFile(fileobj=_Packed(self))
         elif encoding != "identity":
-            raise HTTPException(f"the reply is packed as {encoding[:20]}, which was not asked for")
+            raise HTTPException(f"the reply is compressed as {encoding[:20]}, which was not requested")
 
     def read(self, amt: int | None = None) -> bytes:
         if self._plain is None:

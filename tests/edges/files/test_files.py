@@ -50,9 +50,9 @@ def test_the_simulators_files_fit_their_inventory(tmp_path: Path, hosts: int, ca
 @pytest.mark.parametrize(
     ("scale", "told"),
     [
-        ("a/deplyment/b", "a/deplyment/b: of kind deplyment nothing is scaled; did you mean deployment?"),
-        ("gateway", "'gateway' is no namespace/kind/name, such as inference/deployment/gateway"),
-        ("{namespace: a}", "an entry that is a mapping needs a selector, such as vgpu-shift=day"),
+        ("a/deplyment/b", "a/deplyment/b: workloads of kind deplyment cannot be scaled; did you mean deployment?"),
+        ("gateway", "'gateway' is not namespace/kind/name, such as inference/deployment/gateway"),
+        ("{namespace: a}", "a mapping here needs a selector, such as vgpu-shift=day"),
         ("{selector: 'a=='}", ""),
         ("{selector: 'a=(b'}", "shifts.night.scale.selector: The selector 'a=(b' cannot be understood"),
         ("[3]", "must be namespace/kind/name, or a mapping with a selector"),
@@ -80,20 +80,28 @@ def test_a_plain_vgpu_type_stands_for_its_profile(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ("version: 1", "version: 7", "version: must be 1"),
-        ("worker-5: grid_v100-16q", "worker-5: smal", "no profile smal; did you mean small?"),
-        ("worker-5:", "worker-4:", "worker-4 is named twice"),
-        ("worker-[1-4]", "worker-[4-1]", "is no VM name"),
-        ("worker-[1-4]", "worker-[1-999999999]", "is no VM name"),
-        ("worker-[1-4]", "' worker-1'", "is no VM name"),
+        ("worker-5: grid_v100-16q", "worker-5: smal", "there is no profile smal; did you mean small?"),
+        ("worker-5:", "worker-4:", "worker-4 is listed twice"),
+        ("worker-[1-4]", "worker-[4-1]", "is not a VM name"),
+        ("worker-[1-4]", "worker-[1-999999999]", "is not a VM name"),
+        ("worker-[1-4]", "' worker-1'", "is not a VM name"),
         ("  small:", "  -small-:", "cannot be a label's value"),
-        ("whole: grid_v100-16q", "whole: {vgpu: 3}", "must be a text"),
-        ("whole: grid_v100-16q", "whole: grid_v100-4q", "is the same vGPU as small"),
-        ("whole: grid_v100-16q", "whole: {vgpu: grid_v100-16q, frame: 16MB}", "whole.frame: '16MB' is no number of GB"),
-        ("whole: grid_v100-16q", "whole: {vgpu: grid_v100-16q, class: c}", "whole.class: 'c' is none of C, Q, A, B"),
-        ("whole: grid_v100-16q", "whole: {vgpu: [a-16q, b-16q], frame: 16}", "give each a profile of its own"),
-        ("whole: grid_v100-16q", TWO_FRAMES, "x: says another frame or class of its type than whole"),
-        ("workers:", "worker:", "worker: is not known; did you mean workers?"),
-        ("version: 1", "version: 1\nlabel: 'a b'", "is no label key"),
+        ("whole: grid_v100-16q", "whole: {vgpu: 3}", "must be a string"),
+        ("whole: grid_v100-16q", "whole: grid_v100-4q", "has the same vGPUs as profile small"),
+        (
+            "whole: grid_v100-16q",
+            "whole: {vgpu: grid_v100-16q, frame: 16MB}",
+            "whole.frame: '16MB' is not a number of GB",
+        ),
+        ("whole: grid_v100-16q", "whole: {vgpu: grid_v100-16q, class: c}", "whole.class: 'c' is not one of C, Q, A, B"),
+        (
+            "whole: grid_v100-16q",
+            "whole: {vgpu: [a-16q, b-16q], frame: 16}",
+            "but this profile has several; write a profile for each",
+        ),
+        ("whole: grid_v100-16q", TWO_FRAMES, "x: gives its vGPU type another frame or class than profile whole does"),
+        ("workers:", "worker:", "worker: is not a known key; did you mean workers?"),
+        ("version: 1", "version: 1\nlabel: 'a b'", "is not a label key"),
     ],
 )
 def test_every_fault_has_words(tmp_path: Path, old: str, new: str, told: str) -> None:
@@ -131,27 +139,31 @@ def test_who_is_chosen_by_what(tmp_path: Path, vm: Candidate, profiles: list[str
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("names: gpu-7", "nmes: gpu-7", "line 7: workers[1].nmes: is not known; did you mean names?"),
-        ("profile: whole, names", "profile: whle, names", "line 7: workers[1].profile: no profile whle; did you mean"),
+        ("names: gpu-7", "nmes: gpu-7", "line 7: workers[1].nmes: is not a known key; did you mean names?"),
+        (
+            "profile: whole, names",
+            "profile: whle, names",
+            "line 7: workers[1].profile: there is no profile whle; did you mean",
+        ),
         ("nodes: {pool: slices}", "nodes: {}", "line 10: workers[4].nodes: is empty"),
         ("nodes: {pool: slices}", "nodes:", "line 10: workers[4].nodes: is empty"),
         (
             ", folder: /dc-2",
             "",
-            "line 10: workers[4]: chooses by nodes alone, but a node says itself how it is labelled",
+            "line 10: workers[4]: chooses by node labels alone, but a node writes its own labels",
         ),
         (", folder: /dc-2", "", "such as folder: /dc-1/vm/gpu"),
-        ("folder: /dc-2", "folder: '/*/*'", "line 10: workers[4]: chooses by nodes alone"),
-        ("folder: /dc-2", "cluster: '*'", "line 10: workers[4]: chooses by nodes alone"),
-        ("folder: /dc-2", "names: [gpu-1, '?*']", "line 10: workers[4]: chooses by nodes alone"),
+        ("folder: /dc-2", "folder: '/*/*'", "line 10: workers[4]: chooses by node labels alone"),
+        ("folder: /dc-2", "cluster: '*'", "line 10: workers[4]: chooses by node labels alone"),
+        ("folder: /dc-2", "names: [gpu-1, '?*']", "line 10: workers[4]: chooses by node labels alone"),
         ("names: gpu-7", "names: []", "line 7: workers[1].names: is empty"),
-        ("profile: none", "profile: 3", "line 11: workers[5].profile: must be a profile's name"),
+        ("profile: none", "profile: 3", "line 11: workers[5].profile: must be the name of a profile"),
         ("version: 1", "version: true", "line 1: version: must be 1"),
-        ("names: plain", "folder: 3", "line 11: workers[5].folder: must be a text"),
-        (', names: ["gpu-*"]', "", "line 6: workers[0]: chooses nobody: add one of names, folder, cluster, nodes"),
-        ("pool: slices", "pool: 3", "line 10: workers[4].nodes.pool: must be a node label and its value"),
-        ("  whole: grid", "  small: grid", "line 4: profiles.small: is there twice"),
-        ("  whole: grid", "  none: grid", "line 4: profiles.none: stands for no vGPU already"),
+        ("names: plain", "folder: 3", "line 11: workers[5].folder: must be a string"),
+        (', names: ["gpu-*"]', "", "line 6: workers[0]: chooses no VM: add one of names, folder, cluster, nodes"),
+        ("pool: slices", "pool: 3", "line 10: workers[4].nodes.pool: must be a node label and a string as its value"),
+        ("  whole: grid", "  small: grid", "line 4: profiles.small: is written twice"),
+        ("  whole: grid", "  none: grid", "line 4: profiles.none: is reserved: it means no vGPU"),
     ],
 )
 def test_faults_are_told_with_their_lines(tmp_path: Path, old: str, new: str, told: str) -> None:
@@ -173,23 +185,32 @@ def test_all_faults_are_told_at_once_in_their_order(tmp_path: Path) -> None:
     [
         ("version: 1\ntimezone: Europe/Berln\nshifts: {day: {starts: '0 8 * * *'}}", "did you mean Europe/Berlin?"),
         ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * *'}}", "it needs five fields"),
-        ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 25 * * *'}}", "is no cron line"),
-        ("version: 1\ntimezone: UTC\nshifts: {day: {}}", "names no start"),
-        ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', workers: worker-9}}", "no worker worker-9"),
-        ("version: 1\ntimezone: UTC\nshifts: {}", "names no shift"),
-        ("version: 1\ntimezone: []\nshifts: {day: {starts: '0 8 * * *'}}", "timezone: must be a name, such as"),
-        ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {timeout: soon}", "is no duration"),
+        ("version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 25 * * *'}}", "is not a cron line"),
+        ("version: 1\ntimezone: UTC\nshifts: {day: {}}", "needs a start, such as"),
+        (
+            "version: 1\ntimezone: UTC\nshifts: {day: {starts: '0 8 * * *', workers: worker-9}}",
+            "there is no worker worker-9",
+        ),
+        ("version: 1\ntimezone: UTC\nshifts: {}", "has no shifts"),
+        (
+            "version: 1\ntimezone: []\nshifts: {day: {starts: '0 8 * * *'}}",
+            "timezone: must be the name of a time zone, such as",
+        ),
+        (
+            "version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {timeout: soon}",
+            "is not a duration such as",
+        ),
         ("version: 1\ntimezone: UTC\nshifts: {a: {starts: '0 8 * * *'}}\ndrain: {force: 2}", "must be true or false"),
         (
             f"version: 1\ntimezone: UTC\nshifts: {{a: {{starts: 0 8 * * *}}}}\ndrain: {{grace-period: '{'9' * 400}'}}",
-            "is no duration",
+            "is not a duration such as",
         ),
         (
             f"version: 1\ntimezone: UTC\nshifts: {{{'a' * 254}: {{starts: '0 8 * * *'}}}}",
-            "line 3: shifts: a name is longer than 253 characters",
+            "line 3: shifts: the name of a shift is longer than 253 characters",
         ),
         ("- 1", "must be a mapping, not a list"),
-        ("a: [", "is no YAML"),
+        ("a: [", "is not YAML"),
     ],
 )
 def test_every_fault_of_a_timetable_has_words(tmp_path: Path, text: str, told: str) -> None:
@@ -247,7 +268,7 @@ def test_a_file_that_is_no_yaml_hides_no_other_fault(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         read_files(catalogue(tmp_path, PROFILES.replace("version: 1", "version: 2")), tmp_path / "schedules")
     assert "line 1: version: must be 1" in error.value.message
-    assert "broken.yaml cannot be used:\n  line 2: is no YAML (column 4): mapping values" in error.value.message
+    assert "broken.yaml cannot be used:\n  line 2: is not YAML (column 4): mapping values" in error.value.message
 
 
 def test_of_profiles_that_cannot_be_read_no_timetable_is_blamed(tmp_path: Path) -> None:
@@ -257,7 +278,7 @@ def test_of_profiles_that_cannot_be_read_no_timetable_is_blamed(tmp_path: Path) 
     )
     with pytest.raises(UsageError) as error:
         read_files(catalogue(tmp_path, "a: ["), tmp_path / "schedules")
-    assert "is no YAML" in error.value.message
+    assert "is not YAML" in error.value.message
     assert "no profile" not in error.value.message
 
 

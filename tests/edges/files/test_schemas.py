@@ -269,7 +269,7 @@ def test_one_good_name_is_good_for_both(name: str, path: Path) -> None:
     assert against("profiles", document) == ""
 
 
-BESIDE_A_SCHEMA = ("no worker", "is no cron line", "contradicts")
+BESIDE_A_SCHEMA = ("no worker", "is not a cron line", "contradicts")
 """What the reader knows besides: who is a worker; what cron makes of the five words; which globs mean the same."""
 
 

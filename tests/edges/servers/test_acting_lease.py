@@ -118,7 +118,7 @@ def test_a_holder_that_shows_no_life_is_waited_out_and_said() -> None:
     server.lease["spec"]["leaseDurationSeconds"] = 0.2
     after = lease(server)
     said = acquire(after)
-    assert "waiting up to 0 s" in said[0]
+    assert "Waiting up to 0 s" in said[0]
     assert "no" in said[1]
     assert server.holder == after.identity
     after.release()

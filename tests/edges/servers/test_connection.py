@@ -93,7 +93,7 @@ def test_a_command_that_is_terminated_while_it_waits_has_logged_out(by_day: Lab,
             until(lambda: logins(by_day) == (1, 0))
             process.send_signal(signal.SIGTERM)
             _, err = process.communicate(timeout=WITHIN_S)
-    assert (process.returncode, err) == (130, "Stopped at once. Run the command again to go on.\n")
+    assert (process.returncode, err) == (130, "Stopped at once. To go on, run the same command again.\n")
     assert logins(by_day) == (0, 1)
 
 

@@ -89,7 +89,7 @@ def test_a_call_ends_in_time_however_slowly_it_is_answered(how: str, asked: Aske
     with Wire(SLOW[how], tls=self_signed()) as wire, pytest.raises(PassingError) as told:
         asked.call(wire, tmp_path, SHORT)
     assert asked.of in told.value.message
-    assert "did not end its reply within 0.2 s" in told.value.message
+    assert "did not finish its reply within 0.2 s" in told.value.message
 
 
 @pytest.mark.parametrize("asked", BOTH, ids=repr)
@@ -151,7 +151,7 @@ def test_a_list_of_things_that_are_no_objects_is_none(item: str, tmp_path: Path)
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
 def test_a_token_is_not_carried_to_where_a_server_points(status: str, tmp_path: Path) -> None:
     with Wire(saying(answer(b"{}"))) as other, Wire(saying(answer(b"", status, f"Location: {other.url}/x"))) as wire:
-        with pytest.raises(PassingError, match="answers, but not as Kubernetes does: it sends us elsewhere"):
+        with pytest.raises(PassingError, match="answers, but not as Kubernetes does: it redirects us"):
             kubernetes(wire, tmp_path).get("/api/v1/nodes")
         assert (len(wire.asked), other.asked) == (1, [])
 
@@ -194,7 +194,7 @@ def test_a_long_poll_has_its_own_time_besides() -> None:
     with Wire(later, tls=self_signed()) as wire:
         collector = vmodl.query.PropertyCollector("collector", vcenter(wire, SHORT))
         assert collector.WaitForUpdatesEx("", options) is None
-        with pytest.raises(VgpuctlError, match="did not end its reply"):
+        with pytest.raises(VgpuctlError, match="did not finish its reply"):
             collector.WaitForUpdatesEx("", None)
 
 

@@ -171,7 +171,7 @@ def test_a_departure_under_anothers_key_is_not_believed() -> None:
     text = found._client.maps["vgpuctl"]["day-night.esx-1"]  # type: ignore[attr-defined]
     found = departures(**{"day-night.esx-2": text})
     assert found.read() == {LEFT.key: LEFT}
-    assert [each.why for each in found.read_once().unreadable] == ["it is about another timetable or host than its key"]
+    assert [each.why for each in found.read_once().unreadable] == ["it names another timetable or host than its key"]
 
 
 def test_once_it_is_gone_it_is_named_no_more() -> None:

@@ -117,6 +117,6 @@ def test_changes_that_never_fit_are_given_up() -> None:
     lost = SimpleNamespace(name="config.hardware.device[1].key", op="assign", val=1)
     odd = SimpleNamespace(obj=vim.VirtualMachine("vm-1"), kind="modify", changeSet=[lost])
     vcenter = Vcenter(*(update(odd) for _ in range(50)))
-    with pytest.raises(PassingError, match="do not fit what it said before"):
+    with pytest.raises(PassingError, match="do not fit its earlier reports"):
         stream_of(vcenter).fill()
     assert len(vcenter.said) == 50 - MOST_REFETCHES - 1

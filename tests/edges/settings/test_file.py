@@ -41,10 +41,10 @@ def test_a_password_may_not_stand_in_it_and_is_not_repeated(text: str, tmp_path:
 def test_all_its_faults_are_told_at_once_with_the_nearest_name(tmp_path: Path) -> None:
     found = told(tmp_path, "vcentre: a\npasswordFile: b\ninsecure: perhaps\nthumbprint: 12\nlease-seconds: soon\n")
     for line in (
-        "line 2: vcentre: is not known; did you mean vcenter?",
-        "line 3: passwordFile: is not known; did you mean password-file?",
+        "line 2: vcentre: is not a known key; did you mean vcenter?",
+        "line 3: passwordFile: is not a known key; did you mean password-file?",
         "line 4: insecure: must be true or false",
-        "line 5: thumbprint: must be a text; put it in quotes",
+        "line 5: thumbprint: must be a string; put it in quotes",
         "line 6: lease-seconds: must be a number of seconds",
     ):
         assert line in found
@@ -86,9 +86,9 @@ def test_how_long_a_switch_may_be_blind_is_half_an_hour_unless_said_otherwise(tm
 
 def test_a_folder_of_timetables_that_is_named_must_be_there(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path)}
-    with pytest.raises(UsageError, match="There is no nowhere") as told:
+    with pytest.raises(UsageError, match="The folder of timetables, nowhere, does not exist") as told:
         existing_schedules(Flags(), env | {"VGPUCTL_SCHEDULES": "nowhere"})
-    assert told.value.hint == "So says VGPUCTL_SCHEDULES."
+    assert told.value.hint == "It is set by VGPUCTL_SCHEDULES."
     assert existing_schedules(Flags(schedules=tmp_path), env) == tmp_path
 
 

@@ -67,7 +67,7 @@ def test_a_list_is_merged_and_the_first_current_context_counts(tmp_path: Path) -
 
 def test_a_context_that_is_not_there_suggests_the_nearest(tmp_path: Path) -> None:
     path = str(kubeconfig(tmp_path / "k", "production", "staging"))
-    with pytest.raises(UsageError, match=r"no context prodution in .*; did you mean production\?"):
+    with pytest.raises(UsageError, match=r"has no context prodution; did you mean production\?"):
         read_access(kubernetes(tmp_path, kubeconfig=path, context="prodution"))
     with pytest.raises(UsageError, match="no current context") as told:
         read_access(kubernetes(tmp_path, kubeconfig=path))
@@ -130,4 +130,4 @@ def test_a_pod_without_an_account_says_so(tmp_path: Path) -> None:
     pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     with pytest.raises(UnreachableError, match="none cannot be used: Service token file does not exist") as told:
         read_access(kubernetes(tmp_path, env=pod))
-    assert told.value.hint == "Is this a pod with a service account?"
+    assert told.value.hint == "Does this pod have a service account?"

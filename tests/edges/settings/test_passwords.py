@@ -28,7 +28,7 @@ REGULAR = 0o100000
         (US, 0o640, "mode is 0640"),
         (US, 0o604, "mode is 0604"),
         (US, 0o644, "mode is 0644"),
-        (THEM, 0o600, "somebody else"),
+        (THEM, 0o600, "belongs to another user"),
         (ROOT, 0o400, None),
         # What kubelet makes of a Secret with an fsGroup.
         (ROOT, 0o440, None),
@@ -108,7 +108,7 @@ def test_the_keyring_is_asked_for_this_user_at_this_vcenter(ring: Remembering, t
     for other in ("alice@two.example.com", "alice@one.example.com:8443", "bob@one.example.com"):
         with pytest.raises(UsageError, match="no password for") as told:
             vcenter(tmp_path, vcenter=other, keyring=True)
-        assert str(told.value.hint).startswith("keyring set vgpuctl:")
+        assert str(told.value.hint).startswith("Store it with: keyring set vgpuctl:")
 
 
 def test_the_keyring_is_asked_only_by_name(ring: Remembering, tmp_path: Path) -> None:

@@ -35,17 +35,17 @@ def test_the_first_place_that_names_a_vcenter_decides_as_whom(tmp_path: Path) ->
 def test_a_password_is_never_sent_to_another_vcenter_than_the_one_it_stands_beside(tmp_path: Path) -> None:
     """Not even where the user has the same name at both."""
     env = govc(user="zoe") | OURS | {"VGPUCTL_VCENTER_USER": "zoe"}
-    with pytest.raises(UsageError, match=r"No password for zoe at vCenter zero.example.com") as told:
+    with pytest.raises(UsageError, match=r"No password is given for zoe at vCenter zero.example.com") as told:
         login(tmp_path, env, vcenter="zero.example.com", vcenter_user="zoe")
-    assert "Not used, for it stands beside another vCenter or user: VGPUCTL_PASSWORD, GOVC_PASSWORD." in str(
+    assert "Not used, because it belongs to another vCenter or user: VGPUCTL_PASSWORD, GOVC_PASSWORD." in str(
         told.value.hint
     )
 
 
 def test_a_password_is_never_used_for_another_user(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No password for zoe at vCenter one"):
+    with pytest.raises(UsageError, match="No password is given for zoe at vCenter one"):
         login(tmp_path, govc(), vcenter_user="zoe")
-    with pytest.raises(UsageError, match="No password for zoe at vCenter one"):
+    with pytest.raises(UsageError, match="No password is given for zoe at vCenter one"):
         login(tmp_path, {"GOVC_URL": f"alice:{CANARY}@one.example.com", "GOVC_USERNAME": "zoe"})
 
 
@@ -107,7 +107,7 @@ def test_a_pin_is_taken_as_people_paste_it_and_insecure_does_not_undo_it(said: s
 
 @pytest.mark.parametrize("said", ["", "ab", "g" * 64, "ab" * 64])
 def test_what_is_no_thumbprint_pins_nothing_and_is_told(said: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--thumbprint holds no thumbprint"):
+    with pytest.raises(UsageError, match="--thumbprint is not a thumbprint"):
         vcenter(tmp_path, env=govc(), thumbprint=said)
 
 
@@ -142,7 +142,7 @@ def test_an_address_as_people_write_it(said: str, server: str, path: str, tmp_pa
 
 @pytest.mark.parametrize("said", NO_ADDRESSES)
 def test_what_is_no_address_is_refused_and_not_repeated(said: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="GOVC_URL is no address") as told:
+    with pytest.raises(UsageError, match="GOVC_URL is not the address") as told:
         vcenter(tmp_path, env=govc() | {"GOVC_URL": said})
     assert CANARY not in f"{told.value}{told.value.hint}"
 

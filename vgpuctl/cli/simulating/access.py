@@ -51,7 +51,10 @@ def need_simulators() -> None:
     """End the command if the extra is not installed: production does not need it."""
     missing = [name for name in SIM_PACKAGES if find_spec(name) is None]
     if missing:
-        show_error(f"The simulators are not installed: {', '.join(missing)} missing.", "pip install 'vgpuctl[sim]'")
+        show_error(
+            f"The simulators are not installed: {', '.join(missing)} missing.",
+            "Install them with: pip install 'vgpuctl[sim]'",
+        )
         raise typer.Exit(int(ExitCode.USAGE))
 
 
