@@ -1,4 +1,4 @@
-"""Commands are loaded when they are chosen; until then a name and a line stand for each. See decision 0007."""
+"""Commands are loaded when they are chosen; until then, lists show only a name and one line. See decision 0007."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import yaml
 from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 
-#: Everything counts that aliases repeat. A key and its value count as two; this many are read in less than a second.
+#: Copies that aliases make count, too. A key and its value are two values; so many are read in less than a second.
 MOST_VALUES, MOST_CHARACTERS, MOST_ALIASES = 36_000, 2 << 20, 1000
 DEEPEST = 32
 LONGEST_TEXT = 4096

@@ -167,7 +167,7 @@ def known_profile(reader: FileReader, profile_name: Any, key: str, catalogue: Ca
 
 
 def _check_names_unique(reader: FileReader, rules: tuple[WorkerRule, ...]) -> None:
-    """Report a name written out for several profiles: a written name decides, so it may stand once."""
+    """Report a name that is listed for several profiles. A listed name decides, so it must be unique."""
     seen: dict[str, WorkerRule] = {}
     for rule in rules:
         for name in rule.names.plain if rule.names and rule.by_name_alone else ():

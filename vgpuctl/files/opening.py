@@ -38,7 +38,7 @@ def read_bounded(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def _read(descriptor: int, most: int) -> bytes:
-    """Read from a handle. Like other programs, wait for a person who types and for a pipe that a process holds open."""
+    """Read a descriptor. Wait without end only for a terminal, and for a pipe that a process holds open."""
     is_pipe, waits_forever = stat.S_ISFIFO(os.fstat(descriptor).st_mode), os.isatty(descriptor)
     data, hung_up, deadline_s = bytearray(), False, time.monotonic() + PATIENCE_S
     while len(data) <= most:

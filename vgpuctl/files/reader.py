@@ -175,7 +175,7 @@ class FileReader:
 
 
 def count_names(pattern: str) -> int:
-    """Return how many names a pattern stands for; 0 if it is invalid or stands for too many."""
+    """Return how many names a pattern means; 0 if it is invalid or means too many."""
     size = int(bool(_NAME_CHARACTERS.fullmatch(RANGE.sub("0", pattern))))
     for first, last in RANGE.findall(pattern):
         size *= max(0, int(last) - int(first) + 1) if len(first) < 10 and len(last) < 10 else 0

@@ -44,7 +44,7 @@ class History(NamedTuple):
 
 
 class Journal:
-    """Writes entries from its own thread. `holder`: the Lease's holder, which shows readers who is still alive."""
+    """Writes entries from its own thread. `holder`: the writer's name in the Lease, to show that it still runs."""
 
     def __init__(self, client: Client, namespace: str, holder: str = "", writer: str = "") -> None:
         self._client, self._namespace, self._holder, self._by = client, namespace, holder, writer

@@ -112,12 +112,12 @@ class ActingLease:
     def _wait_out(self, found: Object, say: Say, stop: Stop) -> None:
         """Wait for a sign of life for as long as the holder claimed. A failed read shows none; `acquire` reads once
         more before it takes the Lease."""
-        patience = claimed_s(found) or self._duration_s
+        within_s = claimed_s(found) or self._duration_s
         say(
-            f"Another instance ({holder_of(found)}) holds the Lease. Waiting up to {patience:.0f} s for a sign of life."
+            f"Another instance ({holder_of(found)}) holds the Lease. Waiting up to {within_s:.0f} s for a sign of life."
         )
         began, seen = time.monotonic(), renewal_of(found)
-        while time.monotonic() - began < patience:
+        while time.monotonic() - began < within_s:
             if stop():
                 raise _stopped()
             time.sleep(LOOK_EVERY_S)

@@ -94,7 +94,7 @@ def _freeze(annotations: Object, spec: Object) -> Freeze:
 
 
 def _claims(meta: Object, spec: Object) -> Iterator[str]:
-    """Yield the pod's claims, with those of its ephemeral volumes, which bear the pod's name."""
+    """Yield the pod's claims, and those of its ephemeral volumes, which are named after the pod."""
     for volume in spec.get("volumes") or ():
         if "persistentVolumeClaim" in volume:
             yield f"{meta['namespace']}/{volume['persistentVolumeClaim']['claimName']}"

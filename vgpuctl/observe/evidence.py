@@ -87,7 +87,7 @@ class KubeletLiveness:
         self._known: dict[str, Renewals] = {}
 
     def alive_s(self, vm: Vm, seen: SeenNode | None, renewed: str | None, now: datetime) -> float:
-        """Return for how long. It grows with each renewal, and stands still between renewals."""
+        """Return for how many seconds. The number grows with each renewal, and stays the same in between."""
         record = seen.node.record if seen and vm.power is Power.ON else None
         if record is None or record.state != ASLEEP or renewed == record.lease:
             self._known.pop(vm.outline.moid, None)

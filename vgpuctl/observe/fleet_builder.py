@@ -193,7 +193,7 @@ def _strangers(vms: Iterable[Vm], hosts: Mapping[str, Host], workers: Mapping[st
 
 
 def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterable[Worker]:
-    """Yield nodes that bear our fact labels and are no worker's.
+    """Yield nodes that have our fact labels but belong to no worker.
 
     Such a node was ours, whichever program wrote its other labels.
     """
@@ -205,7 +205,7 @@ def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterabl
 
 
 def _completed(host: Host, names: Mapping[str, str], type_facts: tuple[TypeFacts, ...]) -> Host:
-    """Return the host with cards that list VMs by name and bear the known facts about vGPU types."""
+    """Return the host with cards that list VMs by name and have the known facts about vGPU types."""
     if not type_facts and not any(card.holds for card in host.cards):
         return host
 

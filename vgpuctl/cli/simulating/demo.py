@@ -21,7 +21,7 @@ STORY = (
     ("Label the nodes, so that pods can choose a profile.", "label-nodes"),
     ("Day: the four day workers start.", "switch day --yes"),
     ("", "status"),
-    ("Night: they are drained and suspended, and the night worker gets the card.", "switch night --yes"),
+    ("Night: they are drained and suspended, and the night worker takes the card.", "switch night --yes"),
     ("", "status"),
     ("Morning: back to the day.", "switch day --yes"),
     ("What took how long, at night and in the morning.", "history show 3 4"),
