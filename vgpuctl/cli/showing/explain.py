@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from vgpuctl.model.codes import Coded
 
 CodesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="CODE", help="Codes such as VG301; default: all.", show_default=False)
+    list[str] | None,
+    typer.Argument(metavar="CODE", help="Codes such as VG301. Default: all codes.", show_default=False),
 ]
 
 
