@@ -22,11 +22,11 @@ from tests.support.fleets import (
     worker,
 )
 from tests.support.virtual import VirtualWorld
+from vgpuctl.basics.names import Names
 from vgpuctl.engine.dispatcher import Send
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.model.conduct import Asleep, Conduct, Mode, OnResumeFailed, OnStuck
 from vgpuctl.model.fleet import Fleet, Power, Task
-from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Demand
 from vgpuctl.model.requests import PowerOnVm, SuspendVm
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable

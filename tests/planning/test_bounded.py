@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgpuctl.model import bounded
-from vgpuctl.model.bounded import DEEPEST, MOST_WHOLE, UnreadableError
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import DEEPEST, MOST_WHOLE, UnreadableError
 
 READERS: list[Callable[[Any, str], Any]] = [
     bounded.whole,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fleets import fleet, node, worker
-from vgpuctl.model.change import changed
+from vgpuctl.basics.change import changed
 from vgpuctl.model.fleet import Power
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.fleets import HALF, PROFILES, QUARTER, WHOLE, card, fleet, timetable, with_worker, worker
+from vgpuctl.basics.names import Names
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.fleet import Fleet, Mmio, Stranger
 from vgpuctl.model.hosts import CardMode
-from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile, WorkerRule
 from vgpuctl.reporting.profiles_check import Compared, Finding, Severity, check
 

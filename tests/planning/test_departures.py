@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.fleets import CATALOGUE, day_and_night, node, timetable, with_node, with_worker, worker
+from vgpuctl.basics.names import Names
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Power
-from vgpuctl.model.names import Names
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.timetable import Shift
 from vgpuctl.planning.departures import on_their_way, to_record

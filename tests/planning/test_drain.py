@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.files import read_timetable
 from tests.support.fleets import budget, day_and_night, night_wish, pod, with_node
+from vgpuctl.basics.names import overlap
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.names import overlap
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.requests import SuspendVm

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod, timetable
 from tests.support.fleets import node as ready
+from vgpuctl.basics.names import Names
 from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
 from vgpuctl.engine.run_state import RunState
@@ -21,7 +22,6 @@ from vgpuctl.model.fleet import Fleet, Node, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine
-from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Candidate, Catalogue, WorkerRule
 from vgpuctl.model.record import ASLEEP, Record

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vgpuctl.model.bounded import UnreadableError
-from vgpuctl.model.quantities import count, thousandths
+from vgpuctl.basics.bounded import UnreadableError
+from vgpuctl.basics.quantities import count, thousandths
 
 FACTORS = {
     **{"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)},

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fleets import fleet, node, worker
+from vgpuctl.basics.names import Names, expand, fold, natural
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.names import Names, expand, fold, natural
 from vgpuctl.model.selectors import parse_selector
 from vgpuctl.planning.selection import Selection
 from vgpuctl.sim.kube.api.errors import ApiError

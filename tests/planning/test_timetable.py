@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vgpuctl.model.names import Names
+from vgpuctl.basics.names import Names
 from vgpuctl.model.timetable import Shift, Timetable
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -14,6 +14,7 @@ from typing import Any
 from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, worker
 from tests.support.lab import Lab
 from tests.support.ports import Ports
+from vgpuctl.basics.names import Names
 from vgpuctl.cli.acting.progress import Lines
 from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.daemon.schedule_loop import ScheduleLoop
@@ -22,7 +23,6 @@ from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.names import Names
 from vgpuctl.model.requests import Request
 from vgpuctl.model.timetable import Shift, Timetable
 

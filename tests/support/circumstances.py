@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tests.support.day import at_work, files_of
+from vgpuctl.basics.names import Names
 from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
 from vgpuctl.kube.views import SILENT
 from vgpuctl.model.conduct import Asleep, Conduct, Mode, OnResumeFailed, OnStuck
-from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import ON_SWITCH
 from vgpuctl.model.share import Share

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vgpuctl.model.change import changed
+from vgpuctl.basics.change import changed
+from vgpuctl.basics.names import Names
 from vgpuctl.model.conduct import Conduct
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.machine import Machine
-from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.record import ASLEEP, CARD, FRAME, HOST, LEAVING, VGPU, Record

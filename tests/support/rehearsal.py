@@ -14,6 +14,7 @@ from tests.support.clients import Kubernetes, Response, Vcenter, kubectl
 from tests.support.day import files_of
 from tests.support.runs import NIGHT_S, Ends, Errand, Run
 from tests.support.sight import Sight
+from vgpuctl.basics.names import Names
 from vgpuctl.engine.ports import Answer
 from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.engine.run_state import RunState
@@ -21,7 +22,6 @@ from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.names import Names
 from vgpuctl.model.plan import Remark
 from vgpuctl.model.profiles import Catalogue, Profile, WorkerRule
 from vgpuctl.model.refusal import Refusal

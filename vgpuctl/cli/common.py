@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from vgpuctl.basics.durations import format_duration
 from vgpuctl.cli import output
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.errors import ExitCode, StoppedError, UsageError, VgpuctlError
 
 if TYPE_CHECKING:

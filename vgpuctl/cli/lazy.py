@@ -100,7 +100,7 @@ class _PlainConverter:
 
 
 def _no_choice(value: str, kind: Any, param: Any, ctx: Any) -> typer.BadParameter:
-    from vgpuctl.model.nearest import nearest  # noqa: PLC0415
+    from vgpuctl.basics.nearest import nearest  # noqa: PLC0415
 
     choices = [str(choice) for choice in kind]
     listed = ", ".join(map(repr, choices))

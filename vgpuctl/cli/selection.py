@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from vgpuctl.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from vgpuctl.basics.names import Names
     from vgpuctl.model.fleet import Fleet
-    from vgpuctl.model.names import Names
 
 PREFIX = "worker/"
 
 
 def worker_names(patterns: list[str] | None) -> Names | None:
     """Return names, ranges and globs, also as `status -o name` prints them. None, if there are none, means all."""
+    from vgpuctl.basics.names import Names  # noqa: PLC0415
     from vgpuctl.files.reader import count_names  # noqa: PLC0415
-    from vgpuctl.model.names import Names  # noqa: PLC0415
 
     patterns = [pattern.removeprefix(PREFIX) for pattern in patterns or ()]
     for pattern in patterns:
@@ -54,7 +54,7 @@ def workers_out(text: str, total: int) -> int:
 
 
 def duration_s(text: str, option: str) -> float:
-    from vgpuctl.model.durations import parse_duration  # noqa: PLC0415
+    from vgpuctl.basics.durations import parse_duration  # noqa: PLC0415
 
     found = parse_duration(text)
     if found is None:

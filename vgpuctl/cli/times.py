@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from vgpuctl.model.bounded import UnreadableError, time
+from vgpuctl.basics.bounded import UnreadableError, time
 
 DAY_S = 86400
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from vgpuctl.basics.durations import format_duration
 from vgpuctl.engine.listening import MutedOnFailure
 from vgpuctl.engine.ports import World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError, with_place
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.timetable import Timetable

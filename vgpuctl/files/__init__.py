@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from vgpuctl.basics.names import Names
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.files.catalogue import parse_catalogue
 from vgpuctl.files.reader import FileReader, NameBudget
 from vgpuctl.files.timetables import parse_timetable
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.names import Names
-from vgpuctl.model.nearest import nearest
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Timetable
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from vgpuctl.basics.names import is_glob, overlap
 from vgpuctl.files.reader import FileReader
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.names import is_glob, overlap
 from vgpuctl.model.selectors import Selector, parse_selector
 from vgpuctl.model.timetable import DrainOptions
 

@@ -9,13 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vgpuctl.basics.bounded import cut
+from vgpuctl.basics.durations import parse_duration
+from vgpuctl.basics.names import RANGE, Names, is_glob
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.files.bounded_yaml import YamlDocument
 from vgpuctl.files.loading import NotYamlError, load_file
-from vgpuctl.model.bounded import cut
-from vgpuctl.model.durations import parse_duration
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.names import RANGE, Names, is_glob
-from vgpuctl.model.nearest import nearest
 
 Word = TypeVar("Word", bound=StrEnum)
 Thing = TypeVar("Thing")

@@ -9,13 +9,13 @@ from zoneinfo import available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from vgpuctl.basics.names import Names
 from vgpuctl.files import conduct
 from vgpuctl.files.catalogue import known_profile
 from vgpuctl.files.drains import parse_drain
 from vgpuctl.files.reader import FAULTS_SHOWN, FileReader
 from vgpuctl.files.scaling import parse_scale
 from vgpuctl.model.conduct import Mode
-from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.timetable import Shift, Timetable
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.kube import address, programs
 from vgpuctl.kube.tls import Tls
 from vgpuctl.model.errors import UnreachableError, UsageError
-from vgpuctl.model.nearest import nearest
 from vgpuctl.wire.replies import Bounds
 
 

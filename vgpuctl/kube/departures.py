@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError
 from vgpuctl.kube.reflector import Kind
-from vgpuctl.model import bounded
-from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.wire.retries import retry

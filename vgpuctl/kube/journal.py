@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError, Object
 from vgpuctl.kube.leases import acting
-from vgpuctl.model import bounded
-from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError
 from vgpuctl.model.journal import CUT_SHORT, MOST_NUMBER, RUNNING, Entry, document, from_document
 from vgpuctl.model.record import PREFIX

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.model import bounded
-from vgpuctl.model.bounded import UnreadableError
 
 NAME = "vgpuctl"
 #: The longest wait for a holder, whatever its Lease claims. A longer setting of our own is refused.

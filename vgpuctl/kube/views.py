@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vgpuctl.model import bounded, quantities
+from vgpuctl.basics import bounded, quantities
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine, is_ours, is_shielded

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vgpuctl.model.bounded import whole
+from vgpuctl.basics.bounded import whole
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.workloads import MOST_REPLICAS, Workload, read_scaled
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from vgpuctl.basics.change import changed
 from vgpuctl.model.admission import Admission
-from vgpuctl.model.change import changed
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.machine import Machine

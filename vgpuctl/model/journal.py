@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from vgpuctl.model import bounded
-from vgpuctl.model.bounded import UnreadableError
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.model.step_id import StepId
 
 DONE, WENT_BACK, FAILED, NOT_BEGUN, INTERRUPTED = "done", "went back", "failed", "not begun", "interrupted"

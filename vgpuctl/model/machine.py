@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vgpuctl.model import bounded
-from vgpuctl.model.bounded import UnreadableError
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.model.record import MARKS_ANNOTATION
 
 #: Our own name for the mark, and Cluster API's annotation, for which any value will do.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from vgpuctl.basics.names import Names, is_glob
 from vgpuctl.model.hosts import TypeFacts
-from vgpuctl.model.names import Names, is_glob
 
 DEFAULT_LABEL = "vgpu.type"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vgpuctl.model import bounded
-from vgpuctl.model.change import changed
+from vgpuctl.basics import bounded
+from vgpuctl.basics.change import changed
 
 PREFIX = "vgpuctl.io/"
 STATE_LABEL = PREFIX + "state"

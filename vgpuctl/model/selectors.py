@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vgpuctl.model.bounded import MOST_WHOLE, UnreadableError, whole
+from vgpuctl.basics.bounded import MOST_WHOLE, UnreadableError, whole
 from vgpuctl.model.errors import UsageError
 
 Requirement = tuple[str, str, tuple[str, ...]]

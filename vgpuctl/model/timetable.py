@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
+from vgpuctl.basics.names import Names, is_glob
 from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.names import Names, is_glob
 from vgpuctl.model.profiles import Profile
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.share import Share

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from vgpuctl.model import bounded
-from vgpuctl.model.bounded import UnreadableError
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP, PREFIX, STATE_LABEL
 from vgpuctl.model.selectors import Selector

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from vgpuctl.basics.memo import Memo
 from vgpuctl.kube.views import SeenNode
-from vgpuctl.model.memo import Memo
 from vgpuctl.model.profiles import Candidate, Catalogue, WorkerRule
 from vgpuctl.vsphere.views import Outline
 

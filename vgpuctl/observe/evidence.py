@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from vgpuctl.basics.bounded import time
 from vgpuctl.kube.views import SeenNode
-from vgpuctl.model.bounded import time
 from vgpuctl.model.fleet import Power
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Pod

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+from vgpuctl.basics.change import changed
+from vgpuctl.basics.memo import Memo
 from vgpuctl.kube.views import SeenNode
-from vgpuctl.model.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Stranger, Worker
 from vgpuctl.model.hosts import Card, Host, TypeFacts
 from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
-from vgpuctl.model.memo import Memo
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import FACTS

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from vgpuctl.basics.change import changed
 from vgpuctl.engine.ports import BLIND_S, Answer, World
 from vgpuctl.kube import actions as kube_actions
 from vgpuctl.kube import notices
@@ -23,7 +24,6 @@ from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS, LazyReflector
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.model.change import changed
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet

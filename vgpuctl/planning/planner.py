@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from vgpuctl.basics.memo import Memo
 from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Power, Worker
-from vgpuctl.model.memo import Memo
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish, WorkerWish

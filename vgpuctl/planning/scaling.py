@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import RefusedError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.nearest import nearest
 from vgpuctl.model.plan import Remark, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vgpuctl.basics.names import Names, fold, is_glob
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.names import Names, fold, is_glob
-from vgpuctl.model.nearest import nearest
 from vgpuctl.model.selectors import Selector
 
 _HINT = "Workers are the VMs that profiles.yaml names. See: vgpuctl status -o name"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from vgpuctl.basics.names import Names
 from vgpuctl.model.conduct import Asleep, Conduct, Mode
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.names import Names
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.record import Record
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vgpuctl.basics.names import fold
 from vgpuctl.model.codes import Coded
-from vgpuctl.model.names import fold
 from vgpuctl.model.wait import Wait
 from vgpuctl.reporting.waits import sentence
 

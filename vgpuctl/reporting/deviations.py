@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from vgpuctl.model.bounded import cut
+from vgpuctl.basics.bounded import cut
+from vgpuctl.basics.phrases import first_names
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.hosts import Host
-from vgpuctl.model.phrases import first_names
 from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.unreadable import Unreadable

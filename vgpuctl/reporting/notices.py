@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from vgpuctl.basics.phrases import first_names
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.notice import Notice, Subject
-from vgpuctl.model.phrases import first_names
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.wish import Wish

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.names import fold
+from vgpuctl.basics.phrases import first_names
 from vgpuctl.model.conduct import OnStuck
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.names import fold
-from vgpuctl.model.phrases import first_names
 from vgpuctl.model.plan import Plan, Remark
 from vgpuctl.model.pods import GRACE_S
 from vgpuctl.model.wish import Wish

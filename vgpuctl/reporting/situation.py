@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from vgpuctl.basics.names import natural
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card, Host
-from vgpuctl.model.names import natural
 from vgpuctl.model.pods import Quota, Rollout
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable

@@ -27,6 +27,7 @@ from tests.support.fleets import (
     workload,
 )
 from tests.support.paths import ROOT
+from vgpuctl.basics.names import Names
 from vgpuctl.cli.showing.estate.changes import differences, facts
 from vgpuctl.cli.showing.estate.document import document
 from vgpuctl.cli.showing.estate.tables import fitted, screen
@@ -36,7 +37,6 @@ from vgpuctl.cli.times import moment
 from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
 from vgpuctl.model.hosts import Host
-from vgpuctl.model.names import Names
 from vgpuctl.model.pods import Demand, Pod, Quota
 from vgpuctl.model.record import ASLEEP, HOST, LEAVING, Record
 from vgpuctl.model.selectors import Selector

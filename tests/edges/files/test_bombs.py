@@ -12,11 +12,11 @@ import pytest
 
 from tests.support.bombs import BOMBS
 from tests.support.files import read_catalogue
+from vgpuctl.basics.durations import parse_duration
 from vgpuctl.files import opening, read_and_collect, read_files
 from vgpuctl.files.bounded_yaml import load
 from vgpuctl.files.opening import MAX_BYTES, SilentError, read_bounded
 from vgpuctl.files.reader import FAULTS_SHOWN, FileReader
-from vgpuctl.model.durations import parse_duration
 from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.file import settings_file
 from vgpuctl.sim.inventory import Durations

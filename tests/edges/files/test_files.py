@@ -13,9 +13,9 @@ from tests.support.documents import CHOICES, DOCUMENTS, PROFILES
 from tests.support.files import read_catalogue, read_timetable
 from tests.support.fleets import fleet, worker
 from tests.support.paths import ROOT
+from vgpuctl.basics.names import expand
 from vgpuctl.files import read_files
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.names import expand
 from vgpuctl.model.profiles import Candidate
 from vgpuctl.sim.files import profiles_text, timetable_text
 from vgpuctl.sim.inventory import default_inventory

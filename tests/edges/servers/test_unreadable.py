@@ -11,12 +11,12 @@ import pytest
 
 from tests.support.fleets import CATALOGUE, fleet, node
 from tests.support.past import night
+from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube import views, workloads
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.leases import holder_of
-from vgpuctl.model.bounded import UnreadableError
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.journal import LONGEST_REASON, HostReport, document
 from vgpuctl.model.machine import is_ours

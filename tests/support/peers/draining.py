@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.support.fleets import CATALOGUE, QUARTER, card, timetable
+from vgpuctl.basics.names import Names
 from vgpuctl.engine.ports import Answer, Report, World
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.runner import Progress, Runner
@@ -19,7 +20,6 @@ from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.journal import Entry
-from vgpuctl.model.names import Names
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.profiles import Catalogue, WorkerRule
 from vgpuctl.model.requests import Evict, PatchNode, Request, SuspendVm

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from vgpuctl.basics.names import fold
 from vgpuctl.cli import output
 from vgpuctl.cli.common import STOP_SIGNALS, confirmed, connected, console, print_json, read_all_files, showing_errors
 from vgpuctl.cli.options import Output
 from vgpuctl.model.errors import ExitCode
-from vgpuctl.model.names import fold
 
 if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.basics.phrases import count
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.acting.act import CommandSpec, RunOptions, act
 from vgpuctl.cli.options import (
@@ -15,7 +16,6 @@ from vgpuctl.cli.options import (
     OutputOption,
 )
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.model.phrases import count
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files

@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.phrases import count
 from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.model.conduct import OnStuck
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.phrases import count
 from vgpuctl.model.plan import Step
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.workloads import Workload

@@ -12,12 +12,12 @@ from rich.console import Group
 from rich.live import Live
 from rich.spinner import Spinner
 
+from vgpuctl.basics.durations import format_duration
 from vgpuctl.cli.acting.progress_view import WORTH_SHOWING_S, ProgressView
 from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.times import clock
 from vgpuctl.engine.runner import Progress
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.wait import Reason
 from vgpuctl.planning.steps import kind_named
 from vgpuctl.reporting.waits import sentence

@@ -10,12 +10,12 @@ from functools import cached_property
 
 from rich.text import Text
 
+from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.names import natural
+from vgpuctl.basics.phrases import count
 from vgpuctl.cli.acting.plans import place_of
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.engine.runner import Progress
-from vgpuctl.model.durations import format_duration
-from vgpuctl.model.names import natural
-from vgpuctl.model.phrases import count
 from vgpuctl.model.plan import Step
 from vgpuctl.model.wait import UNDER_WAY, Reason
 from vgpuctl.planning.steps import PowerOn, kind_named

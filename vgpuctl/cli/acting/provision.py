@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.phrases import count
 from vgpuctl.cli import completing
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.acting.act import CommandSpec, RunOptions, act
@@ -23,14 +25,12 @@ from vgpuctl.cli.options import (
     YesOption,
 )
 from vgpuctl.cli.selection import check_known, duration_s, worker_names, workers_out
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.phrases import count
 
 if TYPE_CHECKING:
+    from vgpuctl.basics.names import Names
     from vgpuctl.files import Files
     from vgpuctl.model.fleet import Fleet
-    from vgpuctl.model.names import Names
     from vgpuctl.model.timetable import DrainOptions
     from vgpuctl.model.wish import Wish
     from vgpuctl.settings import Flags
@@ -129,7 +129,7 @@ class _Request:
         )
 
     def _known_profile(self, files: Files) -> str | None:
-        from vgpuctl.model.nearest import nearest  # noqa: PLC0415
+        from vgpuctl.basics.nearest import nearest  # noqa: PLC0415
 
         if self.profile is None:
             return None

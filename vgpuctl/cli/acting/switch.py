@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.basics.durations import format_duration
 from vgpuctl.cli import completing
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.acting.act import CommandSpec, RunOptions, act
@@ -21,7 +22,6 @@ from vgpuctl.cli.options import (
 )
 from vgpuctl.cli.selection import duration_s
 from vgpuctl.cli.times import clock
-from vgpuctl.model.durations import format_duration
 
 if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report

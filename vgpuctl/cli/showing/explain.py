@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.cli.common import console, print_json, showing_errors
 from vgpuctl.cli.options import DebugOption, Output, OutputOption
 from vgpuctl.model.errors import UsageError
-from vgpuctl.model.nearest import nearest
 
 if TYPE_CHECKING:
     from vgpuctl.model.codes import Coded

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from vgpuctl.basics.phrases import count, first_names
 from vgpuctl.cli.safe_console import SafeConsole
-from vgpuctl.model.phrases import count, first_names
 from vgpuctl.reporting.profiles_check import Compared, Finding, Severity
 
 NAMES_SHOWN = 4

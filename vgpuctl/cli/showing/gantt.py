@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from vgpuctl.basics.durations import format_duration
 from vgpuctl.cli.showing.estate.layout import cell
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.journal import Entry, PastStep
 from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.steps import Look, kind_named

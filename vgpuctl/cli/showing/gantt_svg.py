@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
+from vgpuctl.basics.durations import format_duration
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.gantt import Bar, Lane, lanes, ticks
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.journal import Entry
 from vgpuctl.planning.steps import kind_named
 

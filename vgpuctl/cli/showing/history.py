@@ -98,7 +98,7 @@ def _warn_unreadable(history: History) -> None:
     """Report unreadable entries on the error output, so that output for programs stays one document."""
     if not history.unreadable:
         return
-    from vgpuctl.model.phrases import count, folded_names  # noqa: PLC0415
+    from vgpuctl.basics.phrases import count, folded_names  # noqa: PLC0415
 
     number, why = len(history.unreadable), history.unreadable[0].why
     names = folded_names(each.name for each in history.unreadable)

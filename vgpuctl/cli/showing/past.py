@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.phrases import count, folded_names
 from vgpuctl.cli.showing.estate.layout import Row, cell, header_row
 from vgpuctl.cli.showing.gantt import word
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
-from vgpuctl.model.phrases import count, folded_names
 from vgpuctl.model.wait import Reason
 from vgpuctl.reporting.step_history import longest_way
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.basics.durations import UNITS, parse_duration
 from vgpuctl.cli.common import show_error
-from vgpuctl.model.durations import UNITS, parse_duration
 from vgpuctl.model.errors import ExitCode
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from vgpuctl.basics.phrases import count
 from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, duration_s, sim_explained
-from vgpuctl.model.phrases import count
 
 app = group(add_completion=False, help="Make calls to the simulators fail on purpose.")
 _NAMES = {"task-fails": "its task fails with", "hang": "hangs", "lose-reply": "is done, but its reply is lost"}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vgpuctl.basics.phrases import count
 from vgpuctl.cli.common import console, print_json, show_error
 from vgpuctl.cli.lazy import add_lazily, group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, folder_of, need_simulators, sim_explained
 from vgpuctl.model.errors import ExitCode
-from vgpuctl.model.phrases import count
 
 if TYPE_CHECKING:
     from vgpuctl.sim.inventory import Durations, Inventory

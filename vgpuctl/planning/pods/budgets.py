@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from vgpuctl.basics.names import fold
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.names import fold
 from vgpuctl.model.places import Needs
 from vgpuctl.model.pods import Budget, Pod
 from vgpuctl.model.step_id import StepId

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vgpuctl.model.change import changed
+from vgpuctl.basics.change import changed
 from vgpuctl.model.fleet import Fleet, Mmio, Worker
 from vgpuctl.model.requests import AttachVgpus, Request
 from vgpuctl.planning.cards.mmio import mmio_needed

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from vgpuctl.model.change import changed
+from vgpuctl.basics.change import changed
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Disk, Pod

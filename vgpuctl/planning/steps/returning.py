@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from vgpuctl.model.change import changed
+from vgpuctl.basics.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from vgpuctl.model.change import changed
+from vgpuctl.basics.change import changed
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.machine import Machine
 from vgpuctl.model.requests import PatchMachine, Request

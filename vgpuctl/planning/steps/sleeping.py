@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vgpuctl.model.change import changed
+from vgpuctl.basics.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.record import ASLEEP, MARKS, Record
 from vgpuctl.model.requests import PatchNode, Request

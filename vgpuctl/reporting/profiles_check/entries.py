@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vgpuctl.model.nearest import nearest
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.planning.checks.devices import MOST_VGPUS, TooManyVgpus
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity, place

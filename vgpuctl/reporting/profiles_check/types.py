@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vgpuctl.basics.nearest import nearest
 from vgpuctl.model.fleet import Worker
 from vgpuctl.model.hosts import Card, Host
-from vgpuctl.model.nearest import nearest
 from vgpuctl.planning.cards.card_rules import Load, assumption, kind_of
 from vgpuctl.planning.checks.card_room import MODE_WORDS
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity, place

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.phrases import count
 from vgpuctl.cli.times import moment
-from vgpuctl.model.durations import format_duration
 from vgpuctl.model.fleet import Node, Worker
 from vgpuctl.model.hosts import Host
-from vgpuctl.model.phrases import count
 from vgpuctl.reporting.deviations import POWER_WORDS, cordoned_by, cordoned_since
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import Judged, Situation

@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from rich.text import Text
 
+from vgpuctl.basics.phrases import count, folded_names
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.layout import Row, cell, columns, header_row, paragraph, unbroken
 from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.showing.estate.worker_columns import COLUMNS, Column, carried
 from vgpuctl.model.hosts import Card, Host
-from vgpuctl.model.phrases import count, folded_names
 from vgpuctl.reporting.situation import Judged, Situation
 
 BAR = 16

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from vgpuctl.basics.phrases import folded_names
 from vgpuctl.cli.showing.estate.layout import cell
 from vgpuctl.cli.showing.estate.remarks import node_word, power_word
-from vgpuctl.model.phrases import folded_names
 from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.situation import Judged, Situation
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from vgpuctl.model.bounded import UnreadableError
+from vgpuctl.basics.bounded import UnreadableError
 
 #: LONGEST: more digits than the server writes for any amount. BEYOND: with larger exponents an amount is either capped
 #: or the least.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vgpuctl.model.names import fold
+from vgpuctl.basics.names import fold
 
 NAMES_SHOWN = 3
 
