@@ -15,6 +15,7 @@ from itertools import cycle
 from typing import Any
 
 from tests.support.fleets import CATALOGUE, QUARTER, WHOLE, card, node, pod, timetable, with_worker, worker
+from tests.support.overfull import overfull
 from vgpuctl.cli import look_for_garbage_seldom
 from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Caches, Goal, decide
@@ -24,7 +25,7 @@ from vgpuctl.model.hosts import Host
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
 from vgpuctl.planning.checks.refusals import refusals
-from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.wishes import switch_wish
 

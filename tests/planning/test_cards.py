@@ -73,11 +73,11 @@ def test_what_is_told_of_a_type_counts_before_its_name() -> None:
     odd, v100 = "grid_v100-special", card("V100-16")
     assert most(v100, odd) == 1
     assert "its frame is not known; it is taken to fill the card" in assumption(v100, odd)
-    told = replace(v100, told=(TypeFacts(odd, 4, "q"), TypeFacts(QUARTER, 8)))
+    told = replace(v100, type_facts=(TypeFacts(odd, 4, "q"), TypeFacts(QUARTER, 8)))
     assert (most(told, odd), assumption(told, odd)) == (4, "")
     assert (most(told, QUARTER), most(v100, QUARTER)) == (2, 4)
     assert [frame_gib([some], odd) for some in (told, v100)] == [4, None]
-    a100 = replace(card("A100-40"), told=(TypeFacts("nvidia_a100-own", 20, "q"),))
+    a100 = replace(card("A100-40"), type_facts=(TypeFacts("nvidia_a100-own", 20, "q"),))
     assert most(a100, "nvidia_a100-own") == 0, "a board for compute alone takes no series Q"
 
 

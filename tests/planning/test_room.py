@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.fleets import HALF, PROFILES, QUARTER, WHOLE, card, fleet, worker
+from tests.support.overfull import overfull
 from vgpuctl.model.fleet import Fleet, Stranger
 from vgpuctl.model.hosts import Card, CardMode, Host, Policy
 from vgpuctl.model.profiles import Catalogue
@@ -14,7 +15,7 @@ from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.cards.policy import policy_trap
 from vgpuctl.planning.cards.releases import may_start
 from vgpuctl.planning.checks.refusals import refusals
-from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.laws import broken_by
 
 SHOWS = Wait(Reason.LAST_START)
 WAITS = Wait(Reason.CARD)

@@ -12,6 +12,7 @@ from tests.support.clients import Response
 from tests.support.endings import Ending, Homes
 from tests.support.judge import Judge
 from tests.support.meddling import Meddling
+from tests.support.overfull import overfull
 from tests.support.rehearsal import LOOK_S, Rehearsal
 from tests.support.runs import Ends
 from tests.support.sight import LIKE_PODS, STREAMS, LateSight
@@ -21,7 +22,7 @@ from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.requests import DeletePod, Evict, Request
 from vgpuctl.observe.fleet_builder import FleetBuilder
-from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.laws import broken_by
 from vgpuctl.sim.clock import Timer
 from vgpuctl.sim.faults import KUBERNETES, Effect, How, Rule
 from vgpuctl.sim.kube.api.request import Request as Wire

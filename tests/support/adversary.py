@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tests.support.fleets import with_worker
+from tests.support.overfull import overfull
 from tests.support.racks import Chips
 from tests.support.reckoning import Chip, Sitting
 from vgpuctl.model.fleet import Fleet, Power
@@ -15,7 +16,7 @@ from vgpuctl.model.plan import Step
 from vgpuctl.model.requests import PowerOnVm
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import may_start
-from vgpuctl.planning.laws import broken_by, overfull
+from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.steps import PowerOn, ShutDown, Suspend
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.support.clients import Later
+from tests.support.overfull import overfull
 from vgpuctl.engine.dispatcher import Moment, Send
 from vgpuctl.engine.reactor import Caches, Decision, Goal, decide
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.requests import Request
-from vgpuctl.planning.laws import overfull
 
 if TYPE_CHECKING:
     from tests.support.rehearsal import Rehearsal

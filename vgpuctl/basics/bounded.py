@@ -65,8 +65,8 @@ def text(value: Any, of: str, longest: int = LONGEST_TEXT) -> str:
 
 def cut(value: Any, longest: int = LONGEST_TEXT) -> str:
     """Return the text cut to this length, for display only: a text that is too long ends in `…`."""
-    told = value if isinstance(value, str) else ""
-    return told if len(told) <= longest else f"{told[: longest - 1]}…"
+    text = value if isinstance(value, str) else ""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def items(value: Any, of: str, most: int = MOST_ITEMS) -> list[Any]:

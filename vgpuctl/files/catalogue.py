@@ -92,9 +92,9 @@ def _check_types_agree(reader: FileReader, profiles: Mapping[str, Profile]) -> N
     """Report profiles that describe the same type differently."""
     seen: dict[str, Profile] = {}
     for profile in profiles.values():
-        if profile.told:
-            other = seen.setdefault(profile.told.vgpu, profile)
-            if other.told != profile.told:
+        if profile.type_facts:
+            other = seen.setdefault(profile.type_facts.vgpu, profile)
+            if other.type_facts != profile.type_facts:
                 reader.add_fault(
                     f"profiles.{profile.name}",
                     f"gives its vGPU type another frame or class than profile {other.name} does",

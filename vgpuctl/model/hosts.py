@@ -42,7 +42,7 @@ class TypeFacts(NamedTuple):
 class Card:
     """One physical GPU. `holds`: the VMs that the host reports on it; this may lag behind the power states.
 
-    `told`: facts about vGPU types, which count instead of the types' names.
+    `type_facts`: facts about vGPU types, which count instead of the types' names.
     """
 
     pci_id: str
@@ -53,7 +53,7 @@ class Card:
     # vSphere: only a card of graphics type `sharedDirect` holds vGPUs.
     shared: bool = True
     mode: CardMode = CardMode.SAME_SIZE
-    told: tuple[TypeFacts, ...] = ()
+    type_facts: tuple[TypeFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,13 +17,13 @@ DEFAULT_LABEL = "vgpu.type"
 class Profile:
     """One way to equip a worker: a name for people and labels, and the vSphere vGPU types behind it.
 
-    `where`: its place in the file. `told`: what the file says of the type, if that is more than the type's name says.
+    `where`: its place in the file. `type_facts`: what the file says of the type beyond its name.
     """
 
     name: str
     vgpus: tuple[str, ...]
     where: str = field(default="", compare=False)
-    told: TypeFacts | None = None
+    type_facts: TypeFacts | None = None
 
 
 #: The profile of a worker that shall carry no vGPU.
@@ -100,9 +100,9 @@ class Catalogue:
         return {tuple(sorted(profile.vgpus)): profile.name for profile in self.profiles.values()}
 
     @cached_property
-    def told(self) -> tuple[TypeFacts, ...]:
+    def type_facts(self) -> tuple[TypeFacts, ...]:
         """Return what the file says of vGPU types."""
-        return tuple(dict.fromkeys(profile.told for profile in self.profiles.values() if profile.told))
+        return tuple(dict.fromkeys(profile.type_facts for profile in self.profiles.values() if profile.type_facts))
 
     def profile(self, name: str) -> Profile:
         return NONE if name == NONE.name else self.profiles[name]

@@ -67,7 +67,7 @@ class FleetBuilder:
         """Return the vGPU types of files and VMs whose frame neither their names nor the file give."""
         types = {vgpu for profile in self.catalogue.profiles.values() for vgpu in profile.vgpus}
         types |= {vgpu for vm in vms for vgpu in vm.vgpus}
-        return {vgpu for vgpu in types if type_of(vgpu, self.catalogue.told).gib is None}
+        return {vgpu for vgpu in types if type_of(vgpu, self.catalogue.type_facts).gib is None}
 
     def build(self, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Fleet:
         snapshot = Snapshot.of(vcenter, kubernetes)
@@ -146,9 +146,9 @@ class FleetBuilder:
 
     def _type_facts(self, vms: Iterable[Vm]) -> tuple[TypeFacts, ...]:
         if not self.host_types:
-            return self.catalogue.told
+            return self.catalogue.type_facts
         unknown = self.unknown_types(vms)
-        return (*self.catalogue.told, *(each for each in self.host_types if each.vgpu in unknown))
+        return (*self.catalogue.type_facts, *(each for each in self.host_types if each.vgpu in unknown))
 
     def _elsewhere(
         self, nodes: Mapping[str, SeenNode], pods: Mapping[str, tuple[Pod, ...]], workers: Mapping[str, Worker]
@@ -210,6 +210,6 @@ def _completed(host: Host, names: Mapping[str, str], type_facts: tuple[TypeFacts
         return host
 
     def completed(card: Card) -> Card:
-        return replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds), told=type_facts)
+        return replace(card, holds=tuple(names.get(moid, moid) for moid in card.holds), type_facts=type_facts)
 
     return replace(host, cards=tuple(map(completed, host.cards)), unshared=tuple(map(completed, host.unshared)))

@@ -192,7 +192,7 @@ class Connection:
         """
         wanted = self._builder.unknown_types(self._vcenter.vms().values())
         if self._scope.types:
-            wanted |= {facts.vgpu for facts in self._builder.catalogue.told}
+            wanted |= {facts.vgpu for facts in self._builder.catalogue.type_facts}
         offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
         best = max(offering, key=lambda moid: offering[moid], default="")
         return vgpu_types_of(self._session, best) if best and offering[best] else ()
@@ -270,8 +270,8 @@ class Connection:
             self._kubernetes.without_machines()
             return Answer()
 
-    def announce(self, told: Sequence[Notice]) -> None:
-        notices.post(self._client, told)
+    def announce(self, found: Sequence[Notice]) -> None:
+        notices.post(self._client, found)
 
     def fleet(self) -> Fleet:
         """Return the picture as it is; while a stream is not heard, the last whole picture, marked as stale."""

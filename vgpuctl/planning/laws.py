@@ -1,11 +1,8 @@
-"""The laws: predicates that the engine checks just before each write, and that the tests check in every world."""
+"""The laws: what the engine checks just before each write, and the tests in every world."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.hosts import Host
 from vgpuctl.model.requests import (
     AttachVgpus,
     Evict,
@@ -20,7 +17,7 @@ from vgpuctl.model.requests import (
     SuspendVm,
 )
 from vgpuctl.planning.cards.placement import fits, needs_of
-from vgpuctl.planning.cards.seating import Occupant, booked, occupants, possible_seatings
+from vgpuctl.planning.cards.seating import occupants, possible_seatings
 from vgpuctl.planning.pods.drain import budgets_to_pay
 
 #: The laws that a single write can break, as people read them.
@@ -118,16 +115,3 @@ def _law_4(fleet: Fleet, request: Evict) -> str:
     # Kubernetes: the API server would refuse it too (429), but a budget that we can see is not tried.
     blocking = [budget for budget in budgets_to_pay(fleet, pod) if budget.allowed <= 0]
     return _breach(4, f"budget {blocking[0].name} forbids to evict {pod}") if blocking else ""
-
-
-def overfull(fleet: Fleet) -> list[str]:
-    """Return the cards that hold more than NVIDIA's tables allow, or vGPUs of two sizes. A lawful world has none."""
-    return [fault for host in fleet.hosts.values() for fault in _overfull_cards(fleet, host)]
-
-
-def _overfull_cards(fleet: Fleet, host: Host) -> Iterator[str]:
-    """Yield overfull cards by the host's books alone, whatever the power states: a VM in the books holds its place."""
-    seated = [Occupant(name, vgpus, cards) for name, cards in booked(host).items() if (vgpus := fleet.vgpus_of(name))]
-    for card, load in zip(host.cards, possible_seatings(host, seated).ways[0], strict=True):
-        if not load.lawful():
-            yield f"{card.pci_id} holds more than it can: {' '.join(card.holds)}"

@@ -97,5 +97,5 @@ def _compared(flags: Flags, files: Files) -> Compared:
             catalogue=files.catalogue,
             timetables=tuple(files.timetables.values()),
             drs=connection.drs(),
-            host_told=connection.host_types(),
+            host_facts=connection.host_types(),
         )

@@ -111,11 +111,11 @@ ADDRESS_SPACE_GIB = {stem: card.get("address-space", 0) for card in _GUIDES["car
 
 
 @lru_cache(maxsize=4096)
-def type_of(vgpu: str, told: tuple[TypeFacts, ...] = ()) -> VgpuType:
-    """Return the type as its name describes it. What a file or a host says (`told`) counts before the name."""
+def type_of(vgpu: str, type_facts: tuple[TypeFacts, ...] = ()) -> VgpuType:
+    """Return the type as its name describes it. What a file or a host says (`type_facts`) counts before the name."""
     # Three sources, one answer: the file, else a host (vSphere 7.0.3), else the name (architecture.md, Placement).
     named = _named(vgpu)
-    said = next((each for each in told if each.vgpu == vgpu), TypeFacts(vgpu))
+    said = next((each for each in type_facts if each.vgpu == vgpu), TypeFacts(vgpu))
     return named._replace(gib=said.gib or named.gib, series=said.series or named.series)
 
 

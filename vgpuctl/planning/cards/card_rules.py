@@ -19,14 +19,14 @@ COMPUTE_SLICES = 7
 class Kind(NamedTuple):
     """Everything about a card that decides what it takes. Cards of equal kind are interchangeable.
 
-    `board` is "" if no table knows the card. `told`: facts about vGPU types that their names may not say.
+    `board` is "" if no table knows the card. `type_facts`: facts about vGPU types that their names may not say.
     """
 
     family: str
     board: str
     gib: int
     mode: CardMode
-    told: tuple[TypeFacts, ...] = ()
+    type_facts: tuple[TypeFacts, ...] = ()
 
 
 class Slice(NamedTuple):
@@ -93,25 +93,21 @@ class Load(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _kind(model: str, frame_mib: int, mode: CardMode, told: tuple[TypeFacts, ...]) -> Kind:
+def _kind(model: str, frame_mib: int, mode: CardMode, type_facts: tuple[TypeFacts, ...]) -> Kind:
     gib = round(frame_mib / 1024)
     family, _, size = model.rpartition("-")
     family = family if size.isdigit() and family else model
     board = board_of_card(family.upper(), gib)
-    return Kind(family, board.name if board else "", board.gib if board else gib, mode, told)
+    return Kind(family, board.name if board else "", board.gib if board else gib, mode, type_facts)
 
 
 def kind_of(card: Card) -> Kind:
-    return _kind(card.model, card.frame_mib, card.mode, card.told)
+    return _kind(card.model, card.frame_mib, card.mode, card.type_facts)
 
 
 def frame_gib(cards: Iterable[Card], vgpu: str) -> int | None:
     """Return the frame that a vGPU of this type takes on one of these cards of one host; None if it is not known."""
-    return type_of(vgpu, next((card.told for card in cards), ())).gib
-
-
-def card_gib(card: Card) -> int:
-    return kind_of(card).gib
+    return type_of(vgpu, next((card.type_facts for card in cards), ())).gib
 
 
 def filling(kind: Kind) -> Slice:
@@ -122,7 +118,7 @@ def filling(kind: Kind) -> Slice:
 @lru_cache(maxsize=65536)
 def slice_of(kind: Kind, vgpu: str) -> Slice | None:
     """Return how a card of this kind takes this type; None if it does not take the type."""
-    named = type_of(vgpu, kind.told)
+    named = type_of(vgpu, kind.type_facts)
     if not _of_this_board(kind, named):
         return None
     # What is not known is taken at its worst: a vGPU of unknown size fills its card (architecture.md, Placement).
@@ -197,7 +193,7 @@ def _instance(kind: Kind, board: Board | None, named: VgpuType) -> Slice:
 
 def assumption(card: Card, vgpu: str) -> str:
     """Return what is assumed of this type on this card; "" if a table knows it there, or if it does not fit."""
-    kind, named = kind_of(card), type_of(vgpu, card.told)
+    kind, named = kind_of(card), type_of(vgpu, card.type_facts)
     piece = slice_of(kind, vgpu)
     if piece is None or _known(kind, named):
         return ""

@@ -182,8 +182,8 @@ class _BudgetCheck:
 
         A worker that never had a node counts as a place.
         """
-        told = labels_of(self._fleet, self._wish.catalogue, worker, vgpus_wished(self._wish, worker))
-        labels = {**(worker.node.labels if worker.node else {}), **{key: value for key, value in told.items() if value}}
+        ours = labels_of(self._fleet, self._wish.catalogue, worker, vgpus_wished(self._wish, worker))
+        labels = {**(worker.node.labels if worker.node else {}), **{key: value for key, value in ours.items() if value}}
         if worker.node is None:
             return True
         return needs.choose(worker.node.name, labels) and tolerated(worker.node.keeps_off, needs, passing=True)

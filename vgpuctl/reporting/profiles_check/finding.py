@@ -46,7 +46,7 @@ class Compared:
     catalogue: Catalogue
     timetables: tuple[Timetable, ...] = ()
     drs: Drs = field(default_factory=Drs)
-    host_told: tuple[TypeFacts, ...] = ()
+    host_facts: tuple[TypeFacts, ...] = ()
 
     def wanted(self, worker: Worker) -> tuple[str, ...]:
         given = (profile.vgpus for timetable in self.timetables for profile in timetable.profiles_of(worker.name))

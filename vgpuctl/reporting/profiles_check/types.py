@@ -70,16 +70,16 @@ def _unknown(compared: Compared, vgpu: str) -> Iterator[Finding]:
 
 def _contradictions(compared: Compared) -> Iterator[Finding]:
     """Yield types about which the file and a host disagree. The file counts."""
-    by_host = {told.vgpu: told for told in compared.host_told}
+    by_host = {facts.vgpu: facts for facts in compared.host_facts}
     for profile in compared.catalogue.profiles.values():
-        mine = profile.told
+        mine = profile.type_facts
         if mine is None or (host := by_host.get(mine.vgpu)) is None:
             continue
         # What the file says counts before what a host or the name says (architecture.md, Placement).
         said = ((f"{mine.gib} GB", f"{host.gib} GB"), (f"class {mine.series.upper()}", f"class {host.series.upper()}"))
         asked = ((mine.gib, host.gib), (mine.series, host.series))
-        for (ours, its), (wanted, told) in zip(said, asked, strict=True):
-            if wanted and told and wanted != told:
+        for (ours, its), (in_file, on_host) in zip(said, asked, strict=True):
+            if in_file and on_host and in_file != on_host:
                 yield Finding(
                     severity=Severity.WARNING,
                     kind="contradicts-host",
