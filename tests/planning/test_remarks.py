@@ -92,8 +92,8 @@ def dear(*entries: Entry, asleep: Asleep = Asleep.SUSPEND, some: Fleet | None = 
 
 def test_a_sleep_that_costs_more_than_a_boot_is_told_of_the_slowest() -> None:
     assert dear(worker_1=256, worker_2=128) == [
-        "to suspend and resume worker-1 takes about 17 min 39 s, 256 GB of memory each way; "
-        "shut down and booted (asleep: off) it would be about 1 min 35 s"
+        "to suspend and resume worker-1 takes about 18 min, 256 GB of memory each way; "
+        "to shut it down and boot it (asleep: off) would take about 1 min 35 s"
     ]
     assert dear(worker_1=16, worker_2=16) == []
     assert dear(worker_1=256, asleep=Asleep.OFF) == []

@@ -53,7 +53,7 @@ def test_a_person_does_what_people_do(toy: Lab) -> None:
 def test_faults_are_listed_counted_and_cleared(toy: Lab) -> None:
     toy.vgpuctl("sim", "fault", "add", "PATCH nodes", "--cut", "--nth", "3").ok()
     added = toy.vgpuctl("sim", "fault", "add", "vcenter", "--fail", "NotAuthenticated", "--on", "x", "--for", "1h").ok()
-    assert "vcenter on x fails with NotAuthenticated" in added.out
+    assert "vcenter on x: it fails with NotAuthenticated" in added.out
     listed = toy.vgpuctl("sim", "fault", "list").ok().out
     assert "PATCH nodes the connection is cut (call 3); hit 0 of 0 calls" in listed
     assert "1 fault cleared." in toy.vgpuctl("sim", "fault", "clear", "1").ok().out

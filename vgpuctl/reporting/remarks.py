@@ -105,7 +105,11 @@ def suspend_slower_than_boot(plan: Plan, fleet: Fleet, earlier: Earlier) -> tupl
         return ()
     worker = fleet.worker(slowest)
     size = f", {worker.memory_mib / 1024:.0f} GB of memory each way" if worker.memory_mib else ""
-    told = f"to suspend and resume {slowest} takes about {format_duration(asleep[slowest])}{size}"
-    return (
-        Remark(worker.host, f"{told}; shut down and booted (asleep: off) it would be about {format_duration(off)}"),
-    )
+    suspending = f"to suspend and resume {slowest} takes about {_rounded(asleep[slowest])}{size}"
+    booting = f"to shut it down and boot it (asleep: off) would take about {_rounded(off)}"
+    return (Remark(worker.host, f"{suspending}; {booting}"),)
+
+
+def _rounded(duration_s: float) -> str:
+    """Return the duration in whole minutes, if it is long: these figures are estimates."""
+    return format_duration(duration_s if duration_s < 120 else 60 * round(duration_s / 60))

@@ -45,7 +45,7 @@ ProfileOption = Annotated[
     ),
 ]
 MaxUnavailableOption = Annotated[
-    str, typer.Option(metavar="N|N%", help="How many workers may be out at once. Workers that swap cards count as one.")
+    str, typer.Option(metavar="N|N%", help="How many workers may be out at once. Workers that swap cards go together.")
 ]
 PowerOffOption = Annotated[
     str | None,

@@ -70,7 +70,8 @@ def _ends(entry: Entry) -> Iterator[str]:
     alike: dict[str, list[str]] = {}
     for host in entry.hosts:
         if host.end != DONE:
-            alike.setdefault(f"{host.end}{f': {host.why}' if host.why else '.'}", []).append(host.host)
+            code = f" ({host.code})" if host.code else ""
+            alike.setdefault(f"{host.end}{f': {host.why}{code}' if host.why else '.'}", []).append(host.host)
     return (f"{folded_names(hosts)} {end}" for end, hosts in alike.items())
 
 

@@ -13,9 +13,13 @@ from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, duration_s, sim_explained
 
 app = group(add_completion=False, help="Make calls to the simulators fail on purpose.")
-_NAMES = {"task-fails": "its task fails with", "hang": "hangs", "lose-reply": "is done, but its reply is lost"}
-_NAMES |= {"task-hangs": "its task hangs at 95 %", "cut": "the connection is cut", "fail": "fails with"}
-_NAMES |= {"end-sessions": "finds all sessions ended", "person": "finds that a person did", "down": "is down for"}
+_NAMES = {"task-fails": "its task fails with", "hang": "it hangs", "lose-reply": "it is done, but its reply is lost"}
+_NAMES |= {"task-hangs": "its task hangs at 95 %", "cut": "the connection is cut", "fail": "it fails with"}
+_NAMES |= {
+    "end-sessions": "it finds all sessions ended",
+    "person": "it finds that a person did",
+    "down": "it is down for",
+}
 
 
 CallArgument = Annotated[
@@ -139,8 +143,7 @@ def clear(
 
 def _sentence(fault: dict[str, Any]) -> str:
     called = fault["server"] if fault["method"] == "*" else fault["method"]
-    words = [called] if fault["on"] == "*" else [called, "on", fault["on"]]
-    words.append(_NAMES[fault["how"]])
+    words = [f"{called}:" if fault["on"] == "*" else f"{called} on {fault['on']}:", _NAMES[fault["how"]]]
     words += [fault["what"]] if fault["what"] else []
     words += ["and asks to wait"] if fault["seconds"] and fault["how"] == "fail" else []
     words += [f"{fault['seconds']:g} s"] if fault["seconds"] else []
