@@ -55,7 +55,7 @@ def test_faults_are_listed_counted_and_cleared(toy: Lab) -> None:
     added = toy.vgpuctl("sim", "fault", "add", "vcenter", "--fail", "NotAuthenticated", "--on", "x", "--for", "1h").ok()
     assert "vcenter on x: it fails with NotAuthenticated" in added.out
     listed = toy.vgpuctl("sim", "fault", "list").ok().out
-    assert "PATCH nodes the connection is cut (call 3); hit 0 of 0 calls" in listed
+    assert "PATCH nodes: the connection is cut (call 3); hit 0 of 0 calls" in listed
     assert "1 fault cleared." in toy.vgpuctl("sim", "fault", "clear", "1").ok().out
     assert toy.vgpuctl("sim", "fault", "clear", "1").code == 1
     assert "1 fault cleared." in toy.vgpuctl("sim", "fault", "clear").ok().out
