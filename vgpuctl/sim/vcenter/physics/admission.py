@@ -20,11 +20,14 @@ def admit(vm: Vm, hosts: Sequence[Host]) -> None:
         else:
             _move(vm, host)
             return
+    # vSphere API: NoCompatibleHost says that DRS found no host. That a VM bound to one host meets this host's own
+    # fault instead is inferred.
     raise refused[0][1] if len(refused) == 1 else refusals.no_compatible_host(refused)
 
 
 def reserve(vm: Vm, host: Host) -> None:
     """Reserve the VM's memory. A VM without a reservation takes none."""
+    # vSphere: a power-on or resume needs the VM's whole reserved memory free on the host.
     if vm.reservation_mib and vm.reservation_mib > host.unreserved_mib:
         raise refusals.no_memory(host, vm)
     vm.reserved_mib = vm.reservation_mib
@@ -37,6 +40,7 @@ def release_resources(vm: Vm) -> None:
 
 def _reserve_all(vm: Vm, host: Host) -> None:
     """Check memory before the cards (inferred): admission control comes before the host's own devices."""
+    # vSphere API: nothing is powered on while a host enters maintenance mode, or is in it. A resume is a power-on, too.
     if host.in_maintenance or host.running_task:
         raise refusals.wrong_state()
     reserve(vm, host)
@@ -46,6 +50,7 @@ def _reserve_all(vm: Vm, host: Host) -> None:
 
 
 def _move(vm: Vm, host: Host) -> None:
+    # vSphere: under DRS a power-on, a resume included, may place the VM on another host (PowerOnVM_Task).
     if vm.host is not host:
         vm.host.vms.remove(vm)
         host.vms.append(vm)

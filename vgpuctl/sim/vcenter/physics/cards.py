@@ -37,6 +37,7 @@ class Card:
         offer = self.spec.offers.get(vgpu)
         if offer is None:
             return []
+        # NVIDIA: in mixed size and in MIG a vGPU may only begin at the places that its tables name.
         if offer.places:
             return [place for place in offer.places if not self._used_slots() & _slots(place, offer)]
         return [ANYWHERE] if self._fits_anywhere(offer) else []
@@ -55,8 +56,11 @@ class Card:
         buffer suffices.
         """
         widths = [self.spec.offers[seat.vgpu].width for seat in self.seats]
+        # vSphere: the first VM fixes the card's size until all its VMs are off or suspended.
+        # vSphere 8.0 U2: series C and Q of one size may share a card, so only the size is compared.
         if self.spec.mode is CardMode.SAME_SIZE:
             return all(width == offer.width for width in widths) and len(widths) < offer.most
+        # vSphere 8.0 U3: mixed size takes several sizes, with the lower counts of NVIDIA's tables.
         enough_frame = (sum(widths) + offer.width) * 1024 <= self.spec.frame_mib
         return enough_frame and widths.count(offer.width) < offer.most
 
@@ -77,6 +81,7 @@ class Card:
 def seat(vm_moid: str, vgpus: Iterable[str], cards: Sequence[Card], policy: str) -> bool:
     """Place all of a VM's vGPUs, one after another, or none of them."""
     for vgpu in vgpus:
+        # vSphere: the card of each vGPU is vCenter's choice.
         candidates = [card for card in cards if card.places_for(vgpu)]
         if not candidates:
             release(vm_moid, cards)
@@ -94,6 +99,7 @@ def _preferred(candidates: Sequence[Card], policy: str) -> Card:
     """`performance` takes the card with the fewest VMs, `consolidation` that with the most; the first card
     wins a tie.
     """
+    # vSphere API: `HostGraphicsConfig.sharedPassthruAssignmentPolicy`; `performance` is the default.
     if policy == "consolidation":
         return max(candidates, key=lambda card: len(card.vm_moids()))
     return min(candidates, key=lambda card: len(card.vm_moids()))

@@ -59,6 +59,7 @@ def _check(estate: Estate, source: Vm, clone_spec: CloneSpec) -> None:
 
 
 def _finish_clone(estate: Estate, source: Vm, clone_spec: CloneSpec) -> None:
+    # Checked again: a VM of that name may have come while the task ran.
     _check(estate, source, clone_spec)
     new = estate.add(_spec(source, clone_spec))
     new.annotation = source.annotation

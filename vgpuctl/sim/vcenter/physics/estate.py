@@ -80,6 +80,8 @@ class Estate:
         return [host for host in (vm.host, *others) if vm.spec.must_run_on in ("", host.name)]
 
     def _drs_places(self, vm: Vm) -> bool:
+        # vSphere API: an override (`DrsVmConfigInfo`) counts before the cluster's behaviour.
+        # In manual mode DRS only recommends. That a VM then stays on its host is inferred.
         behaviour = vm.spec.drs or self.inventory.drs_behaviour
         return self.inventory.drs and behaviour not in (DRS_DISABLED, MANUAL)
 
@@ -95,6 +97,7 @@ class Estate:
                 begin=partial(power.begin_power_on, self, vm),
                 finish=partial(power.finish_power_on, self, vm),
                 undo=partial(power.undo_power_on, self, vm),
+                # vSphere: while `runtime.question` waits for an answer, a power-on hangs.
                 waits=lambda: vm.question is not None,
             )
         )
@@ -106,6 +109,7 @@ class Estate:
                 entity=vm,
                 operation=Operation.POWER_OFF,
                 duration_s=self.durations.reconfigure_s,
+                # Measured with vcsim 0.56: a suspended VM may be powered off; one that is off is refused.
                 begin=partial(power.require, vm, Power.OFF, Power.ON, Power.SUSPENDED),
                 finish=partial(power.finish_power_off, self, vm),
             )
@@ -117,6 +121,7 @@ class Estate:
             Work(
                 entity=vm,
                 operation=Operation.SUSPEND,
+                # vSphere: a suspend writes the VM's memory to the datastore, whose throughput several suspends share.
                 duration_s=vm.memory_mib / throughput if throughput else self.durations.suspend_s,
                 begin=partial(power.begin_suspend, self, vm),
                 finish=partial(power.finish_suspend, self, vm),
@@ -145,6 +150,7 @@ class Estate:
                 attempted.append((vm, self.power_on(vm)))
             except refusals.Refusal as refusal:
                 refused.append((vm, refusal))
+        # vSphere API: this task's result names a task for each VM, or a fault for a VM that was not attempted.
         result = PoweredOnMany(tuple(attempted), tuple(refused))
         return self.work.record_done(Operation.POWER_ON_MANY, DATACENTER, result)
 
@@ -153,9 +159,11 @@ class Estate:
         if vm.running_task:
             raise refusals.busy(vm.running_task)
         power.require(vm, Power.OFF, Power.ON)
+        # vSphere: ShutdownGuest needs running VMware Tools (else ToolsUnavailable).
         if not vm.tools or not self.guests.running(vm.name):
             raise refusals.tools_missing()
         self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
+        # vSphere API: ShutdownGuest returns at once. `guest.guestState` says `shuttingDown` until the guest is down.
         vm.shutting_down = True
         self.changed(vm)
 
@@ -179,6 +187,7 @@ class Estate:
             raise refusals.no_such_answer("questionId")
         if choice not in map(str, range(len(CHOICES))):
             raise refusals.no_such_answer("answerChoice")
+        # vSphere: the question is, for example, whether the VM was moved or copied.
         if choice == "0":
             self.work.fail(vm.running_task, refusals.canceled())
             return
@@ -237,5 +246,6 @@ class Estate:
 
 def _settings_for(vgpus: tuple[str, ...]) -> dict[str, str]:
     """Return the MMIO settings that the VM's cards need, as its administrator would have set them."""
+    # NVIDIA AI Enterprise: cards with large BARs need both settings, with a size that depends on the card.
     needed = sum(MMIO_GB.get(vgpu.split("-")[0], 0) for vgpu in vgpus)
     return {"pciPassthru.64bitMMIOSizeGB": str(needed), "pciPassthru.use64bitMMIO": "TRUE"} if needed else {}

@@ -17,8 +17,11 @@ def allowed(estate: Estate, vm: Vm, hosts: Sequence[Host]) -> Sequence[Host]:
     ha = estate.inventory.ha
     if ha is None:
         return hosts
+    # vSphere: a dedicated failover host starts no VM; it is kept for the failure of another host.
     others = [host for host in hosts if host.name not in ha.hosts]
     reservation_mib = vm.reservation_mib
+    # vSphere API: `FailoverResourcesAdmissionControlPolicy` keeps a share of the cluster's resources free.
+    # Memory counts by reservations. Processors are not simulated.
     if not others or (ha.memory_percent and free_percent(estate, reservation_mib) < ha.memory_percent):
         raise refusals.no_failover()
     if ha.level and not _slots_suffice(estate, reservation_mib):
@@ -27,6 +30,7 @@ def allowed(estate: Estate, vm: Vm, hosts: Sequence[Host]) -> Sequence[Host]:
 
 
 def _usable_hosts(estate: Estate) -> list[Host]:
+    # vSphere API: HA counts connected hosts that are not in maintenance mode.
     return [host for host in estate.hosts.values() if not host.in_maintenance]
 
 
@@ -42,7 +46,10 @@ def _slots_suffice(estate: Estate, reservation_mib: int) -> bool:
     ha = estate.inventory.ha
     assert ha is not None
     used = [vm.reserved_mib for vm in estate.vms.values() if _runs(vm)] + [reservation_mib]
+    # vSphere API: without a slot policy, the largest reservation of a powered-on VM is the slot.
+    # Its memory overhead is not simulated.
     slot = ha.slot_mib or max(*used, 1)
+    # vSphere API: a host's slots are rounded down, and the largest hosts are assumed to fail first.
     slots = sorted(host.spec.memory_mib // slot for host in _usable_hosts(estate))
     return sum(max(1, -(-mib // slot)) for mib in used) <= sum(slots[: -ha.level])
 

@@ -29,9 +29,11 @@ def enter(estate: Estate, host: Host, timeout_s: float) -> Task:
             duration_s=estate.durations.reconfigure_s,
             begin=partial(_require, host, in_maintenance=False),
             finish=partial(set_mode, estate, host, True),
+            # vSphere API: the task ends only when no VM runs on the host. Without DRS, people move or stop them.
             waits=lambda: host.runs_vms,
         )
     )
+    # vSphere API: with a timeout of zero or less there is none. After a timeout the task fails with Timedout.
     if timeout_s > 0:
         estate.clock.after(timeout_s, partial(_give_up, estate, task))
     return task

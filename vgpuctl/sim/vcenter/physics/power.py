@@ -23,15 +23,18 @@ def begin_power_on(estate: Estate, vm: Vm) -> None:
     """Choose the card at the beginning, so that no two power-ons get the same room."""
     require(vm, Power.ON, Power.OFF, Power.SUSPENDED)
     before = vm.host
+    # HA's admission control comes before memory and cards (inferred).
     reserve_and_place(vm, failover.allowed(estate, vm, estate.hosts_for(vm)))
     if vm.power_on_question and vm.running_task:
         vm.question = Question(vm.running_task.moid, vm.power_on_question)
+    # `graphicsInfo.vm` of these hosts has changed.
     if vm.vgpus or vm.host is not before:
         estate.changed(before, vm.host)
     estate.changed(vm)
 
 
 def reserve_and_place(vm: Vm, hosts: Sequence[Host]) -> None:
+    # vSphere: a VM with a vGPU needs all its memory reserved (`memoryReservationLockedToMax`).
     if vm.vgpus and not vm.memory_locked:
         raise refusals.memory_not_reserved(vm)
     admission.admit(vm, hosts)
@@ -47,6 +50,7 @@ def finish_power_on(estate: Estate, vm: Vm) -> None:
     resumed = vm.power is Power.SUSPENDED
     vm.power = Power.ON
     delete_suspend_file(estate, vm)
+    # vSphere API: a resume leaves `runtime.bootTime` as it is. vcsim 0.56 forgets it at a suspend (measured).
     if resumed:
         estate.guests.thaw(vm.name)
     else:
@@ -57,8 +61,10 @@ def finish_power_on(estate: Estate, vm: Vm) -> None:
 def begin_suspend(estate: Estate, vm: Vm) -> None:
     """Reserve the space of the whole file at the beginning, so that no two suspends get the same space."""
     require(vm, Power.ON, Power.ON)
+    # vSphere: DirectPath I/O and SR-IOV devices forbid suspending.
     for device in unsuspendable(vm):
         raise refusals.not_suspendable(device)
+    # vSphere: a suspend needs as much free space as the VM has memory. The frame buffer is not added to the file.
     if vm.memory_mib > estate.store.free_mib:
         raise refusals.no_disk_space(vm, estate.store)
     vm.suspend_file_mib = vm.memory_mib
@@ -68,6 +74,7 @@ def begin_suspend(estate: Estate, vm: Vm) -> None:
 
 def finish_suspend(estate: Estate, vm: Vm) -> None:
     require(vm, Power.ON, Power.ON)  # its guest may have shut down meanwhile
+    # That a suspended VM gives up its frame buffer is inferred: vSphere 9 counts powered-on VMs only against a card.
     vm.power = Power.SUSPENDED
     _release_host(estate, vm)
     estate.guests.freeze(vm.name)
@@ -77,6 +84,7 @@ def finish_power_off(estate: Estate, vm: Vm) -> None:
     if vm.power is Power.OFF:
         return
     vm.power = Power.OFF
+    # vSphere API: a power-off clears `runtime.bootTime`.
     vm.booted = None
     vm.shutting_down = False
     delete_suspend_file(estate, vm)
@@ -86,6 +94,7 @@ def finish_power_off(estate: Estate, vm: Vm) -> None:
 
 def unsuspendable(vm: Vm) -> list[str]:
     """Return the devices that forbid suspending."""
+    # vSphere API: `SharedGpuCapabilities.suspendSupported`, per host and vGPU type.
     vgpus = [vgpu for vgpu in vm.vgpus.values() if vgpu in vm.host.spec.unsuspendable]
     return [SRIOV_LABEL, *vgpus] if vm.spec.sriov else vgpus
 
@@ -102,4 +111,5 @@ def _release_host(estate: Estate, vm: Vm) -> None:
     admission.release_resources(vm)
     if seated:
         estate.changed(vm.host)
+    # The host may wait in EnterMaintenanceMode_Task for its last VM.
     estate.work.recheck(vm.host)

@@ -11,7 +11,9 @@ from vgpuctl.sim.inventory import HostSpec, VmSpec
 from vgpuctl.sim.vcenter.physics.cards import Card
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 
+#: vSphere: where a task may hang.
 ALMOST_DONE = 95
+#: A device's key is vCenter's choice, so clients must read it. vcsim 0.56 gave a first vGPU 205 (measured with govc).
 FIRST_VGPU_KEY = 13000
 STORE_NAME = "store"
 
@@ -47,6 +49,7 @@ class Operation(StrEnum):
         return _DESCRIPTIONS[self]
 
 
+#: vSphere API: an id is looked up in `TaskDescription.methodInfo`. vcsim 0.56 has the same ids (measured).
 _DESCRIPTIONS = {
     Operation.POWER_ON: "VirtualMachine.powerOn",
     Operation.POWER_OFF: "VirtualMachine.powerOff",
@@ -58,7 +61,9 @@ _DESCRIPTIONS = {
     Operation.CLONE: "VirtualMachine.clone",
     Operation.DESTROY: "VirtualMachine.destroy",
 }
+#: vSphere: not every running task can be cancelled. Which ones can is inferred.
 _CANCELABLE_WHILE_RUNNING = {Operation.POWER_ON, Operation.ENTER_MAINTENANCE}
+#: vSphere: a VM asks this when its files lie elsewhere than before.
 CHOICES = ("Cancel", "I Moved It", "I Copied It")
 """The choices of a VM's question, by number. The first cancels the power-on."""
 
@@ -143,6 +148,7 @@ class Vm:
     @property
     def reservation_mib(self) -> int:
         """The memory that it reserves while it runs: all of it or none."""
+        # vSphere API: with `memoryReservationLockedToMax` the reservation always equals the memory.
         return self.memory_mib if self.memory_locked else 0
 
     @property
@@ -210,6 +216,8 @@ class Changes:
 
     @property
     def needs_off(self) -> bool:
+        # vSphere: a vGPU is attached, replaced or removed only while the VM is off.
+        # Hot-add of memory and CPUs is not simulated.
         resized = self.memory_mib is not None or self.cpus is not None
         return resized or bool(self.added or self.replaced or self.removed)
 

@@ -26,17 +26,20 @@ def wrong_power(vm: Vm, wanted: Power) -> Refusal:
         "InvalidPowerState",
         f"The attempted operation cannot be performed in the current state ({_in_words(vm.power)}).",
         existingState=vm.power.value,
+        # Measured with vcsim 0.56: a suspend of a VM that is off names poweredOn here, the state that it needs.
         requestedState=wanted.value,
     )
 
 
 def busy(task: Task) -> Refusal:
+    # vSphere API: the fault names the running task. vcsim 0.56 lets the second task wait instead (measured).
     return Refusal("TaskInProgress", "Another task is already in progress.", task=task)
 
 
 def no_graphics() -> Refusal:
     return Refusal(
         "InsufficientGraphicsResourcesFault",
+        # vSphere: the text that people see, so a client that matches texts meets it here, too.
         "The amount of graphics resource available in the parent resource pool is insufficient for the operation.",
     )
 
@@ -90,6 +93,7 @@ def no_disk_space(vm: Vm, store: Store) -> Refusal:
     return Refusal(
         "NoDiskSpace",
         f"Insufficient disk space on datastore '{store.name}'.",
+        # vSphere: the suspend file is beside the VM's .vmx, unless `config.files.suspendDirectory` names another place.
         file=f"[{store.name}] {vm.name}/{vm.name}.vmss",
         datastore=store.name,
     )
