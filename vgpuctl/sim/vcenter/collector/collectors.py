@@ -42,6 +42,7 @@ class Collector:
         self._wake_waiter()
 
     async def wait(self, version: str, seconds: float | None, limit: int | None) -> Xml | None:
+        # vSphere API: a version may be passed again, so a client can go on after a reply that it lost.
         if self._last and version and version == self._last[0]:
             return self._last[1]
         self._check_version(version)
@@ -53,10 +54,13 @@ class Collector:
         return answer
 
     def _check_version(self, version: str) -> None:
+        # vSphere API: an empty version begins anew.
+        # vcsim 0.56 sends each object of a filter once, whatever the version (measured).
         if not version:
             self._last = None
             for each in self.filters.values():
                 each.restart()
+        # vSphere API: InvalidCollectorVersion. vcsim 0.56 takes a made-up version for the present one (measured).
         elif version != str(self._version):
             raise vmodl.query.InvalidCollectorVersion(msg="A specified version was not correct.")
 
@@ -65,6 +69,7 @@ class Collector:
         truncated = False
         left = limit
         for each in self.filters.values():
+            # vSphere API: `maxObjectUpdates` counts the objects over all filters.
             updates, more = each.drain(left)
             truncated = truncated or more
             left = None if left is None else left - len(updates)
@@ -73,6 +78,7 @@ class Collector:
         if not sets:
             return None
         self._version += 1
+        # vSphere API: `truncated` says that the next call goes on where this one stopped.
         closing = text("truncated", "true") if truncated else ""
         return element("returnval", text("version", str(self._version)), *sets, closing)
 
@@ -87,11 +93,13 @@ class Collector:
             async with asyncio.timeout_at(deadline):
                 await wake.wait()
         except TimeoutError:
+            # vSphere API: a wait that is over returns null, and the version stays valid.
             return False
         finally:
             superseded = self._wake is not wake
             if not superseded:
                 self._wake = None
+        # Measured with vcsim 0.56: a wait that CancelWaitForUpdates ends answers RequestCanceled.
         if superseded or self._canceled:
             raise faults.canceled()
         return True

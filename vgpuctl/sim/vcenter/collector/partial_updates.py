@@ -49,6 +49,7 @@ def element_changes(path: str, before: Xml, after: Xml) -> Iterator[Change]:
         yield Change(path, "assign", after)
         return
     for key in known.keys() - now.keys():
+        # vSphere API: `add`, `remove` and `assign` are a change's operations; an element's path ends in its key.
         yield Change(_keyed_path(path, key), "remove", Xml())
     for key, element in now.items():
         if key not in known:
@@ -65,11 +66,15 @@ def _part_changes(path: str, before: Element, after: Element) -> Iterator[Change
     if before.attributes != after.attributes or old.keys() != new.keys() or not all(kinds.values()):
         yield Change(path, "assign", after.as_value(after.name))
         return
+    # Decision 0010: each change of power connects or disconnects network cards.
+    # Without parts, all devices of the VM would be sent again.
     for name, part in changed.items():
         yield Change(f"{path}.{name}", "assign", part.as_value(kinds[name]))
 
 
 def _keyed_path(path: str, key: str) -> str:
+    # vSphere API: text keys are quoted in paths, as in foo.arProp["key val"].
+    # A number needs no quotes: vcsim 0.56 reads `config.hardware.device[205]` (measured).
     return f"{path}[{key}]" if key.removeprefix("-").isdecimal() else f'{path}["{key}"]'
 
 
