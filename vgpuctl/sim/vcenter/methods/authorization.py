@@ -11,11 +11,13 @@ from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 RIGHTS = MANAGERS["AuthorizationManager"]
+#: vSphere: the numbers of two system roles; vcsim 0.56 has the same.
 _ADMIN, _READ_ONLY = -1, -2
 _EntityPrivilege = vim.AuthorizationManager.EntityPrivilege
 _Granted = vim.AuthorizationManager.PrivilegeAvailability
 
 
+# vSphere API: so a client can ask for its rights before it acts.
 @handles("HasPrivilegeOnEntities")
 def has_privilege_on_entities(call: Call, entities: list[Any], session_id: str, privileges: list[str]) -> Any:
     return _of_session(call, entities, session_id, privileges)

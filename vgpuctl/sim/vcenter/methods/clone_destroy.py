@@ -24,6 +24,7 @@ def clone(call: Call, folder: Any, name: str, spec: Any) -> Any:
     if spec.template or spec.memory:
         raise faults.not_supported("to clone to a template or with memory")
     for place, given in (("folder", folder), *((place, getattr(spec.location, place)) for place in _PLACES)):
+        # There is one folder, one datastore and one pool, so a clone can go nowhere else.
         if given is not None and given != _PLACES[place]:
             raise _wrong_place(call, given)
     changes = changes_of(spec.config) if spec.config else Changes()

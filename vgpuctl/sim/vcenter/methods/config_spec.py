@@ -55,4 +55,5 @@ def _vgpu(change: Any) -> str:
 def _revision(version: str | None) -> int | None:
     if not version:
         return None
+    # vSphere API: a change version is opaque to clients, so one that is no number is merely another version.
     return int(version) if version.isdecimal() else -1

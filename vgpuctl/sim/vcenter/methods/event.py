@@ -13,6 +13,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 EVENTS = MANAGERS["EventManager"]
 COLLECTOR = PropertyTable()
+#: vCenter's default for each client (`event.maxCollectors`, `task.maxCollectors`), as vcsim 0.56 knows it.
 MOST_COLLECTORS = 32
 _HOLDERS = (refs.ROOT, refs.VM_FOLDER, refs.HOST_FOLDER, refs.POOL)
 
@@ -106,6 +107,7 @@ def _new_collector(call: Call, wanted: Any) -> HistoryCollector:
 
 
 def _matches(event: Any, wanted: Any) -> bool:
+    # vSphere API: `type` is the older form of `eventTypeId`.
     kinds = set(wanted.eventTypeId) | {kind._wsdlName for kind in wanted.type}
     return (
         in_time(event.createdTime, wanted.time)

@@ -11,6 +11,7 @@ from vgpuctl.sim.vcenter.physics.records import Host
 from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
+#: vSphere API: `VgpuProfileInfo.profileClass`, from the letter at the end of NVIDIA's type names.
 _CLASSES = {"q": "quadro", "c": "compute"}
 _SHARING = {
     CardMode.SAME_SIZE: "timeSliced",
@@ -19,6 +20,7 @@ _SHARING = {
 }
 
 
+# vSphere API 7.0.3: both methods. vcsim 0.56 does not know them (measured).
 @handles("RetrieveVgpuProfileInfo")
 def retrieve_vgpu_profile_info(call: Call) -> list[Any]:
     return profiles([call.subject])

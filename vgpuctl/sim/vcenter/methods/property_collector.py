@@ -55,6 +55,7 @@ def destroy_property_filter(call: Call) -> None:
 async def wait_for_updates_ex(call: Call, version: str | None, options: Any) -> Xml | None:
     seconds = options.maxWaitSeconds if options else None
     limit = options.maxObjectUpdates if options else None
+    # vSphere API: a negative `maxWaitSeconds`, and `maxObjectUpdates` below 1, are illegal.
     if seconds is not None and seconds < 0:
         raise faults.invalid_argument("options.maxWaitSeconds")
     if limit is not None and limit < 1:
@@ -69,6 +70,7 @@ async def wait_for_updates(call: Call, version: str | None) -> Xml | None:
 
 @handles("CheckForUpdates")
 async def check_for_updates(call: Call, version: str | None) -> Xml | None:
+    # vSphere API: CheckForUpdates is a wait of zero seconds.
     return await _collector(call).wait(version or "", 0, None)
 
 
@@ -92,6 +94,7 @@ def retrieve_properties_ex(call: Call, specs: list[Any], options: Any) -> Xml | 
 
 @handles("ContinueRetrievePropertiesEx")
 def continue_retrieve_properties_ex(call: Call, token: str) -> Xml | None:
+    # Measured with vcsim 0.56: a token is refused once its page was read.
     if token not in call.required_session.pages:
         raise faults.invalid_argument("token")
     return _page(call, *call.required_session.pages.pop(token))
@@ -129,6 +132,7 @@ def _page(call: Call, objects: list[Xml], limit: int | None) -> Xml | None:
         return None
     token = ""
     if len(objects) > allowed:
+        # vSphere API: the rest is fetched by the token, also where the server limits a page by itself.
         token = secrets.token_hex(8)
         pages = call.required_session.pages
         pages[token] = (objects[allowed:], limit)
@@ -142,6 +146,7 @@ def _collector(call: Call) -> Collector:
     if call.target.ref != refs.COLLECTOR:
         collector: Collector = call.subject
         return collector
+    # vSphere API: filters belong to a session, and end with it.
     objects = call.required_session.objects
     if _DEFAULT not in objects:
         new = Collector(call.center)

@@ -64,6 +64,7 @@ def _with_dns_name(call: Call, datacenter: Any, name: str, is_vm: bool) -> list[
 
 
 def _with_uuid(call: Call, uuid: str, is_vm: bool, by_instance: bool | None) -> list[Any]:
+    # vSphere API: FindByUuid means the BIOS uuid, unless `instanceUuid` is set.
     path = "config.instanceUuid" if by_instance else "config.uuid"
     if not is_vm:
         path = "hardware.systemInfo.uuid"
@@ -78,6 +79,7 @@ def _with_uuid(call: Call, uuid: str, is_vm: bool, by_instance: bool | None) -> 
 
 def _child(center: Center, parent: Any, name: str) -> Any:
     if parent == refs.VM_FOLDER:
+        # VMs may be ten thousand, and other children are few.
         vm = center.estate.vms.get(name)
         return refs.of(vm) if vm else None
     for ref in children_of(center, parent):

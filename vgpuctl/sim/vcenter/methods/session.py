@@ -29,6 +29,7 @@ def login(call: Call, user: str, password: str, locale: str | None) -> Any:
     account = sessions.account(user, password)
     if account is None:
         history.record("BadUsernameSessionEvent", user, ipAddress=call.address)
+        # vsphere.local locks an account after 5 refused logins in 180 s (default policy). That is not simulated.
         raise vim.fault.InvalidLogin(msg="Cannot complete login due to an incorrect user name or password.")
     call.session = sessions.begin(account, call.address, call.agent)
     history.record(
@@ -60,6 +61,7 @@ def logout(call: Call) -> None:
 @handles("TerminateSession")
 def terminate_session(call: Call, keys: list[str]) -> None:
     """End all of these sessions or none. A client's own session and unknown sessions are refused."""
+    # vcsim 0.56 refuses the caller's own session, too.
     if call.required_session.key in keys:
         raise faults.invalid_argument("sessionId")
     found = [call.center.sessions.find(key) for key in dict.fromkeys(keys)]

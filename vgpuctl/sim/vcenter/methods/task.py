@@ -16,6 +16,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 TASKS = MANAGERS["TaskManager"]
 COLLECTOR = PropertyTable()
+#: vSphere's own labels, as vcsim 0.56 has them.
 _LABELS = {
     Operation.POWER_ON: "Power On virtual machine",
     Operation.POWER_OFF: "Power Off virtual machine",
@@ -67,6 +68,7 @@ def _latest_page(context: Any, collector: HistoryCollector) -> Any:
 
 @TASKS("recentTask")
 def _recent_task(context: Any, _: Any) -> list[Any]:
+    # vSphere API: the tasks that completed in the past 10 minutes, run or are queued. A limit of 200 is not simulated.
     return refs.of_all(context.estate.tasks.values())
 
 
@@ -106,6 +108,7 @@ def _matches(call: Call, task: Task, wanted: Any) -> bool:
 
 
 def _time_of(task: Task, kind: str) -> Any:
+    # vSphere API: `TaskFilterSpecTimeOption` says which of a task's three times counts.
     times = {"queuedTime": task.queued, "startedTime": task.started, "completedTime": task.completed}
     return times[kind] or task.queued
 

@@ -29,10 +29,12 @@ class Container:
 
     @property
     def view(self) -> list[Any]:
+        # The contents are read at each look of a filter that starts here, and change only with the inventory.
         entities = self.center.cached_until_vms_change(
             (self.container._moId, self.recursive), lambda: _entities_below(self.center, self.container, self.recursive)
         )
         wanted = tuple(self.type)
+        # vSphere API: an empty list of types means all types.
         return [ref for ref in entities if isinstance(ref, wanted)] if wanted else entities
 
 
@@ -113,6 +115,7 @@ def children_of(center: Center, ref: Any) -> Iterator[Any]:
         return
     obj = center.find(ref, None)
     names = [name for name in _CHILDREN if obj and name in obj.table.readers]
+    # vSphere API: a container view follows other properties for each type of container.
     is_below: dict[str, Any] = {"host": vim.ComputeResource, "vm": (vim.ResourcePool, vim.HostSystem)}
     for name in names:
         if obj and isinstance(ref, is_below.get(name, object)):

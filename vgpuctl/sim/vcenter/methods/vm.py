@@ -41,6 +41,7 @@ def shut_down_guest(call: Call) -> None:
 @handles("AnswerVM")
 def answer_vm(call: Call, question_id: str, choice: str) -> None:
     vm = call.subject
+    # vSphere API: `questionId` is the id of the question that waits.
     if not vm.question or vm.question.id != question_id:
         raise faults.invalid_argument("questionId")
     call.center.estate.answer(vm, choice)
