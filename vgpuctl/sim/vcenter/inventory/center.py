@@ -61,6 +61,7 @@ class Center:
     def __init__(self, estate: Estate, sessions: Sessions) -> None:
         self.estate = estate
         self.sessions = sessions
+        # vSphere API: policy may limit a page below `maxObjects`, or where a client asks for no limit.
         self.page_limit: int | None = None
         self._cache = PropertyCache()
         self._computed: dict[Hashable, Any] = {}
@@ -73,6 +74,7 @@ class Center:
     def find(self, ref: Any, session: Session | None) -> InventoryObject | None:
         """Return an object by reference. A reference with another type finds nothing."""
         obj = self._by_moid(ref._moId, session)
+        # Measured with vcsim 0.56: an object that is not there is ManagedObjectNotFound, which names the reference.
         return obj if obj and isinstance(obj.ref, type(ref)) else None
 
     def read(self, obj: InventoryObject, path: str, session: Session | None) -> Any:
@@ -115,8 +117,10 @@ class Center:
 
     def _by_moid(self, moid: str, session: Session | None) -> InventoryObject | None:
         found = self._objects.get(moid)
+        # vSphere: views, collectors and filters belong to one session; another session does not find them.
         if not found and session:
             found = session.objects.get(moid)
+        # Tasks are many and short-lived, so their objects are made on demand.
         if not found and moid in self.estate.tasks:
             task = self.estate.tasks[moid]
             found = InventoryObject(refs.of(task), TASK, task)
@@ -127,6 +131,7 @@ class Center:
             self._add_or_remove_vm(changed)
         self.notify_changed(changed.moid)
         if isinstance(changed, Host):
+            # vSphere API: a host and its GraphicsManager both have `graphicsInfo`.
             self.notify_changed(refs.graphics_manager(changed)._moId)
         if isinstance(changed, Task):
             self.notify_changed(refs.TASKS._moId)

@@ -28,6 +28,7 @@ def _vgpu(key: int, vgpu: str, index: int) -> Any:
     return vim.vm.device.VirtualPCIPassthrough(
         key=key,
         deviceInfo=vim.Description(label=f"PCI device {index}", summary=f"NVIDIA GRID vGPU {vgpu}"),
+        # vSphere API: this backing, and no other, makes the device a vGPU.
         backing=vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo(vgpu=vgpu, migrateSupported=True),
         controllerKey=_PCI,
         unitNumber=18 + index,
@@ -77,6 +78,7 @@ def _network_card(vm: Vm) -> Any:
         key=_CARD,
         deviceInfo=vim.Description(label="Network adapter 1", summary="VM Network"),
         backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=refs.NETWORK),
+        # Decision 0010: every change of power connects or disconnects network cards, so it changes this device.
         connectable=vim.vm.device.VirtualDevice.ConnectInfo(
             startConnected=True, allowGuestControl=True, connected=vm.power.value == "poweredOn"
         ),
@@ -89,6 +91,7 @@ def _network_card(vm: Vm) -> Any:
 
 
 def _sriov_card(vm: Vm) -> Any:
+    # vSphere: such a device forbids suspending. RDMA training VMs have them.
     return vim.vm.device.VirtualSriovEthernetCard(
         key=_SRIOV,
         deviceInfo=vim.Description(label=SRIOV_LABEL, summary="VM Network"),

@@ -32,6 +32,7 @@ def _bound_to(estate: Estate, host: Host) -> list[Vm]:
 
 
 def _override(vm: Vm) -> Any:
+    # vSphere API: DRS that is off for one VM is an override with `enabled` false.
     if vm.spec.drs == DRS_DISABLED:
         return vim.cluster.DrsVmConfigInfo(key=refs.of(vm), enabled=False)
     return vim.cluster.DrsVmConfigInfo(key=refs.of(vm), enabled=True, behavior=vm.spec.drs)
@@ -47,6 +48,7 @@ def _rule(number: int, host: Host) -> Any:
         key=number,
         name=f"must-run-on-{host.name}",
         enabled=True,
+        # vSphere API: a must-rule. It names its groups, so their names join the three.
         mandatory=True,
         vmGroupName=f"vms-of-{host.name}",
         affineHostGroupName=f"only-{host.name}",

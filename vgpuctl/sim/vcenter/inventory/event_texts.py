@@ -8,6 +8,7 @@ from vgpuctl.sim.vcenter.wire.metadata import wire_type
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 _AT = "{vm.name} on {host.name} in {datacenter.name}"
+#: vSphere's own texts, most of them as vcsim 0.56 has them.
 _TEXTS = {
     "UserLoginSessionEvent": ("User login", "User {userName}@{ipAddress} logged in as {userAgent}"),
     "UserLogoutSessionEvent": (

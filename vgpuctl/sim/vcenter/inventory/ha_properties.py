@@ -32,9 +32,11 @@ def _policy(estate: Estate) -> Any:
             cpuFailoverResourcesPercent=ha.memory_percent,
             memoryFailoverResourcesPercent=ha.memory_percent,
             failoverLevel=1,
+            # vSphere API: otherwise vCenter computes the shares from `failoverLevel` and ignores those above.
             autoComputePercentages=False,
         )
     if ha.level:
+        # vSphere API: without a slot policy the largest reservation of a powered-on VM is the slot.
         fixed = kinds.FixedSizeSlotPolicy(cpu=32, memory=ha.slot_mib) if ha.slot_mib else None
         return kinds.FailoverLevelAdmissionControlPolicy(failoverLevel=ha.level, slotPolicy=fixed)
     spares = [refs.of(host) for host in estate.hosts.values() if host.name in ha.hosts]

@@ -9,6 +9,7 @@ from typing import Any
 from vgpuctl.sim.vcenter.inventory.history import MAX_HISTORY
 from vgpuctl.sim.vcenter.wire import faults
 
+#: vcsim 0.56 has the same page sizes: 10 by default, 1000 at most.
 _DEFAULT_PAGE = 10
 
 
@@ -33,9 +34,11 @@ class HistoryCollector:
 
     def latest_page(self) -> list[Any]:
         """Return the latest items, newest first."""
+        # vSphere API: the latest page, with the newest items. vSphere promises no order in it.
         return self.matching()[::-1][: self.size]
 
     def reset(self) -> None:
+        # vSphere API: ResetCollector moves to the item just before the latest page, RewindCollector to the oldest.
         latest = self.latest_page()
         self.position = self.number(latest[-1]) - 1 if latest else None
 
@@ -60,5 +63,6 @@ class HistoryCollector:
 
 
 def _check(count: int) -> None:
+    # vSphere API: `maxCount` bounds one page.
     if not 0 < count <= MAX_HISTORY:
         raise faults.invalid_argument("maxCount")

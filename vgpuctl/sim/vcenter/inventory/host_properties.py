@@ -16,6 +16,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import vim
 HOST = PropertyTable()
 GRAPHICS_MANAGER = PropertyTable()
 CORES, _MHZ = 64, 2400
+#: vSphere API: `HostGraphicsInfoVgpuMode`. MIG is among these values, and not among those of a setting.
 _MODE = {
     CardMode.SAME_SIZE: "sameSize",
     CardMode.MIXED_SIZE: "mixedSize",
@@ -23,6 +24,7 @@ _MODE = {
 }
 NVIDIA = 0x10DE
 """NVIDIA's PCI vendor id."""
+#: PCI: class 03 is a display controller, its subclass 02 one for 3D.
 _DISPLAY_CONTROLLER = 0x0302
 
 
@@ -69,6 +71,7 @@ def _in_maintenance(_: Any, host: Host) -> bool:
 @HOST("runtime", "summary.runtime")
 def _runtime(context: Any, host: Host) -> Any:
     return vim.host.RuntimeInfo(
+        # No simulated host is ever lost; whole servers are (`sim fault`).
         connectionState="connected",
         powerState="poweredOn",
         inMaintenanceMode=host.in_maintenance,
@@ -79,6 +82,7 @@ def _runtime(context: Any, host: Host) -> Any:
 @GRAPHICS_MANAGER("graphicsInfo")
 @HOST("config.graphicsInfo")
 def graphics_info(context: Any, host: Host) -> list[Any]:
+    # vSphere: `graphicsInfo.vm` says which VMs are on a card. A real host may be late with it; here none is.
     return [_graphics(card) for card in host.cards]
 
 
@@ -90,6 +94,7 @@ def _graphics_config(_: Any, host: Host) -> Any:
         hostDefaultGraphicsType="sharedDirect",
         sharedPassthruAssignmentPolicy=host.policy,
         deviceType=[
+            # vSphere 8.0 U3: `vgpuMode` is a setting of each card.
             kind(deviceId=card.spec.pci_id, graphicsType=_graphics_type(card), vgpuMode=_configured_mode(card))
             for card in host.cards
         ],
@@ -145,6 +150,7 @@ def _hardware(_: Any, host: Host) -> Any:
         systemInfo=vim.host.SystemInfo(vendor="Simulated", model="Two sockets", uuid=uuid_of(host.name)),
         cpuInfo=vim.host.CpuInfo(numCpuPackages=2, numCpuCores=CORES, numCpuThreads=2 * CORES, hz=_MHZ * 1_000_000),
         memorySize=host.spec.memory_mib << 20,
+        # Measured: `govc gpu.host.info` reads this list, and not `config.graphicsInfo`.
         pciDevice=[_pci_device(card) for card in host.cards],
     )
 
@@ -191,6 +197,7 @@ def _graphics(card: Card) -> Any:
 
 
 def _graphics_type(card: Card) -> str:
+    # vSphere: only a card of type `sharedDirect` holds vGPUs.
     return "shared" if card.spec.shared else "sharedDirect"
 
 

@@ -78,6 +78,7 @@ def read(obj: InventoryObject, path: str, context: Any) -> Any:
     head, steps = found
     kind: Any = type(obj.ref)
     value = typed(obj.table.readers[head](context, obj.subject), _declared(kind, head))
+    # vSphere API: a client may ask for a leaf of a structure, such as `runtime.powerState`.
     return typed(*walk(value, steps)) if steps else value
 
 

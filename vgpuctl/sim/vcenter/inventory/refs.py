@@ -55,4 +55,5 @@ def of_all(subjects: Iterable[Record]) -> list[Any]:
 
 
 def graphics_manager(host: Host) -> Any:
+    # vSphere API: each host has its own GraphicsManager, named in its configManager.
     return vim.host.GraphicsManager(f"graphicsManager-{host.moid}")

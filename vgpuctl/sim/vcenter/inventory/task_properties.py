@@ -54,6 +54,7 @@ def info(context: Any, task: Task) -> Any:
         cancelable=task.cancelable,
         error=fault_of(task.error) if task.error else None,
         result=_result(task.result) if task.result else None,
+        # vSphere API: only a running task has a progress, from 0 to 100.
         progress=task.progress,
         reason=vim.TaskReasonUser(userName=context.center.history.user_of(task)),
         queueTime=task.queued,
@@ -64,6 +65,7 @@ def info(context: Any, task: Task) -> Any:
 
 
 def _entity(task: Task) -> Any:
+    # vSphere API: PowerOnMultiVM_Task is a method of the datacenter.
     if task.entity_moid == refs.DC._moId:
         return refs.DC
     kind = vim.HostSystem if task.operation in _OF_HOSTS else vim.VirtualMachine

@@ -21,6 +21,7 @@ def tree(estate: Estate) -> Iterator[InventoryObject]:
 
 
 def _folders(estate: Estate) -> Iterator[InventoryObject]:
+    # vSphere: the root folder is named so. Paths of objects leave it out.
     yield _thing(refs.ROOT, "Datacenters", None, childEntity=[refs.DC], childType=["Folder", "Datacenter"])
     yield _folder(refs.VM_FOLDER, "vm", _vms, "VirtualMachine")
     yield _folder(refs.HOST_FOLDER, "host", [refs.CLUSTER], "ComputeResource")

@@ -66,6 +66,7 @@ def question(_: Any, vm: Vm) -> Any:
     if not vm.question:
         return None
     choices = [vim.ElementDescription(key=str(n), label=text, summary=text) for n, text in enumerate(CHOICES)]
+    # vSphere API: AnswerVM takes the key of one of these choices.
     return vim.vm.QuestionInfo(
         id=vm.question.id,
         text=vm.question.text,
@@ -82,6 +83,7 @@ def runtime(context: Any, vm: Vm) -> Any:
         question=question(context, vm),
         faultToleranceState="notConfigured",
         recordReplayState="inactive",
+        # vSphere API: set by a start from off, cleared by a power-off, and left by a resume.
         bootTime=vm.booted,
         suspendInterval=0,
         maxCpuUsage=vm.cpus * 2400,
@@ -96,6 +98,7 @@ def _uuid(_: Any, vm: Vm) -> str:
 
 @VM("config.instanceUuid", "summary.config.instanceUuid")
 def instance_uuid(_: Any, vm: Vm) -> str:
+    # vSphere API: the BIOS uuid may be there twice, for example in copies; the instance uuid is unique.
     return f"50{vm.spec.uuid[2:]}"
 
 
@@ -127,6 +130,7 @@ def _devices(_: Any, vm: Vm) -> list[Any]:
 VM.written("config.hardware.device")(device_xml)
 
 
+# vSphere: an extension such as VM Operator owns the VM's devices and power.
 @VM("config.managedBy", "summary.config.managedBy")
 def managed_by(_: Any, vm: Vm) -> Any:
     return (
@@ -193,6 +197,7 @@ def _resource_config(_: Any, vm: Vm) -> Any:
 
 @VM("guest.guestState")
 def guest_state(context: Any, vm: Vm) -> str:
+    # VMware Tools in the guest report this state; without them it is unknown.
     if not tools_run(context, vm):
         return "notRunning"
     return "shuttingDown" if vm.shutting_down else "running"
@@ -257,6 +262,7 @@ def _summary(context: Any, vm: Vm) -> Any:
 
 
 def tools_run(context: Any, vm: Vm) -> bool:
+    # VMware Tools run in a guest that is up, and so neither while it boots nor while it is frozen.
     return vm.tools and vm.power is Power.ON and bool(context.estate.guests.running(vm.name))
 
 
