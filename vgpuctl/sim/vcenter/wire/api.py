@@ -68,6 +68,7 @@ class Api:
     def effect_on(self, request: Request) -> Effect | None:
         """Count the call and return what must go wrong with it. A `fail` effect is raised as its fault at once."""
         effect = self._count(VCENTER, request.method, *self._names(request.this))
+        # Decision 0006: each effect is carried out once, where a request is answered.
         if effect and effect.how is How.FAIL:
             raise faults.by_name(effect.what)
         if effect and effect.how is How.END_SESSIONS:
@@ -93,13 +94,16 @@ class Api:
         return (ref._moId, name) if name else (ref._moId,)
 
     def _call(self, request: Request, caller: Caller) -> Call:
+        # Measured with vcsim 0.56: without a login everything but the way in is NotAuthenticated.
         session = self._center.sessions.find(caller.cookie)
         if not session and request.method not in OPEN_TO_ALL:
             raise faults.not_authenticated(request.this)
+        # Some servers answer ManagedObjectNotFound for a view of an ended session; to clients both mean a new login.
         obj = self._center.find(request.this, session)
         if not obj:
             raise faults.not_found(request.this)
         rights.check(session, request)
+        # Decision 0005: what is not simulated is refused with the protocol's own fault.
         if request.method not in HANDLERS or not isinstance(obj.ref, request.info.type):
             raise faults.not_supported(request.method)
         self._note_activity(session)
@@ -113,6 +117,7 @@ class Api:
 
 def _kind_of(result: Any) -> Any:
     """Return the declared type of a property. A data object may be a subtype, so its type is written with it."""
+    # Measured with pyVmomi: the result of Fetch has its static type.
     return object if isinstance(result, support.DataObject) else type(result)
 
 

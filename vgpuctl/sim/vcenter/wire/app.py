@@ -36,6 +36,7 @@ def vcenter_app(center: Center, calls: Calls) -> Starlette:
         routes=[
             Route("/sdk", endpoint.soap, methods=["POST"]),
             Route("/sdk/", endpoint.soap, methods=["POST"]),
+            # Measured: pyVmomi's SmartConnect reads the versions here before it logs in.
             Route("/sdk/vimServiceVersions.xml", _versions),
         ]
     )
@@ -66,6 +67,7 @@ class _Endpoint:
     ) -> Response:
         answer = self._api.answer(request, caller, effect)
         if inspect.isawaitable(answer.result):
+            # A wait for updates may last longer than an idle session does, so it counts as activity (inferred).
             with answer.call.center.sessions.answering(answer.call.required_session):
                 answer.result = await _while_connected(http, answer.result)
         return _response(http, answer)
@@ -103,12 +105,14 @@ async def _versions(http: HttpRequest) -> Response:
 
 def _response(http: HttpRequest, answer: Answer) -> Response:
     response, session = Response(answer.soap(), media_type=_XML), answer.call.session
+    # vSphere: a session is a cookie. pyVmomi sends the whole Set-Cookie value back as its Cookie (measured).
     if answer.request.method == "Login" and session:
         response.set_cookie(COOKIE, session.key, path="/", httponly=True, secure=http.url.scheme == "https")
     return response
 
 
 def _fault_response(fault: Any, version: Any = NEWEST) -> Response:
+    # SOAP: a fault is sent with status 500. vcsim 0.56 does so as well (measured).
     return Response(fault_response(fault, version), status_code=500, media_type=_XML)
 
 
@@ -118,6 +122,7 @@ async def _while_connected(http: HttpRequest, result: Any) -> Any:
     gone = asyncio.ensure_future(_wait_for_disconnect(http))
     try:
         await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
+        # A client that is gone must not keep a wait, and with it its session, alive.
         return await waiting if waiting.done() else None
     finally:
         waiting.cancel()

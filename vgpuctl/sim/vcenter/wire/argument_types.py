@@ -47,4 +47,5 @@ def _name_of(declared: Any) -> str:
     return wire_name(declared) if known else str(declared.__name__)
 
 
+#: XML Schema: byte, short, int and long have 8, 16, 32 and 64 bits. Python's int has no bound.
 _RANGES: dict[Any, int] = {support.byte: 7, support.short: 15, int: 31, support.long: 63}

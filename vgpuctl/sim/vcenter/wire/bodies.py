@@ -21,6 +21,7 @@ async def read(http: Request) -> bytes:
     if announced.isdecimal() and int(announced) > MAX_BYTES:
         raise _too_large()
     try:
+        # Measured: govc sends requests in chunks, without a Content-Length.
         body = await read_at_most(http, MAX_BYTES)
     except ClientDisconnect:
         raise BadRequest("it ends too early") from None

@@ -12,6 +12,7 @@ from vgpuctl.sim.vcenter.wire.sessions import Session
 
 Handler = Callable[..., Any | Awaitable[Any]]
 HANDLERS: dict[str, Handler] = {}
+#: Measured with vcsim 0.56: without a login these answer, and everything else is NotAuthenticated.
 OPEN_TO_ALL = {"RetrieveServiceContent", "Login"}
 
 

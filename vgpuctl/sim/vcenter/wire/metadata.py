@@ -9,6 +9,7 @@ from typing import Any
 from vgpuctl.sim.vcenter.wire.vmomi import support
 
 NAMESPACE = "urn:vim25"
+#: The version that `about` and vimServiceVersions.xml name. Mixed size needs 8.0 U3.
 NEWEST = support.GetVersionFromVersionUri("vim25/8.0.3.0")
 _KEY = re.compile(r"^(\w+)\[(.+)\]$")
 _STEP = re.compile(r"[^.\[]+(?:\[[^\]]*\])?")
@@ -20,6 +21,7 @@ class UnknownPath(KeyError):  # noqa: N818
 
 def version_of(soap_action: str) -> Any:
     """Return the client's API version. An unknown or newer version is answered as the newest one known here."""
+    # Measured: pyVmomi quotes the SOAPAction header, govc does not.
     wanted = soap_action.strip('" ').removeprefix("urn:")
     try:
         return support.GetVersionFromVersionUri(wanted)
@@ -46,6 +48,7 @@ def check_path(kind: Any, path: str) -> None:
     if ".".join(steps) != path or not path:
         raise UnknownPath(path)
     for step in steps:
+        # An Any may hold any type, and a subtype may be behind each key.
         if kind is object:
             return
         kind = property_type(kind, step.partition("[")[0])
@@ -101,6 +104,7 @@ def typed(value: Any, declared: Any) -> Any:
         return declared([typed(item, declared.Item) for item in value])
     if isinstance(value, declared) and type(value) is declared:
         return value
+    # Measured: as xsd:int, `hardware.memorySize` overflowed in govc 0.56.
     if issubclass(declared, str | int | float) and not isinstance(value, datetime):
         return declared(value)
     return value
@@ -110,6 +114,7 @@ def _with_key(items: Any, declared: Any, key: str) -> Any:
     """Return the item with a key; only items that have keys can be selected by one."""
     if not issubclass(declared, list) or not _has_key(declared.Item):
         raise UnknownPath(key)
+    # vSphere API: text keys are quoted in a path.
     wanted = key.strip("\"'")
     return next((item for item in items if str(item.key) == wanted), None)
 

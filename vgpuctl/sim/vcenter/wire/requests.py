@@ -103,6 +103,7 @@ class _Reader(adapter.ExpatDeserializerNSHandlers):  # type: ignore[misc]
         self.info = method_info(method)
 
     def _hand_over(self, name: str, tag: str, attributes: dict[str, str]) -> None:
+        # A method may be called on an object of any type. Whether the type has this method is decided later.
         declared = support.ManagedObject if name == _THIS else self._parameter(name).type
         item = declared.Item if issubclass(declared, list) else declared
         deserialiser = _ArgumentDeserialiser()
@@ -146,6 +147,7 @@ def _refuse_document_type(*_: object) -> None:
 
 def method_info(name: str) -> Any:
     if name == FETCH.wsdlName:
+        # Measured: pyVmomi's metadata lack this method, although its own clients send it.
         return FETCH
     try:
         return support.GetWsdlMethod(NAMESPACE, name).info

@@ -12,11 +12,13 @@ from vgpuctl.sim.vcenter.wire.requests import Request, method_info
 from vgpuctl.sim.vcenter.wire.sessions import Session
 
 READING = ("System.Anonymous", "System.View", "System.Read")
+#: pyVmomi's metadata name no privilege for these methods.
 _NOT_IN_METADATA = {
     "CloneVM_Task": "VirtualMachine.Provisioning.Clone",
     "Destroy_Task": "VirtualMachine.Inventory.Delete",
     "CancelTask": "Global.CancelTask",
 }
+#: vSphere API: "Reconfigure privilege" of each field of VirtualMachineConfigSpec. That of `annotation` is inferred.
 _CONFIG_PRIVILEGES = {
     "memoryMB": "VirtualMachine.Config.Memory",
     "numCPUs": "VirtualMachine.Config.CPUCount",
@@ -25,6 +27,7 @@ _CONFIG_PRIVILEGES = {
     "extraConfig": "VirtualMachine.Config.AdvancedConfig",
     "annotation": "VirtualMachine.Config.Annotation",
 }
+#: vSphere API: EditDevice for a change of a device, AddRemoveDevice for adding and removing.
 _DEVICE_PRIVILEGES = {"edit": "VirtualMachine.Config.EditDevice"}
 _ADD_DEVICE = "VirtualMachine.Config.AddRemoveDevice"
 _SETTINGS = "VirtualMachine.Config.Settings"
@@ -35,6 +38,7 @@ def check(session: Session | None, request: Request) -> None:
     if session is None or not session.read_only:
         return
     for target, privilege in _required(request):
+        # vSphere API: NoPermission names the object and the privilege.
         if privilege not in READING:
             raise faults.no_permission(target, privilege)
 

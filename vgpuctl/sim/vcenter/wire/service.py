@@ -8,6 +8,7 @@ from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.wire.metadata import NEWEST, wire_name
 from vgpuctl.sim.vcenter.wire.vmomi import support, vim
 
+#: Managers that an ESXi host has and a vCenter has not.
 _OF_A_SINGLE_HOST = {"accountManager", "snmpSystem"}
 _KNOWN = {
     "rootFolder": refs.ROOT,
@@ -55,6 +56,7 @@ def managers() -> list[Any]:
 
 def versions_xml() -> str:
     """Return the supported API versions, newest first. Clients read them before they log in."""
+    # pyVmomi takes the newest version that both sides know.
     older = [version for version in support.GetServiceVersions("vim25") if support.versionIdMap[version]]
     spoken = [version for version in older if version != NEWEST and support.IsChildVersion(NEWEST, version)]
     prior = "".join(f"<version>{support.versionIdMap[version]}</version>" for version in spoken)

@@ -15,7 +15,9 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.vcenter.inventory.objects import InventoryObject
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
+#: vCenter's name for its cookie. govmomi 0.56 looks for it by this name.
 COOKIE = "vmware_soap_session"
+#: vSphere: a session ends after about 30 idle minutes, with its views, filters and collectors.
 IDLE_S = 1800.0
 
 
@@ -53,6 +55,7 @@ class Session:
 
     def next_moid(self, prefix: str) -> str:
         self._last_number += 1
+        # vcsim 0.56 names the objects of a session so.
         return f"session[{self.key}]{prefix}-{self._last_number}"
 
     def add(self, obj: InventoryObject, on_end: Callable[[], None] | None = None) -> Any:
@@ -125,6 +128,7 @@ class Sessions:
 
     def end(self, session: Session) -> None:
         self._by_key.pop(session.key, None)
+        # vSphere API: when a session ends, its filters are destroyed. Views end with it as well.
         for moid in list(session.objects):
             session.drop(moid)
 
