@@ -24,11 +24,13 @@ class Api:
         if found := discovery.answer(request, self._served) or reviews.answer(request):
             return found
         target = target or target_of(request.path)
+        # Kubernetes: a custom resource exists only once its definition does.
         if target.kind.group not in self._served:
             raise errors.no_such_resource()
         match request.method, target.subresource, bool(target.name):
             case "POST", "eviction", _:
                 reply: Reply | Watch = deleting.evict(self._context, request, target)
+            # Kubernetes: `eviction` can only be created; status and scale can be read and changed.
             case "GET", "" | "status" | "scale", _:
                 reply = self._read(request, target)
             case "POST", "", False:

@@ -27,6 +27,7 @@ from vgpuctl.sim.kube.api.request import JSON, Request, Target, target_of
 from vgpuctl.sim.kube.api.watching import Watch, WatchEvent
 from vgpuctl.sim.kube.objects import Object
 
+#: kube-apiserver: MaxRequestBodyBytes, 3 MiB.
 BODY_LIMIT = 3 * 1024 * 1024
 _MAX_CACHED = 256
 _log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class KubernetesApp:
 
     async def _handle(self, http: HttpRequest) -> Response:
         """Read and count the request, then answer it or let a fault take effect."""
+        # Kubernetes: health checks need no login by default.
         if http.scope["path"] in ("/healthz", "/readyz", "/livez"):
             return PlainTextResponse("ok")
         self._check_token(http.headers)
@@ -72,6 +74,7 @@ class KubernetesApp:
     async def _answer(self, request: Request, target: Target | None) -> Response:
         answer = self.api.answer(request, target)
         if isinstance(answer, Watch):
+            # Kubernetes: a watch is one line of JSON for each event.
             return StreamingResponse(self._stream(answer), media_type=JSON)
         is_stored = "uid" in (answer.body.get("metadata") or {})
         body = self._json_cache.encoded(answer.body) if is_stored else _encode(answer.body)
@@ -80,6 +83,7 @@ class KubernetesApp:
     def _check_token(self, headers: Headers) -> None:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token.encode()):
+            # Measured: kube-apiserver 1.36 answers 401 to a wrong token.
             raise errors.unauthorized()
 
     def _count(self, request: Request, target: Target | None) -> Effect | None:
@@ -137,6 +141,7 @@ class JsonCache:
         self._cached: dict[int, tuple[Object, bytes]] = {}
 
     def encoded(self, item: Object) -> bytes:
+        # Decision 0015: an object is serialised once for all its watchers.
         cached = self._cached.get(id(item))
         if cached is None:
             if len(self._cached) >= _MAX_CACHED:
@@ -193,6 +198,7 @@ def _parse_request(http: HttpRequest, body: bytes) -> Request:
 
 
 def _status_response(error: ApiError) -> Response:
+    # Measured: kube-apiserver 1.36 sends Retry-After where the Status has `retryAfterSeconds`.
     headers = {"Retry-After": str(error.retry_after_s)} if error.retry_after_s else {}
     if error.code == 413:
         # The rest of the body stays unread, so the connection cannot be used again.

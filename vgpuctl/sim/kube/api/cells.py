@@ -27,6 +27,7 @@ def field(path: str, default: Any, *, as_text: bool = False) -> Cell:
 def duration(seconds: float) -> str:
     """Return an age as kubectl writes it: with a second unit while the first number is small."""
     whole = int(seconds)
+    # Kubernetes: clocks may differ by less than two seconds; an age further in the future is invalid.
     if whole < 0:
         return "0s" if whole > -2 else "<invalid>"
     if whole < 2 * _MINUTE:
@@ -40,6 +41,7 @@ def duration(seconds: float) -> str:
     return f"{whole // _YEAR}y" + (f"{rest}d" if whole < 8 * _YEAR and rest else "")
 
 
+#: Kubernetes: `HumanDuration` of k8s.io/apimachinery, with its limits.
 _STEPS = (
     (3 * _HOUR, _MINUTE, 1, "ms"),
     (2 * _DAY, _HOUR, _MINUTE, "hm"),
@@ -62,6 +64,7 @@ def age(item: Object, now: datetime) -> str:
 
 def node_status(node: Object, now: datetime) -> str:
     ready = [found for found in at(node, "status.conditions") or [] if found["type"] == "Ready"]
+    # Kubernetes: Unknown is shown as NotReady. So a sleeping node looks like a broken one.
     text = ("Ready" if ready[0]["status"] == "True" else "NotReady") if ready else "Unknown"
     return f"{text},SchedulingDisabled" if at(node, "spec.unschedulable") else text
 
@@ -89,6 +92,7 @@ def pod_ready(pod: Object, now: datetime) -> str:
 def pod_status(pod: Object, now: datetime) -> str:
     if is_leaving(pod):
         return "Terminating"
+    # Kubernetes: a container's reason, such as ContainerCreating, is shown instead of the phase.
     text = str(at(pod, "status.reason") or at(pod, "status.phase") or "")
     for found in at(pod, "status.containerStatuses") or []:
         state = found.get("state") or {}
@@ -148,6 +152,7 @@ def data_count(item: Object, now: datetime) -> int:
 
 
 def last_seen(event: Object, now: datetime) -> str:
+    # Kubernetes: an event of events.k8s.io has its times in other fields than a core event.
     seen = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp") or event.get("eventTime")
     return since(seen or at(event, "series.lastObservedTime"), now)
 
@@ -177,6 +182,7 @@ def quota_share(*, limits: bool) -> Cell:
 
     def cell(item: Object, now: datetime) -> str:
         hard, used = (at(item, f"status.{part}") or {} for part in ("hard", "used"))
+        # Kubernetes: limits have a column of their own, everything else is a request.
         names = [name for name in sorted(hard) if name.startswith("limits.") is limits]
         return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
 

@@ -21,6 +21,7 @@ def answer(request: Request, served: Groups) -> Reply | None:
     if request.method != "GET":
         return None
     path = request.path.rstrip("/") or "/"
+    # kubectl asks for the aggregated form: two requests instead of one for each group.
     if _AGGREGATED in request.accept and path in ("/api", "/apis"):
         groups = {name: kinds for name, kinds in served.items() if bool(name) == (path == "/apis")}
         return Reply(200, _discovery_list(groups), _AGGREGATED_TYPE)

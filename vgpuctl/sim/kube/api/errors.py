@@ -47,14 +47,17 @@ def bad_request(message: str) -> ApiError:
 
 
 def not_found(kind: Kind, name: str) -> ApiError:
+    # Measured: kube-apiserver 1.36.
     return ApiError(404, "NotFound", f'{kind.qualified} "{name}" not found', _named(kind, name))
 
 
 def no_such_resource() -> ApiError:
+    # Kubernetes: details are empty here, because no object was named.
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def method_not_allowed() -> ApiError:
+    # Measured: kube-apiserver 1.36, to a POST to an object that has a name.
     return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
@@ -63,6 +66,7 @@ def not_acceptable() -> ApiError:
 
 
 def unsupported_media_type() -> ApiError:
+    # Measured: kube-apiserver 1.36, to a kind of patch that it does not know.
     return ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
@@ -71,16 +75,19 @@ def too_large(limit: int) -> ApiError:
 
 
 def already_exists(kind: Kind, name: str) -> ApiError:
+    # Measured: kube-apiserver 1.36. So only one of two clients creates a Lease.
     return ApiError(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', _named(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str = "") -> ApiError:
+    # Measured: kube-apiserver 1.36 refuses a stale resourceVersion so. Clients look and try again.
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     message = f'Operation cannot be fulfilled on {kind.qualified} "{name}": {why}'
     return ApiError(409, "Conflict", message, _named(kind, name))
 
 
 def precondition(kind: Kind, name: str, field: str, requested: str, recorded: str) -> ApiError:
+    # Measured: kube-apiserver 1.36, to an eviction with another UID.
     why = f"the {field} in the precondition ({requested}) does not match the {field} in record ({recorded})."
     message = f'Operation cannot be fulfilled on {kind.kind} "{name}": {why} The object might have been '
     message += "deleted and then recreated" if field == "UID" else "modified"
@@ -94,6 +101,7 @@ def invalid(kind: Kind, name: str, causes: list[tuple[str, str, str]]) -> ApiErr
     details: Details = {"name": name} if name else {}
     details |= {"group": kind.group} if kind.group else {}
     details["kind"] = kind.kind
+    # Measured: kube-apiserver 1.36 names the field of each cause, and clients go by it.
     details["causes"] = [{"reason": reason, "message": message, "field": field} for field, reason, message in causes]
     return ApiError(422, "Invalid", f'{kind.kind} "{name}" is invalid: {listed}', details)
 
@@ -109,11 +117,13 @@ def namespace_terminating(kind: Kind, name: str, namespace: str) -> ApiError:
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = f"namespace {namespace} is being terminated"
     details = _named(kind, name)
+    # kubectl drain goes by this cause, and waits for the pods of such a namespace.
     details["causes"] = [{"reason": "NamespaceTerminating", "message": cause, "field": "metadata.namespace"}]
     return ApiError(403, "Forbidden", f'{kind.qualified} "{name}" is forbidden: {why}', details)
 
 
 def gone(requested: int, oldest: int) -> ApiError:
+    # Kubernetes: a watch from such a version must list again.
     return ApiError(410, "Expired", f"too old resource version: {requested} ({oldest})")
 
 
@@ -125,6 +135,7 @@ def continue_expired() -> ApiError:
 
 
 def too_many_requests(cause: str, retry_after_s: int = 0) -> ApiError:
+    # Measured: kube-apiserver 1.36 has the budget's name and its numbers only in this cause.
     details: Details = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
     if retry_after_s:
         details["retryAfterSeconds"] = retry_after_s
@@ -134,6 +145,7 @@ def too_many_requests(cause: str, retry_after_s: int = 0) -> ApiError:
 
 
 def too_large_resource_version(requested: int, current: int) -> ApiError:
+    # Kubernetes: a list from a later version waits for it, then asks the client to try again in a second.
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
@@ -164,4 +176,5 @@ def injected(code: int, retry_after_s: float = 0.0) -> ApiError:
 
 
 def internal(message: str) -> ApiError:
+    # Kubernetes: two budgets on one pod are a Status with a message and no reason.
     return ApiError(500, "", message)

@@ -46,6 +46,7 @@ _INVOLVED = tuple(
     f"involvedObject.{part}"
     for part in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 )
+#: Kubernetes: the field selectors of each kind are a fixed list; another field is refused with 400.
 _EVENT_FIELDS = (*_INVOLVED, "reason", "reportingComponent", "source", "type")
 _REGARDING = tuple(field.replace("involvedObject", "regarding") for field in _INVOLVED)
 
@@ -76,6 +77,7 @@ KINDS: tuple[Kind, ...] = (
             *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
             *("spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"),
         ),
+        # kube-apiserver has this index as well: kubelets ask for the pods of one node.
         indexed=("spec.nodeName",),
         generations=True,
     ),

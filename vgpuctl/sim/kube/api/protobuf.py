@@ -15,6 +15,7 @@ from vgpuctl.sim.kube.api.errors import ApiError, bad_request
 from vgpuctl.sim.kube.objects import Object
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+#: Kubernetes: the prefix of each protobuf body.
 _MAGIC = b"k8s\0"
 _MAX_DEPTH = 30
 Value = int | bytes

@@ -23,6 +23,7 @@ _CLAIM_RULE = (
     "Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
     "claims"
 )
+#: Kubernetes: immutable. A changed selector would orphan the pods that it matched.
 _FIXED = {
     "deployments": ("spec.selector",),
     "replicasets": ("spec.selector",),
@@ -41,6 +42,7 @@ def check_change(kind: Kind, before: Object, after: Object) -> None:
     causes = [
         _immutable(path, at(after, path)) for path in _FIXED.get(kind.plural, ()) if at(before, path) != at(after, path)
     ]
+    # Kubernetes: of a suspended Job's template, the parts about scheduling may change. Here all of it may.
     if kind.plural == "jobs" and at(before, "spec.suspend"):
         causes = [cause for cause in causes if cause[0] != "spec.template"]
     causes += _kind_rules(kind, before.get("spec") or {}, after.get("spec") or {})
@@ -54,6 +56,7 @@ def _immutable(path: str, value: object) -> Cause:
 
 
 def _kind_rules(kind: Kind, before: Object, after: Object) -> list[Cause]:
+    # Kubernetes: a provider's id is set once. A kubelet may set it when it registers its node (decision 0017).
     if kind.plural == "nodes" and before.get("providerID") and before["providerID"] != after.get("providerID"):
         return [("spec.providerID", "FieldValueForbidden", _PROVIDER_RULE)]
     if kind.plural == "pods" and not (_fixed_part(before) == _fixed_part(after) and _keeps_tolerations(before, after)):
@@ -68,6 +71,7 @@ def _kind_rules(kind: Kind, before: Object, after: Object) -> list[Cause]:
 
 def _keeps_tolerations(before: Object, after: Object) -> bool:
     """A pod's tolerations may only be added to."""
+    # Measured: such an addition buys no time on a lost node. The 300 s stay, and the smallest limit counts.
     present = after.get("tolerations") or []
     return all(toleration in present for toleration in before.get("tolerations") or [])
 

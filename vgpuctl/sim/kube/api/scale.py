@@ -18,6 +18,7 @@ def scale_of(item: Object) -> Object:
         "spec": {"replicas": at(item, "spec.replicas") or 0},
         "status": {
             "replicas": at(item, "status.replicas") or 0,
+            # Measured: kube-apiserver 1.36 gives the selector as text, so that autoscalers find the pods.
             "selector": selector_text(item["spec"].get("selector")),
         },
     }
@@ -30,5 +31,6 @@ def scaled(item: Object, scale: Object) -> Object:
         raise bad_request("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")
     result = copied(item)
     result["spec"]["replicas"] = replicas
+    # Measured: kube-apiserver 1.36 refuses a stale scale as it refuses a stale object.
     result["metadata"]["resourceVersion"] = at(scale, "metadata.resourceVersion")
     return dict(result)

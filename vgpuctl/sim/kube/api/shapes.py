@@ -14,8 +14,10 @@ from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of, quan
 
 TEXTS, QUANTITIES, INT_OR_PERCENT = "map[string]string", "resource.Quantity", "intstr.IntOrString"
 TIME, TIMES = "v1.Time", "map[string]v1.Time"
+#: Kubernetes: an RFC 1123 subdomain, 253 characters at most.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+#: Kubernetes: at most 63 characters, alphanumeric ends, and `-_.` inside.
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 
 # A schema is a type, one of the words above, a list with one schema, or a dict of fields. A field with `!` is required;
@@ -120,6 +122,7 @@ SHAPES: dict[str, Schema] = {
     },
 }
 _TEMPLATE_CONTAINERS = "spec.template.spec.containers"
+#: Measured: kube-apiserver 1.36 answers 422 to a pod without containers, and names the field.
 _REQUIRED = {
     "pods": ("spec.containers",),
     "deployments": ("spec.selector", _TEMPLATE_CONTAINERS),
@@ -177,6 +180,7 @@ def _check_shape(value: Any, schema: Schema, path: str) -> None:
 
 
 def _is_int(value: Any) -> bool:
+    # Kubernetes: int32 in most of these fields.
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**31
 
 
@@ -199,6 +203,7 @@ def _is_quantity(value: Any) -> bool:
 def _expect(fits: bool, value: Any, path: str) -> None:
     if not fits:
         found = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+        # Measured: kube-apiserver 1.36 answers 400 to a field of a wrong type in a POST, 422 after a patch.
         raise ApiError(400, "BadRequest", f"json: cannot unmarshal {found} into Go struct field {path[1:]}")
 
 
@@ -206,6 +211,7 @@ def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     metadata = item["metadata"]
     causes = []
     name = metadata.get("name") or ""
+    # Measured: kube-apiserver 1.36 answers 422 to a missing name, a bad name and a bad label.
     if not name:
         causes.append(("metadata.name", "FieldValueRequired", "Required value: name or generateName is required"))
     elif len(name) > 253 or not _NAME.fullmatch(name):
@@ -215,6 +221,7 @@ def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     for path in _REQUIRED.get(kind.plural, ()):
         if not at(item, path):
             causes.append((path, "FieldValueRequired", "Required value"))
+    # Kubernetes: a workload whose selector misses its own pods would create pods without end.
     if kind.plural in _WITH_SELECTOR and not causes:
         causes += _selector_causes(item)
     for path in _NOT_NEGATIVE:

@@ -50,6 +50,7 @@ def _definition(column: Column) -> Object:
 
 def _row(columns: tuple[Column, ...], item: Object, options: TableOptions) -> Object:
     row: Object = {"cells": [column.cell(item, options.now) for column in columns]}
+    # Kubernetes: `includeObject` says how much of each object comes with its row; by default its metadata.
     if options.include == "Object":
         row["object"] = item
     elif options.include != "None":
@@ -88,6 +89,7 @@ _EVENTS = (
     Column("Name", cells.name, wide=True),
 )
 
+#: Measured: the documentation's kubectl commands print the same with kube-apiserver 1.36.
 COLUMNS: dict[str, tuple[Column, ...]] = {
     "namespaces": (_NAME, Column("Status", _text("status.phase")), _AGE),
     "nodes": (
