@@ -32,6 +32,7 @@ class GuestTime:
         if self.frozen:
             return
         self.frozen = True
+        # Measured on kubemark: a frozen kubelet does nothing at all, and goes on where it was.
         for timer, action in self._running.values():
             timer.cancel()
             self._paused.append((timer.due_s - self._clock.now_s, action))

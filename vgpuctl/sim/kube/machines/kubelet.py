@@ -77,10 +77,13 @@ class Kubelet(Machine):
         was_frozen = self.frozen
         super().thaw()
         if was_frozen and self.guest_up and self._boot_id:
+            # Measured on kubemark 1.36: the Lease was renewed within 1 s.
+            # The node was still NotReady for more than 6 s.
             self._time.after(self._durations.kubelet_s, self._first_lease)
 
     def halt(self) -> None:
         super().halt()
+        # A power-off loses everything that ran: the containers, and what the kubelet knew.
         self._stage.clear()
         self._heartbeat_id += 1
         self._boot_id = ""
@@ -103,6 +106,7 @@ class Kubelet(Machine):
         self._time.after(self._durations.kubelet_s, self._start_kubelet)
 
     def _start_kubelet(self, first_beat: float = 1.0) -> None:
+        # kubelet: `nodeInfo.bootID` is another after each boot, and the same after a resume.
         self._boot_id = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         self._register()
         self._renew()
@@ -114,6 +118,7 @@ class Kubelet(Machine):
         self._time.after(self._durations.kubelet_s, lambda: self._start_reporting(restarted=False))
 
     def _register(self) -> None:
+        # kubelet: a node that was deleted registers anew, without the labels and annotations that others gave it.
         if self._context.store.get("nodes", "", self.name) is None:
             node = nodes.new_node(nodes.Boot(self.place.vm, self.place.address, self._boot_id))
             self._context.store.create("nodes", node)
@@ -123,6 +128,7 @@ class Kubelet(Machine):
         now = self._context.clock.utc()
         if node is None:
             return
+        # kubelet: the Lease shows that it lives; the status is written less often.
         lease = self._context.store.get("leases", nodes.LEASE_NAMESPACE, self.name)
         if lease is None:
             self._context.store.create("leases", nodes.new_lease(node, now))
@@ -149,6 +155,7 @@ class Kubelet(Machine):
 
     def _post_status(self) -> None:
         before = self._context.store.get("nodes", "", self.name)
+        # kubelet: a status in which nothing changed is posted only every five minutes (decision 0003).
         if before is None or self._may_skip_status(before):
             return
         now = self._context.clock.utc()
@@ -159,6 +166,7 @@ class Kubelet(Machine):
             after = self._context.store.edit("nodes", "", self.name, lambda node: nodes.post_ready(node, now, boot))
         self._posted = after["status"] if after else None
         if after is not None and not is_true(before, "Ready"):
+            # kubelet: it says so itself; NodeNotReady comes from the node lifecycle controller.
             message = f"Node {self.name} status is now: NodeReady"
             self._context.record_event(after, self._event_source, "NodeReady", message)
 
@@ -167,6 +175,7 @@ class Kubelet(Machine):
         a suspend.
         """
         self._since_report_s += self._durations.heartbeat_s
+        # kubelet: a status that differs from the last one posted is posted at once.
         may_skip = self._since_report_s <= self._durations.report_s and node["status"] == self._posted
         self._since_report_s = self._since_report_s if may_skip else 0.0
         return may_skip
@@ -178,6 +187,7 @@ class Kubelet(Machine):
         ran = pod["status"]["phase"] == "Running" and not is_leaving(pod)
         if ran and restarted and not is_mirror(pod):
             self._restart(pod)
+        # Measured on kubemark 1.36: after a resume a pod has its UID, no restart, and is Ready again with its node.
         elif ran and self._stage.get(uid_of(pod)) == "running":
             self._edit(pod, lambda item: pod_status.ready_again(item, self._context.clock.utc()))
         self.sync_pod(self._present(pod) or pod)
@@ -187,6 +197,7 @@ class Kubelet(Machine):
         has failed.
         """
         now = self._context.clock.utc()
+        # Kubernetes: a pod is never moved. It restarts on its node, or it has failed.
         if pod["spec"]["restartPolicy"] == "Never":
             self._edit(pod, lambda item: pod_status.failed(item, now))
         else:
@@ -194,6 +205,7 @@ class Kubelet(Machine):
 
     def sync_pod(self, pod: Object) -> None:
         """Start or end a pod of this node that is new or has changed."""
+        # kubelet: while it is silent, pods that were deleted stay on their node.
         if not self.reporting or is_finished(pod):
             return
         uid = uid_of(pod)
@@ -215,6 +227,7 @@ class Kubelet(Machine):
     def _started(self, pod: Object) -> None:
         if self._stage.get(uid_of(pod)) != "starting":
             return
+        # kubelet: a pod waits in ContainerCreating until its volumes are attached to its node.
         if not volumes.are_attached(self._context, pod):
             self._time.after(VOLUME_S, lambda: self._started(pod))
             return
@@ -240,6 +253,7 @@ class Kubelet(Machine):
             for container in pod["spec"]["containers"]:
                 message = f"Stopping container {container['name']}"
                 self._context.record_event(pod, self._event_source, "Killing", message)
+        # Kubernetes: the containers are killed when the grace period is over, whatever they do.
         grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
         self._time.after(min(self._durations.pod_end_s, grace_s), lambda: self._ended(pod))
 
@@ -247,6 +261,7 @@ class Kubelet(Machine):
         present = self._present(pod)
         if present is None:
             return
+        # Kubernetes: the kubelet is done with such a pod, and only its finalizer holds it.
         if present["metadata"].get("finalizers"):
             now = self._context.clock.utc()
             self._edit(pod, lambda item: pod_status.failed(item, now))

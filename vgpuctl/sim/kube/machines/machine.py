@@ -48,6 +48,7 @@ class Machine:
             self.halt()
             then()
 
+        # vSphere: a guest that was asked to shut down cannot be asked to stay up. A suspend only delays it.
         self._time.after(self._durations.guest_shutdown_s, down)
 
     def start_now(self, gpus: int) -> None:

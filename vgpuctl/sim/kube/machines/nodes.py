@@ -8,9 +8,11 @@ from datetime import datetime
 from vgpuctl.sim.inventory import VmSpec
 from vgpuctl.sim.kube.objects import Object, at, micro_timestamp, owner_reference, set_condition, timestamp
 
+#: Kubernetes: each kubelet renews a Lease of its node's name here.
 LEASE_NAMESPACE = "kube-node-lease"
 GPU = "nvidia.com/gpu"
 VERSION = "v1.36.3"
+#: Kubernetes: the taints of the node lifecycle controller: silent, not ready, and cordoned.
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -45,6 +47,7 @@ def new_node(boot: Boot) -> Object:
     if is_control_plane(vm.name):
         labels["node-role.kubernetes.io/control-plane"] = ""
     node: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": vm.name, "labels": labels}}
+    # vSphere: `vsphere://` and the BIOS uuid, as the cloud provider writes it.
     node |= {"spec": {"providerID": f"vsphere://{vm.uuid}"}, "status": {"conditions": []}}
     _set_machine_fields(node["status"], boot)
     return node
@@ -59,6 +62,7 @@ def _set_machine_fields(status: Object, boot: Boot) -> None:
     resources = {"cpu": str(vm.cpus), "memory": f"{vm.memory_mib}Mi", "ephemeral-storage": "100Gi", "pods": "110"}
     for field in ("capacity", "allocatable"):
         status[field] = (status.get(field) or {}) | resources
+        # Measured with a real kubelet: what a device plugin once offered stays, with a count of 0.
         if boot.gpus or GPU in status[field]:
             status[field][GPU] = str(boot.gpus)
     status["addresses"] = [{"type": "InternalIP", "address": boot.address}, {"type": "Hostname", "address": vm.name}]
@@ -69,6 +73,7 @@ def _set_machine_fields(status: Object, boot: Boot) -> None:
 def _node_info(boot: Boot) -> Object:
     return {
         "machineID": boot.vm.uuid.replace("-", ""),
+        # On a real node its first three fields may be byte-swapped. Here they never are.
         "systemUUID": boot.vm.uuid,
         "bootID": boot.id,
         "kernelVersion": "6.8.0-79-generic",
@@ -94,6 +99,8 @@ def post_unknown(node: Object, now: datetime) -> None:
     """Set what the node lifecycle controller writes for a silent kubelet. The last heartbeat stays."""
     present = {found["type"]: found for found in at(node, "status.conditions") or []}
     for kind in _CONDITION_TYPES:
+        # Kubernetes: so the last heartbeat says since when the node is silent.
+        # Measured: a lost node's `allocatable` stays as it was, too.
         heartbeat = present.get(kind, {}).get("lastHeartbeatTime") or timestamp(now)
         unknown = {"type": kind, "status": "Unknown", "reason": "NodeStatusUnknown"}
         unknown |= {"message": "Kubelet stopped posting node status.", "lastHeartbeatTime": heartbeat}
@@ -114,6 +121,7 @@ def _set(node: Object, now: datetime, fresh: Object) -> None:
 
 
 def renewed(lease: Object, now: datetime) -> Object:
+    # Kubernetes: written by the guest's clock, which may lag after a resume. Here there is one clock.
     spec = (lease.get("spec") or {}) | {"renewTime": micro_timestamp(now)}
     return lease | {"metadata": dict(lease["metadata"]), "spec": spec}
 
@@ -126,7 +134,9 @@ def new_lease(node: Object, now: datetime) -> Object:
         "metadata": {
             "name": name,
             "namespace": LEASE_NAMESPACE,
+            # Kubernetes: so the Lease goes with its node.
             "ownerReferences": [owner_reference(node, controller=False)],
         },
+        # kubelet: NodeLeaseDurationSeconds is 40 by default, renewed every 10 s.
         "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": micro_timestamp(now)},
     }

@@ -21,6 +21,7 @@ def creating(pod: Object, now: datetime, host_address: str) -> None:
     status["hostIP"] = host_address
     _conditions(pod, now, {"Initialized": "True"})
     _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, "ContainersNotReady")
+    # kubelet: this is what `kubectl get pods` shows of a pod that starts.
     waiting = {"waiting": {"reason": "ContainerCreating"}}
     status["containerStatuses"] = [
         _container(pod, container, {"ready": False, "started": False, "state": waiting})
@@ -52,6 +53,7 @@ def not_ready(pod: Object, now: datetime) -> None:
 def restarting(pod: Object, now: datetime) -> None:
     _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, "ContainersNotReady")
     for container in pod["status"].get("containerStatuses") or []:
+        # Kubernetes: a restart counts, a resume does not: this tells frozen pods from restarted ones.
         container["restartCount"] = container.get("restartCount", 0) + 1
         container["ready"] = False
 
@@ -61,6 +63,7 @@ def succeeded(pod: Object, now: datetime) -> None:
 
 
 def failed(pod: Object, now: datetime) -> None:
+    # 137 is 128 and SIGKILL: how a container ends that is killed.
     _set_terminated(pod, now, "Failed", {"exitCode": 137, "reason": "Error"})
 
 
@@ -75,6 +78,7 @@ def _set_terminated(pod: Object, now: datetime, phase: str, terminated: Object) 
 
 
 def ends_by_itself(pod: Object) -> bool:
+    # Kubernetes: a Job's pods may end; a Deployment's never do by themselves.
     return pod["spec"]["restartPolicy"] != "Always" and (controller_of(pod) or {}).get("kind") == "Job"
 
 
