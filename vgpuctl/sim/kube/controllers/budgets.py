@@ -55,6 +55,7 @@ class Budgets:
         pods = [
             pod
             for pod in self._context.store.sorted("pods", key[0])
+            # Kubernetes: finished pods count for no budget.
             if matches(labels_of(pod)) and not is_finished(pod)
         ]
         expected = self._expected_pods(pods)
@@ -63,6 +64,7 @@ class Budgets:
             "poddisruptionbudgets", *key, lambda item: _set_status(item, pods, expected, disrupted, now)
         )
         if disrupted:
+            # Kubernetes: an evicted pod that is still there after that time counts as healthy again.
             self._context.clock.after(DISRUPTED_S, lambda: self._queue.add(key))
 
     def _expected_pods(self, pods: list[Object]) -> int:
@@ -82,6 +84,7 @@ class Budgets:
         plural = _PLURALS.get(owner["kind"])
         found = self._context.store.get(plural, namespace, owner["name"]) if plural else None
         above = controller_of(found) if found else None
+        # Kubernetes: the disruption controller goes up to the Deployment, too.
         if above is not None and above["kind"] == "Deployment":
             return self._owner_scale(namespace, above)
         return owner["uid"], int(at(found or {}, "spec.replicas") or at(found or {}, "spec.parallelism") or 0)
@@ -99,16 +102,20 @@ def _still_disrupted(budget: Object, pods: list[Object], now: datetime) -> dict[
     return {
         name: since
         for name, since in entries.items()
+        # Kubernetes: a pod that leaves is known to be disrupted, so its entry is not needed any more.
         if name in present and (now - from_timestamp(since)).total_seconds() < DISRUPTED_S
     }
 
 
 def _set_status(budget: Object, pods: list[Object], expected: int, disrupted: dict[str, str], now: datetime) -> None:
     spec = budget["spec"]
+    # Kubernetes: a whole number needs no scale, so pods without an owner may count.
     if isinstance(spec.get("minAvailable"), int):
         expected = len(pods)
     desired = _desired_healthy(spec, expected)
+    # Kubernetes: a pod whose eviction was allowed counts as gone, before its deletion is seen.
     healthy = sum(is_true(pod, "Ready") and not is_leaving(pod) and name_of(pod) not in disrupted for pod in pods)
+    # Kubernetes: a budget that expects no pod allows nothing.
     allowed = max(0, healthy - desired) if expected else 0
     status: Object = {"currentHealthy": healthy, "desiredHealthy": desired, "disruptionsAllowed": allowed}
     status |= {"expectedPods": expected, "observedGeneration": budget["metadata"]["generation"]}
@@ -128,5 +135,6 @@ def set_allowed_condition(budget: Object, now: datetime) -> None:
 
 def _desired_healthy(spec: Object, expected: int) -> int:
     if "maxUnavailable" in spec:
+        # Kubernetes: percentages of budgets are rounded up, of maxUnavailable as well.
         return max(0, expected - amount_of(spec["maxUnavailable"], expected, up=True))
     return amount_of(spec.get("minAvailable"), expected, up=True)

@@ -11,6 +11,7 @@ from vgpuctl.sim.kube.objects import Object, annotations_of, at, condition, from
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
 NAMESPACE = "default"
+#: Cluster API: a Machine with this annotation is never replaced. Its value does not matter.
 SKIP = "cluster.x-k8s.io/skip-remediation"
 _CLUSTER = "gpu"
 _EVENT_SOURCE = EventSource("machinehealthcheck-controller")
@@ -19,12 +20,14 @@ _EVENT_SOURCE = EventSource("machinehealthcheck-controller")
 def new_machine(vm: VmSpec) -> Object:
     """Return a VM's Machine. For a VM that is off at the beginning it carries the annotation that stops remediation."""
     metadata: Object = {"name": vm.name, "namespace": NAMESPACE, "labels": {"cluster.x-k8s.io/cluster-name": _CLUSTER}}
+    # Cluster API replaces the Machine of a node that sleeps. So this estate begins with its sleepers marked.
     if not vm.powered_on:
         metadata["annotations"] = {SKIP: ""}
     return {
         "apiVersion": "cluster.x-k8s.io/v1beta2",
         "kind": "Machine",
         "metadata": metadata,
+        # Cluster API: `spec.providerID` names the VM, `status.nodeRef` the node.
         "spec": {"clusterName": _CLUSTER, "providerID": f"vsphere://{vm.uuid}"},
         "status": {"phase": "Running", "nodeRef": {"name": vm.name}},
     }
@@ -32,6 +35,7 @@ def new_machine(vm: VmSpec) -> Object:
 
 def machine_annotations(machine: str) -> dict[str, str]:
     """Return the node annotations that name the node's Machine."""
+    # Cluster API: so a node leads to its Machine. A node that was deleted registers without them.
     return {"cluster.x-k8s.io/machine": machine, "cluster.x-k8s.io/cluster-namespace": NAMESPACE}
 
 
@@ -59,8 +63,10 @@ class ClusterApi:
             return
         node = self._store.get("nodes", "", name)
         if node is not None:
+            # Cluster API: a node that registered anew gets its annotations again.
             self._annotate(node, machine_annotations(key[1]))
         left_s = self._durations.unhealthy_s - self._silent_s(node)
+        # Decision 0014: the mark on the Machine counts, because a node may have lost its annotations.
         if SKIP in annotations_of(machine) or (node is not None and is_true(node, "Ready")):
             return
         if left_s > 0:
@@ -80,6 +86,7 @@ class ClusterApi:
     def _silent_s(self, node: Object | None) -> float:
         """Return how long the node has been silent. A deleted node counts as silent for long enough."""
         ready = condition(node, "Ready") if node else None
+        # Cluster API: a Machine whose node was deleted is always unhealthy.
         if ready is None:
             return self._durations.unhealthy_s
         return (self._context.clock.utc() - from_timestamp(ready["lastTransitionTime"])).total_seconds()

@@ -135,6 +135,7 @@ class ClusterCapacity:
 
 def _node_held(pod: Object) -> str:
     """Return the node whose resources the pod uses, or nothing."""
+    # kube-scheduler: a finished pod holds nothing, although it still has its node.
     return "" if is_finished(pod) else pod["spec"].get("nodeName") or ""
 
 

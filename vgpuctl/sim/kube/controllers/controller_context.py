@@ -20,7 +20,9 @@ from vgpuctl.sim.kube.objects import (
 )
 from vgpuctl.sim.kube.store import Store, path_of
 
+#: kube-apiserver: `--event-ttl` is an hour by default.
 EVENT_LIFE_S = 3600.0
+#: Kubernetes: terminationGracePeriodSeconds, where the pod says nothing.
 DEFAULT_GRACE_S = 30
 
 
@@ -54,6 +56,7 @@ class ControllerContext:
         work to do.
         """
         grace = self._grace_s(plural, item, grace_s)
+        # Kubernetes: with a grace period, the kubelet deletes the pod in the end.
         if grace == 0 and not item["metadata"].get("finalizers"):
             return self.store.remove(*path_of(plural, item)) or item
         add_labels = self.store.edit(*path_of(plural, item), lambda it: self._mark_deleted(it, grace))
@@ -74,6 +77,7 @@ class ControllerContext:
 
     def mark_disrupted(self, pod: Object, reason: str, message: str) -> None:
         """Set the DisruptionTarget condition, which says why the pod is about to be deleted."""
+        # Kubernetes: evictions and the taint manager set it; a Job's podFailurePolicy may go by it.
         condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
         now = self.clock.utc()
         self.store.edit(*path_of("pods", pod), lambda item: set_condition(item, now, condition))
@@ -103,11 +107,13 @@ class ControllerContext:
         self.store.remove("events", namespace, name)
 
     def _grace_s(self, plural: str, item: Object, asked_s: int | None) -> int:
+        # Kubernetes: a pod without a node, or one that has finished, needs no kubelet's work and is deleted at once.
         if plural != "pods" or not item["spec"].get("nodeName") or is_finished(item):
             return 0
         own: int = item["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
         grace = own if asked_s is None else max(0, asked_s)
         already = item["metadata"].get("deletionGracePeriodSeconds")
+        # Kubernetes: a second deletion may only shorten the grace period.
         return grace if already is None else min(grace, already)
 
     def _mark_deleted(self, item: Object, grace_s: int) -> None:

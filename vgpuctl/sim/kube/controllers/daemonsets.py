@@ -19,6 +19,7 @@ from vgpuctl.sim.kube.objects import (
 from vgpuctl.sim.kube.store import Change, key_of
 
 HASH = "controller-revision-hash"
+#: Kubernetes: every DaemonSet pod tolerates these, so it stays on a lost node and starts on a cordoned one.
 _TOLERATED_TAINTS = (
     *(("node.kubernetes.io/not-ready", "NoExecute"), ("node.kubernetes.io/unreachable", "NoExecute")),
     *((f"node.kubernetes.io/{kind}-pressure", "NoSchedule") for kind in ("disk", "memory", "pid")),
@@ -58,10 +59,12 @@ class DaemonSets(Workloads):
         pod = daemon_pod(item, "")
         chooses = node_test(item["spec"]["template"]["spec"])
         nodes = self._store.sorted("nodes")
+        # Measured: a device plugin got no pod on a cordoned node that had a taint of another program as well.
         return {name_of(node): None for node in nodes if chooses(node) and not lacks_toleration(pod, hard_taints(node))}
 
     def _ensure_one_pod(self, item: Object, node: str, pods: list[Object]) -> None:
         for pod in pods:
+            # Kubernetes: a daemon's pod that has ended is deleted and made anew.
             if is_finished(pod) and not is_leaving(pod):
                 self._context.delete("pods", pod)
         if not pods:
@@ -79,14 +82,18 @@ class DaemonSets(Workloads):
         """Replace outdated pods. Pods on sleeping nodes count as unavailable, so one such node can hold up the whole
         rollout.
         """
+        # Kubernetes: OnDelete leaves it to others to delete pods. GPU Operator's driver DaemonSet is of this kind.
         if at(item, "spec.updateStrategy.type") == "OnDelete":
             return
         limit = at(item, "spec.updateStrategy.rollingUpdate.maxUnavailable")
+        # Kubernetes: maxUnavailable is 1 by default, and a percentage is rounded up.
         allowed = amount_of(1 if limit is None else limit, desired, up=True)
         revision = template_hash(item["spec"]["template"])
         current = [pods[0] for pods in pods_by_node.values() if pods and not is_leaving(pods[0])]
+        # Measured: with maxUnavailable 1 and one sleeping node, no awake node was updated (kubernetes#117658).
         unavailable = sum(not _is_up(pods) for pods in pods_by_node.values())
         outdated = [pod for pod in current if labels_of(pod).get(HASH) != revision]
+        # Kubernetes: outdated pods that are not ready go at once; they cannot become less available.
         for pod in [pod for pod in outdated if not is_true(pod, "Ready")]:
             self.delete_pod(item, pod)
         ready_pods = sorted((pod for pod in outdated if is_true(pod, "Ready")), key=name_of)
@@ -111,6 +118,7 @@ def daemon_pod(item: Object, node: str, suffix: str = "x") -> Object:
     spec = pod["spec"]
     tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED_TAINTS]
     spec["tolerations"] = [*(spec.get("tolerations") or []), *tolerations]
+    # Kubernetes: the scheduler binds a daemon's pod, too. Its affinity leaves one node.
     named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [named]}}
     spec["affinity"] = (spec.get("affinity") or {}) | {"nodeAffinity": required}

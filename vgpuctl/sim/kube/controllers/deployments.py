@@ -35,6 +35,7 @@ class Deployments(Workloads):
     def _current(self, item: Object) -> Object:
         wanted_set = new_replica_set(item)
         found = self._store.get(*path_of("replicasets", wanted_set))
+        # Kubernetes: one ReplicaSet for each template; its name ends in the template's hash.
         if found is not None and REVISION in annotations_of(found):
             return found
         sets = self.owned_objects(item)
@@ -48,20 +49,24 @@ class Deployments(Workloads):
     def _roll(self, item: Object, current: Object, old: list[Object]) -> None:
         wanted: int = item["spec"]["replicas"]
         old_replicas = sum(found["spec"]["replicas"] for found in old)
+        # Kubernetes: Recreate starts new pods only when the old ones are gone.
         if at(item, "spec.strategy.type") == "Recreate":
             self._scale_old(item, old, old_replicas)
             if not any(at(found, "status.replicas") for found in old):
                 self._scale(item, current, wanted)
             return
         rolling = at(item, "spec.strategy.rollingUpdate") or {}
+        # Kubernetes: maxSurge is rounded up, maxUnavailable down.
         surge = amount_of(rolling.get("maxSurge", "25%"), wanted, up=True)
         missing = amount_of(rolling.get("maxUnavailable", "25%"), wanted, up=False) if wanted else 0
+        # Kubernetes: if both come out as zero, one pod may be missing, or the rollout could not begin.
         missing = missing or (0 if surge else 1)
         now = current["spec"]["replicas"]
         room = wanted + surge - now - old_replicas
         self._scale(item, current, wanted if now > wanted or not old else min(wanted, now + max(0, room)))
         unready = max(0, now - (at(current, "status.availableReplicas") or 0))
         spare = now + old_replicas - (wanted - missing) - unready
+        # Kubernetes: old pods that are not available go first, beyond what the limits spare.
         self._scale_old(item, old, min(old_replicas, max(spare, _unavailable(old))))
 
     def _scale_old(self, item: Object, old: list[Object], count: int) -> None:
@@ -106,6 +111,7 @@ def _unavailable(old: list[Object]) -> int:
 
 
 def _available(ready: int, wanted: int) -> Object:
+    # Kubernetes: available from `replicas - maxUnavailable` on. Here this is the default, 25 % rounded down.
     enough = ready >= wanted - wanted // 4
     reason = "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable"
     message = f"Deployment {'has' if enough else 'does not have'} minimum availability."

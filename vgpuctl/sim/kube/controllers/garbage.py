@@ -9,6 +9,7 @@ from vgpuctl.sim.kube.objects import Object, is_leaving, uid_of
 from vgpuctl.sim.kube.store import OWNER, Change, Key, key_of
 
 _OWNERS = ("nodes", "deployments", "replicasets", "daemonsets", "statefulsets", "jobs", "pods")
+#: A cluster has more kinds with owners. These are those that the simulated owners have.
 _DEPENDENTS = ("leases", "replicasets", "jobs", "pods", "configmaps")
 
 
@@ -26,6 +27,7 @@ class GarbageCollector:
 
     def _delete_dependents(self, key: Key) -> None:
         for plural in _DEPENDENTS:
+            # Kubernetes: background deletion: the owner goes first, its dependents follow.
             for item in self._context.store.where(plural, OWNER, key[1]):
                 self._context.delete(plural, item)
 
@@ -48,6 +50,7 @@ class GarbageCollector:
                 items = self._context.store.sorted(plural, name)
                 left = left or bool(items)
                 for item in items:
+                    # Kubernetes: pods get their grace period here, too, so a namespace may take long to end.
                     if not is_leaving(item):
                         self._context.delete(plural, item)
         if not left:

@@ -17,6 +17,7 @@ from vgpuctl.sim.kube.objects import Object, is_true, owner_reference, set_condi
 from vgpuctl.sim.kube.store import Change, Key
 
 PROFILE_LABEL = "vgpu.type"
+#: Kubernetes: the namespaces of every cluster.
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # The control plane's CPU requests: enough that the scheduler prefers the workers, with room left for three gateways.
 _CONTROL_PLANE = {"etcd": "1", "kube-apiserver": "2", "kube-controller-manager": "1", "kube-scheduler": "1"}
@@ -59,6 +60,7 @@ class InitialObjects:
             if nodes.is_control_plane(vm.name):
                 self._add_control_plane(vm.name)
             return
+        # Kubernetes: the node of a VM that is off stays, with Ready unknown and its taints.
         nodes.post_unknown(node, now - _SILENCE)
         since = timestamp(now - _SILENCE)
         node["spec"]["taints"] = [
@@ -132,6 +134,7 @@ def mirror_pod(name: str, node: Object, cpu: str, context: ControllerContext) ->
             "nodeName": host,
             "hostNetwork": True,
             "containers": [container],
+            # kubelet: static pods stay whatever happens to their node, and a drain leaves mirror pods alone.
             "tolerations": [{"operator": "Exists", "effect": "NoExecute"}],
         },
         "status": {"phase": "Pending"},
@@ -166,6 +169,7 @@ def pod(workload: Workload) -> Object:
 def gpu_pod(workload: Workload) -> Object:
     gpu = {nodes.GPU: "1"}
     container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"limits": gpu, "requests": gpu}}
+    # The label says what a worker carries, so pods for tonight's profile wait all day.
     return {"nodeSelector": {PROFILE_LABEL: workload.profile}, "containers": [container]}
 
 
@@ -173,6 +177,7 @@ def plain_pod(workload: Workload) -> Object:
     """Return a pod without a GPU that spreads over the nodes, as workloads with a budget usually do."""
     requests = {"cpu": "500m", "memory": "512Mi"}
     container = {"name": workload.name, "image": f"{workload.name}:1", "resources": {"requests": requests}}
+    # Kubernetes: ScheduleAnyway is a wish, so such pods never wait for it.
     spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     spread["labelSelector"] = {"matchLabels": {"app": workload.name}}
     return {"containers": [container], "topologySpreadConstraints": [spread]}
@@ -189,6 +194,7 @@ def budget(workload: Workload) -> Object:
 
 def job(workload: Workload) -> Object:
     """Return a Job that starts all pods at once. Evictions are normal for it, so they do not count as failures."""
+    # Kubernetes: without this rule, each eviction counts against backoffLimit.
     ignore = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     return {
         "apiVersion": "batch/v1",

@@ -24,6 +24,7 @@ _LIMITS = {
     "daemonsets": (f"{_UPDATING}.maxUnavailable", f"{_UPDATING}.maxSurge"),
     "statefulsets": (f"{_UPDATING}.maxUnavailable",),
 }
+#: Measured: kube-apiserver 1.36 names these two in its refusal.
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 _INVALID = "FieldValueInvalid"
 
@@ -40,6 +41,7 @@ def causes(kind: Kind, item: Object) -> Iterator[tuple[str, str, str]]:
     """Return field, reason and message of each invalid limit. Only a Deployment's maxSurge may exceed 100%."""
     for path in _LIMITS.get(kind.plural, ()):
         limit = at(item, path)
+        # Measured: kube-apiserver 1.36 takes a Deployment's maxSurge of 101 %, and refuses a DaemonSet's.
         if limit is not None and (message := _reason_against(limit, more=path == f"{_ROLLING}.maxSurge")):
             yield path, _INVALID, f"Invalid value: {json.dumps(limit)}: {message}"
     if kind.plural == "poddisruptionbudgets":
@@ -56,6 +58,7 @@ def _reason_against(limit: Any, *, more: bool) -> str:
 
 def _budget_causes(spec: Object) -> Iterator[tuple[str, str, str]]:
     least, most, policy = (spec.get(name) for name in ("minAvailable", "maxUnavailable", "unhealthyPodEvictionPolicy"))
+    # Measured: kube-apiserver 1.36 refuses both limits together.
     if least is not None and most is not None:
         names = {"MinAvailable": least, "Selector": spec.get("selector"), "MaxUnavailable": most}
         encoded = json.dumps(names | {"UnhealthyPodEvictionPolicy": policy}, separators=(",", ":"))

@@ -33,6 +33,7 @@ class Jobs(Workloads):
     def _job_changed(self, change: Change) -> None:
         limit_s = at(change.object, "spec.activeDeadlineSeconds")
         if limit_s is not None and at(change.before or {}, "status.startTime") != at(change.object, "status.startTime"):
+            # Kubernetes: activeDeadlineSeconds runs on while a VM sleeps.
             self._context.clock.after(limit_s, lambda: self._queue.add(key_of(change.object)))
 
     def _reconcile(self, key: Key) -> None:
@@ -48,6 +49,7 @@ class Jobs(Workloads):
 
     def reconcile(self, item: Object) -> None:
         pods = sorted(self.owned_objects(item), key=key_of)
+        # Kubernetes: otherwise a pod counts as ended as soon as it leaves.
         waits = item["spec"]["podReplacementPolicy"] == "Failed"
         held = [pod for pod in pods if TRACKING in (pod["metadata"].get("finalizers") or [])]
         ended = [pod for pod in held if _ended(pod, waits=waits)]
@@ -72,6 +74,7 @@ class Jobs(Workloads):
         for pod in ended:
             if at(pod, "status.phase") == "Succeeded":
                 done += 1
+            # Kubernetes: Ignore neither counts a failure nor spends a retry.
             elif _action(item, pod) != "Ignore":
                 failed += 1
         return done, failed
@@ -85,6 +88,7 @@ class Jobs(Workloads):
                 "PodFailurePolicy",
                 "A pod failed in a way that the Job's podFailurePolicy does not forgive",
             )
+        # Kubernetes: the limit counts retries, so one failure more ends the Job.
         if failed > item["spec"]["backoffLimit"]:
             return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         limit_s, since = at(item, "spec.activeDeadlineSeconds"), at(item, "status.startTime")
@@ -95,6 +99,7 @@ class Jobs(Workloads):
 
     def _create_missing(self, item: Object, pods: list[Object], active: list[Object], done: int) -> list[Object]:
         spec = item["spec"]
+        # Kubernetes: a suspended Job has no pods; its active ones are deleted.
         wanted = 0 if spec["suspend"] else max(0, min(spec["parallelism"], spec["completions"] - done))
         waits = spec["podReplacementPolicy"] == "Failed"
         leaving = sum(is_leaving(pod) and not is_finished(pod) for pod in pods) if waits else 0
@@ -130,6 +135,7 @@ class Jobs(Workloads):
         now = self._context.clock.utc()
 
         def write(job: Object) -> None:
+            # Kubernetes: this condition comes before the final one.
             for each in ("SuccessCriteriaMet" if kind == "Complete" else "FailureTarget", kind):
                 set_condition(job, now, {"type": each, "status": "True", "reason": reason, "message": message})
             if kind == "Complete":
@@ -155,9 +161,11 @@ def _action(job: Object, pod: Object) -> str:
     }
     for rule in at(job, "spec.podFailurePolicy.rules") or []:
         patterns = rule.get("onPodConditions") or []
+        # Kubernetes: the first rule that matches decides.
         by_condition = any(_has_condition(pod, pattern) for pattern in patterns)
         if by_condition or _matches_exit_code(rule.get("onExitCodes"), codes):
             return str(rule["action"])
+    # Kubernetes: what matches no rule counts as a failure.
     return "Count"
 
 
@@ -169,5 +177,6 @@ def _matches_exit_code(wanted: Object | None, codes: dict[str, int]) -> bool:
     if not wanted:
         return False
     name, values = wanted.get("containerName"), wanted.get("values") or []
+    # Kubernetes: an exit code of 0 is no failure, and matches no rule.
     ended = [code for container, code in codes.items() if code and name in (None, container)]
     return any((code in values) is (wanted["operator"] == "In") for code in ended)

@@ -22,7 +22,9 @@ from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 Pair = tuple[str, str]
 _OWN_TAINTS = (nodes.UNREACHABLE, nodes.NOT_READY, nodes.UNSCHEDULABLE)
 _EVENT_SOURCE = EventSource("node-controller")
+#: kube-controller-manager: the pod garbage collector waits 40 s before it deletes pods of a node that is gone.
 ORPHAN_S = 40.0
+#: kube-controller-manager: `--node-monitor-period` is 5 s by default.
 MONITOR_S = 5.0
 
 
@@ -47,6 +49,7 @@ class NodeLifecycle:
     def _note_heartbeat(self, name: str) -> None:
         if name not in self._last_heard_s:
             self._check_later(name, self._durations.node_grace_s)
+        # kube-controller-manager: its own clock counts, and not the Lease's renewTime, which another clock wrote.
         self._last_heard_s[name] = self._context.clock.now_s
 
     def _check_later(self, name: str, delay_s: float) -> None:
@@ -56,6 +59,7 @@ class NodeLifecycle:
 
     def _check(self, name: str) -> None:
         silent_s = self._context.clock.now_s - self._last_heard_s[name]
+        # kube-controller-manager: `--node-monitor-grace-period` is 50 s by default. A shorter sleep passes unnoticed.
         if silent_s <= self._durations.node_grace_s:
             self._check_later(name, self._durations.node_grace_s - silent_s + 1e-3)
             return
@@ -64,12 +68,14 @@ class NodeLifecycle:
 
     def _mark_silent(self, name: str) -> None:
         node = self._context.store.get("nodes", "", name)
+        # Kubernetes: a node is marked once. Then only its kubelet makes it Ready again.
         if node is None or (condition(node, "Ready") or {}).get("status") == "Unknown":
             return
         now = self._context.clock.utc()
         self._context.store.edit("nodes", "", name, lambda item: nodes.post_unknown(item, now))
         self._context.record_event(node, _EVENT_SOURCE, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         for pod in self._context.store.where("pods", "spec.nodeName", name):
+            # Kubernetes: pods of a lost node count as unavailable, although they may still run.
             if is_true(pod, "Ready"):
                 self._context.store.edit(*path_of("pods", pod), lambda item: pod_status.not_ready(item, now))
                 self._context.record_event(pod, _EVENT_SOURCE, "NodeNotReady", "Node is not ready", warning=True)
@@ -96,6 +102,7 @@ class NodeLifecycle:
         name = name_of(node)
         if is_true(node, "Ready"):
             self._evictable.discard(name)
+        # Kubernetes: NoSchedule comes at once; NoExecute waits for the pace of the node's zone.
         evicts = name in self._evictable or any(effect == "NoExecute" for _, effect in _present(node))
         return [pair for pair in own_taints(node) if evicts or pair[1] != "NoExecute"]
 
@@ -116,12 +123,14 @@ class NodeLifecycle:
     def _collect_orphans(self, name: str) -> None:
         if self._context.store.get("nodes", "", name) is None:
             for pod in self._context.store.where("pods", "spec.nodeName", name):
+                # Kubernetes: by force, for no kubelet is left to end them.
                 self._context.store.remove(*path_of("pods", pod))
 
 
 def own_taints(node: Object) -> list[Pair]:
     """Return the taints that this controller sets on a node in this state."""
     ready = (condition(node, "Ready") or {}).get("status", "False")
+    # Kubernetes: Ready=Unknown is a silent node, Ready=False one that says so itself.
     problem = {"Unknown": nodes.UNREACHABLE, "False": nodes.NOT_READY}.get(ready)
     wanted = [(problem, "NoSchedule"), (problem, "NoExecute")] if problem else []
     return [*wanted, (nodes.UNSCHEDULABLE, "NoSchedule")] if at(node, "spec.unschedulable") else wanted

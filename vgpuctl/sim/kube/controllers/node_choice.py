@@ -31,6 +31,8 @@ class PodRequirements:
 
     def refusals(self, usage: NodeUsage) -> list[str]:
         """Return the messages of the first filter that refuses the node, in the real scheduler's order and words."""
+        # kube-scheduler: NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit.
+        # The first that refuses is reported.
         if usage.cordoned and not tolerates(self.pod, _CORDON_TAINT):
             return ["node(s) were unschedulable"]
         if lacks_toleration(self.pod, usage.taints):
@@ -53,6 +55,7 @@ class PodRequirements:
             matching = usage.count_matching(namespace_of(self.pod), self._matches_spread)
         else:
             matching = usage.count_owned(self._owner) if self._owner else 0
+        # kube-scheduler has many scores and breaks ties by chance. This order is simpler, and the same in each run.
         return matching, usage.load, name
 
 

@@ -19,6 +19,7 @@ def node_test(spec: Object) -> NodeTest:
 
     def test(node: Object) -> bool:
         labels = labels_of(node)
+        # Kubernetes: nodeSelector and affinity must both fit; of the affinity's terms, one must.
         return wanted <= labels.items() and (tests is None or any(each(node) for each in tests))
 
     return test
@@ -43,6 +44,7 @@ def lacks_toleration(pod: Object, taints: Iterable[Object]) -> bool:
 
 
 def hard_taints(node: Object) -> list[Object]:
+    # Kubernetes: PreferNoSchedule only lowers a node's score.
     return [taint for taint in node["spec"].get("taints") or [] if taint["effect"] != "PreferNoSchedule"]
 
 

@@ -29,7 +29,10 @@ class Quotas:
         if quota is None:
             return
         hard = at(quota, "spec.hard") or {}
+        # Kubernetes: a Pending pod counts, a finished one does not.
+        # So pods for tonight's profile hold their namespace's quota all day.
         requests = [requests_of(pod) for pod in self._store.sorted("pods", key[0]) if not is_finished(pod)]
+        # Kubernetes: extended resources have no limits of their own, only `requests.`.
         used = {name: _total(name, requests) for name in hard if name == "pods" or _is_extended(name)}
 
         def count(item: Object) -> None:

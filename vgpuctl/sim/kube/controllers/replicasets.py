@@ -11,6 +11,7 @@ class ReplicaSets(Workloads):
 
     def reconcile(self, item: Object) -> None:
         active = [pod for pod in self.owned_objects(item) if is_active(pod)]
+        # Kubernetes: a leaving pod is not active, so its replacement is made at once.
         missing = item["spec"]["replicas"] - len(active)
         for _ in range(missing):
             self.create_pod(item, new_pod(item, self._store.suffix()))
@@ -23,6 +24,7 @@ class ReplicaSets(Workloads):
 
 def _deletion_order(pod: Object) -> tuple[bool, bool, str, str]:
     """Sort surplus pods: unbound first, then not ready, then the youngest."""
+    # Kubernetes: ActivePodsWithRanks has more ranks, such as a deletion cost. They are not simulated.
     made = str(pod["metadata"]["creationTimestamp"])
     youngest_first = "".join(chr(255 - ord(letter)) for letter in made)
     return bool(pod["spec"].get("nodeName")), is_true(pod, "Ready"), youngest_first, name_of(pod)

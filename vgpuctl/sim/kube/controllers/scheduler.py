@@ -73,6 +73,7 @@ class NodeRefusals:
         full, others = self._full_nodes, total - self._full_nodes
         preemption = [f"{full} No preemption victims found for incoming pod"] if full else []
         preemption += [f"{others} Preemption is not helpful for scheduling"] if others else []
+        # kube-scheduler: the words of its event. Preemption is reported, and never simulated.
         message = f"0/{total} nodes are available: "
         return f"{message}{', '.join(texts)}. preemption: {message}{', '.join(preemption)}."
 
@@ -158,6 +159,7 @@ class Scheduler:
                 break
             self._bind(key, node)
         if waiting.pods:
+            # Decision 0015: only nodes that have changed are judged again, so a burst of bindings stays cheap.
             names = changed_nodes if waiting.refusals else list(self.capacity)
             waiting.refusals.update(self.capacity, waiting.requirements.refusals, names)
             self._post_message(waiting)
@@ -193,6 +195,7 @@ class Scheduler:
     def _refuse(self, key: Key, why: str) -> None:
         now, pod = self._context.clock.utc(), self._context.store.get("pods", *key)
         unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
+        # Kubernetes: a condition that says the same is not written again.
         if pod is None or (condition(pod, "PodScheduled") or {}).items() >= unscheduled.items():
             return
         self._context.store.edit("pods", *key, lambda item: set_condition(item, now, unscheduled))

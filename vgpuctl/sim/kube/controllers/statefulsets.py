@@ -45,6 +45,7 @@ class StatefulSets(Workloads):
                 self._context.delete("pods", pod)
             if pod is None or not is_active(pod) or not is_true(pod, "Ready"):
                 complete = False
+                # Kubernetes: OrderedReady waits for each pod before the next, so one pod on a lost node stops the rest.
                 if at(item, "spec.podManagementPolicy") != "Parallel":
                     return False
         return complete
@@ -61,9 +62,11 @@ class StatefulSets(Workloads):
         """Delete the last pod with an outdated template. All pods are running at this point."""
         if at(item, "spec.updateStrategy.type") == "OnDelete":
             return
+        # Kubernetes: pods below the partition keep their template.
         first = at(item, "spec.updateStrategy.rollingUpdate.partition") or 0
         revision = _revision(item)
         outdated = [pod for pod in pods[first:] if labels_of(pod).get(HASH) != revision]
+        # Kubernetes: from the highest number down, one pod at a time.
         if outdated:
             self.delete_pod(item, outdated[-1])
 
@@ -73,6 +76,7 @@ class StatefulSets(Workloads):
             claim["metadata"] = {**claim["metadata"], "name": f"{name_of(template)}-{pod}"}
             claim["metadata"]["namespace"] = namespace_of(item)
             claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+            # Kubernetes: a claim outlives its pod, and the next pod of the same name takes it over.
             if self._store.get("persistentvolumeclaims", namespace_of(item), name_of(claim)) is None:
                 self._context.create("persistentvolumeclaims", claim)
 
@@ -96,6 +100,7 @@ def ordered_pod(item: Object, number: int) -> Object:
     pod["spec"] |= {"hostname": name, "subdomain": item["spec"].get("serviceName") or ""}
     claims = [name_of(template) for template in item["spec"].get("volumeClaimTemplates") or []]
     others = [found for found in pod["spec"].get("volumes") or [] if found.get("name") not in claims]
+    # Kubernetes: the claim's name is the template's and the pod's.
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": f"{claim}-{name}"}} for claim in claims]
     if volumes or others:
         pod["spec"]["volumes"] = [*volumes, *others]

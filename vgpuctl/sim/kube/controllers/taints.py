@@ -59,6 +59,7 @@ class TaintEviction:
             limits = [toleration["tolerationSeconds"] for toleration in found if "tolerationSeconds" in toleration]
             since = from_timestamp(taint.get("timeAdded") or timestamp(now))
             if not found or limits:
+                # Kubernetes: the shortest of all tolerations that match counts.
                 due.append(min(limits, default=0) - (now - since).total_seconds())
         return max(0.0, min(due)) if due else None
 
@@ -71,6 +72,7 @@ class TaintEviction:
         # datetime has microseconds, so the remaining time may be slightly above zero.
         if due_s is not None and due_s < 1e-3:
             reason = "Taint manager: deleting due to NoExecute taint"
+            # Kubernetes: the taint manager deletes and does not evict, so no budget holds it.
             self._context.mark_disrupted(present, "DeletionByTaintManager", reason)
             message = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
             self._context.record_event(present, _EVENT_SOURCE, "TaintManagerEviction", message)

@@ -10,6 +10,7 @@ from vgpuctl.sim.kube.controllers.queue import Queue
 from vgpuctl.sim.kube.objects import Object, at, is_finished, name_of, namespace_of, uid_of
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
+#: vSphere CSI: the name of its driver.
 DRIVER = "csi.vsphere.vmware.com"
 ATTACH_S = DETACH_S = 1.0
 _EVENT_SOURCE = EventSource("attachdetach-controller")
@@ -36,6 +37,7 @@ class Volumes:
 
     def _bind(self, key: Key) -> None:
         def bind(claim: Object) -> None:
+            # No PersistentVolume is simulated: the claim names its disk, and no object stands behind that name.
             claim["spec"].setdefault("volumeName", f"pvc-{uid_of(claim)}")
             capacity = at(claim, "spec.resources.requests") or {}
             claim["status"] = {"phase": "Bound", "accessModes": claim["spec"].get("accessModes") or []}
@@ -48,6 +50,7 @@ class Volumes:
 
     def _pod_changed(self, change: Change) -> None:
         pod = change.object
+        # Kubernetes: a pod that has ended uses its volumes no longer.
         if pod["spec"].get("volumes") and (change.type == "DELETED" or is_finished(pod)):
             self._release(key_of(pod))
         else:
@@ -75,6 +78,8 @@ class Volumes:
         wanted = set(self._users.get(disk, {}).values())
         attachments = [item for item in self._store.all("volumeattachments") if _is_for(item, disk)]
         for item in attachments:
+            # Kubernetes: a suspended VM keeps its disks, and blocks them elsewhere.
+            # So a VM may sleep only when its attachments are gone.
             if item["spec"]["nodeName"] not in wanted:
                 self._context.clock.after(DETACH_S, partial(self._detach, disk, name_of(item)))
         if not attachments and wanted:
@@ -83,6 +88,7 @@ class Volumes:
             self._report_multi_attach(disk, {item["spec"]["nodeName"] for item in attachments})
 
     def _attach(self, disk: str, node: str) -> None:
+        # Kubernetes: the attachment's name is a hash, so a volume and a node have one attachment only.
         digest = hashlib.sha256(f"{disk}{DRIVER}{node}".encode()).hexdigest()
         item: Object = {
             "apiVersion": "storage.k8s.io/v1",
@@ -122,6 +128,7 @@ def disks_of(context: ControllerContext, pod: Object) -> list[str]:
 def are_attached(context: ControllerContext, pod: Object) -> bool:
     """Return True if every volume of the pod is attached to its node."""
     wanted = [at(volume, "persistentVolumeClaim.claimName") for volume in pod["spec"].get("volumes") or []]
+    # A claim that is not bound yet has no disk.
     disks = disks_of(context, pod)
     if len(disks) < len([name for name in wanted if name]):
         return False

@@ -65,6 +65,7 @@ class Workloads(ABC):
 
     def _reconcile(self, key: Key) -> None:
         item = self._store.get(self.plural, *key)
+        # Kubernetes: a workload that is being deleted makes no new pods.
         if item is not None and not is_leaving(item):
             self.reconcile(item)
 
@@ -94,4 +95,5 @@ def add_labels(template: Object, mark: dict[str, str]) -> None:
 
 def template_hash(template: Object) -> str:
     digest = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).digest()
+    # Kubernetes: hashes of templates use the same characters as generated names.
     return "".join(SAFE_CHARACTERS[byte % len(SAFE_CHARACTERS)] for byte in digest[:9])

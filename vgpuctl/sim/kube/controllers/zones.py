@@ -29,6 +29,7 @@ class Zone:
 
     @property
     def lost(self) -> bool:
+        # Kubernetes: full disruption. A zone that is wholly lost is emptied at the normal pace, if another zone lives.
         return bool(self.troubled) and not self.ready
 
     @property
@@ -37,6 +38,7 @@ class Zone:
         total = len(self.ready) + len(self.troubled)
         if self.lost or len(self.troubled) <= _FEW_TROUBLED or len(self.troubled) / total < _UNHEALTHY_SHARE:
             return NORMAL
+        # kube-controller-manager: `--large-cluster-size-threshold` is 50 by default.
         return SLOW if total > _LARGE_ZONE else NEVER
 
 
@@ -76,6 +78,7 @@ class Zones:
             zone.waiting[name] = None
 
     def _serve_all(self) -> None:
+        # Kubernetes: if all zones are lost, all evictions stop.
         if all(zone.lost for zone in self._zones.values()):
             return
         for zone in self._zones.values():
@@ -87,6 +90,7 @@ class Zones:
             return
         name = next(iter(zone.waiting))
         del zone.waiting[name]
+        # Kubernetes: one node after another; 0.1 a second is one each 10 s.
         zone.next_s = now_s + 1 / zone.pace
         self._clock.after(1 / zone.pace, self._serve_all)
         self._allow_eviction(name)
@@ -95,4 +99,5 @@ class Zones:
 def _zone_of(node: Object) -> tuple[str, bool, bool]:
     """Return the node's zone, whether the node counts there, and whether it is ready."""
     labels = labels_of(node)
+    # Kubernetes: an excluded node counts for no zone. Sleepers without this label can stop all evictions there.
     return "/".join(labels.get(part, "") for part in _ZONE_LABELS), EXCLUDED not in labels, is_true(node, "Ready")
