@@ -9,6 +9,7 @@ from typing import Any
 
 Object = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
+#: Kubernetes: the suffixes of a quantity. Others, such as E and exponents, are not read here.
 _SUFFIXES = {"m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SUFFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _QUANTITY = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})")
@@ -29,10 +30,12 @@ def without_nulls(value: Any) -> Any:
 
 
 def timestamp(moment: datetime) -> str:
+    # Kubernetes: times have whole seconds, so two heartbeats of one second look the same.
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(moment: datetime) -> str:
+    # Kubernetes: Leases have microseconds (MicroTime).
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -81,6 +84,7 @@ def at(item: Object, path: str) -> Any:
 
 def controller_of(item: Object) -> Object | None:
     owners: list[Object] = item["metadata"].get("ownerReferences") or []
+    # Kubernetes: an object may have several owners, and one controller among them.
     return next((owner for owner in owners if owner.get("controller")), None)
 
 
@@ -129,11 +133,13 @@ def is_active(pod: Object) -> bool:
 
 
 def is_mirror(pod: Object) -> bool:
+    # kubelet: the API's picture of a static pod. Deleting it deletes no container.
     return "kubernetes.io/config.mirror" in annotations_of(pod)
 
 
 def requests_of(pod: Object) -> dict[str, float]:
     """Return the sum of the containers' requests, and one of the node's `pods`."""
+    # Kubernetes: a node has a limit for its pods as well.
     total: dict[str, float] = {"pods": 1.0}
     for container in pod["spec"].get("containers") or []:
         for resource, amount in ((container.get("resources") or {}).get("requests") or {}).items():
@@ -147,6 +153,7 @@ def tolerates(pod: Object, taint: Object) -> list[Object]:
 
 
 def _matches(toleration: Object, taint: Object) -> bool:
+    # Kubernetes: an empty effect means all effects, an empty key with Exists all keys.
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:

@@ -139,6 +139,7 @@ class Store:
         metadata.setdefault("uid", self.new_uid())
         metadata.setdefault("creationTimestamp", timestamp(self._clock.utc()))
         if collection.kind.generations:
+            # Kubernetes: counts changes of the spec. Controllers say with it what they have seen.
             metadata["generation"] = 1
         return self._put(collection, "ADDED", item, None)
 
@@ -149,9 +150,11 @@ class Store:
         if before is None:
             raise errors.not_found(collection.kind, metadata["name"])
         present = before["metadata"]["resourceVersion"]
+        # Measured: kube-apiserver 1.36 answers 409 to an older version. Without a version it asks nothing.
         if metadata.get("resourceVersion") not in (None, "", "0", present):
             raise errors.conflict(collection.kind, metadata["name"])
         metadata["resourceVersion"] = present
+        # Measured: with kube-apiserver 1.36 a write that changes nothing makes no version.
         if item == before:
             return before
         if collection.kind.generations and item.get("spec") != before.get("spec"):
@@ -189,6 +192,7 @@ class Store:
 
     def changes_since(self, plural: str, version: int) -> list[Change]:
         collection = self._collections[plural]
+        # Kubernetes: such a watch ends with 410, and its client lists again.
         if version < collection.compacted:
             raise errors.gone(version, collection.compacted)
         later: list[Change] = []
@@ -219,7 +223,10 @@ class Store:
         return suffix
 
     def _put(self, collection: Collection, change_type: str, item: Object, before: Object | None) -> Object:
+        # etcd: one revision for all objects.
+        # From Kubernetes 1.35 on, clients may compare versions as numbers (KEP-5504).
         self.version += 1
+        # Kubernetes: a deletion has a version of its own, so a watch can go on from it.
         item["metadata"]["resourceVersion"] = str(self.version)
         change = Change(self.version, collection.kind.plural, change_type, item, before)
         collection.put(change)

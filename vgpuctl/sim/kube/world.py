@@ -42,6 +42,7 @@ class KubernetesWorld:
         rng = random.Random(seed)  # noqa: S311 names of pods are no secrets
         self.clock = clock
         self.store = Store(clock, rng)
+        # Decision 0014: estates without Cluster API have no Machines, and pay no call for them.
         self.kinds = KINDS + (CUSTOM if inventory.cluster_api else ())
         self.context = ControllerContext(clock, self.store)
         self.kubelets = Kubelets(self.context, inventory, durations, rng)
