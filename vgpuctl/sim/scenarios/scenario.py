@@ -25,7 +25,9 @@ from vgpuctl.sim.inventory import (
 from vgpuctl.sim.scenarios.reader import ScenarioReader, Section
 from vgpuctl.sim.words import nearest
 
+#: vSphere API: `HostGraphicsConfig.sharedPassthruAssignmentPolicy`.
 POLICIES = ("performance", "consolidation")
+#: vSphere: only `sharedDirect` cards hold vGPUs; `shared` is for ESXi's own graphics.
 GRAPHICS = ("sharedDirect", "shared")
 MODES = {"same-size": CardMode.SAME_SIZE, "mixed-size": CardMode.MIXED_SIZE, "mig": CardMode.MIG}
 KEYS = (
@@ -59,6 +61,7 @@ VM_KEYS = (
     "must-run-on",
     "node",
 )
+#: vSphere API: DrsBehavior, in words with hyphens.
 DRS = {
     "off": FULLY_AUTOMATED,
     "on": FULLY_AUTOMATED,
@@ -175,7 +178,9 @@ class _Scenario:
                 cpus=self._reader.number(item, "cpus", key, 8, most=768),
                 powered_on=self._reader.choice(item, "power", key, ("on", "off"), "off") == "on",
                 vgpus=self._reader.texts(vgpus, f"{key}.vgpus") if vgpus else (),
+                # vSphere: a VM with a vGPU needs all its memory reserved.
                 memory_locked=self._reader.boolean(item, "reserved", key, bool(vgpus)),
+                # NVIDIA AI Enterprise: cards with large BARs need EFI.
                 bios=self._reader.choice(item, "firmware", key, ("efi", "bios"), "efi") == "bios",
                 sriov=self._reader.boolean(item, "sriov", key),
                 tools=self._reader.boolean(item, "tools", key, True),

@@ -9,6 +9,7 @@ from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
 MAX_BYTES = 768 * 1024
+#: Measured in the product's reader: aliases and ranges let a small file stand for more than memory holds.
 MOST_VALUES, DEEPEST, LONGEST_TEXT, LONGEST_NUMBER = 20_000, 16, 4096, 64
 _NUMBERS = {f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp")}
 
@@ -23,6 +24,7 @@ class _Loader(yaml.SafeLoader):
         mark: Any = event.start_mark
         self._values += 1
         self._depth += 1
+        # A few aliases of a long text took more memory than the machine allowed (measured).
         if isinstance(event, yaml.AliasEvent):
             raise ComposerError(None, None, "aliases are not known here", mark)
         if self._values > MOST_VALUES:
