@@ -56,6 +56,7 @@ def control_app(control: ControlApi, token: str) -> Starlette:
 
 async def _respond(request: Request, token: str, handler: Handler) -> Response:
     authorization = request.headers.get("authorization", "")
+    # Decision 0006: a holder of the cluster's token must not be able to stop the clock.
     if not secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
         return JSONResponse({"error": "not allowed"}, status_code=401)
     try:

@@ -59,6 +59,7 @@ class ControlApi:
     def add_fault(self, request: Document) -> Document:
         rule = rule_of(request)
         if rule.effect.how is How.PERSON:
+            # Checked now: when the person acts, no client waits for an error.
             self._world.people.check(rule.effect.what)
         fault = self._world.calls.faults.add(rule)
         if duration_s := rule.effect.seconds if rule.effect.how is How.DOWN else float(request.get("lasts") or 0):
@@ -147,6 +148,7 @@ class ControlApi:
     def _clear(self, fault: ActiveFault) -> None:
         self._world.calls.faults.clear(fault.id)
         if fault.rule.effect.how is How.TASK_HANGS:
+            # Decision 0006: a hung task is a fault of its call, so it ends with the fault.
             self._world.estate.work.release_hung()
         self._servers.apply_down_faults()
 

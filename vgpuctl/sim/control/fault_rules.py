@@ -79,12 +79,14 @@ def _parse_effect(server: str, method: str, request: Mapping[str, Any]) -> Effec
     except ValueError:
         raise InvalidRequest(f"no effect is called {request.get('how')!r}") from None
     what, seconds = str(request.get("what") or ""), float(request.get("seconds") or 0)
+    # Kubernetes has neither tasks nor sessions.
     if how in (How.TASK_FAILS, How.TASK_HANGS, How.END_SESSIONS) and server != VCENTER:
         raise InvalidRequest(f"{how.value} works only on vCenter's calls")
     if how in (How.TASK_FAILS, How.TASK_HANGS) and not method.endswith("_Task"):
         raise InvalidRequest(f"{how.value} works only on methods that start a task; {method} starts none")
     if how in (How.FAIL, How.TASK_FAILS):
         _check_failure(server, what)
+    # Kubernetes: Retry-After. SOAP has no such word.
     if how is How.FAIL and seconds and server != KUBERNETES:
         raise InvalidRequest("only Kubernetes says how long to wait before the next try")
     if how in (How.HANG, How.DOWN) and seconds <= 0:
