@@ -54,6 +54,7 @@ def _table(name: str) -> dict[str, Any]:
 
 def _model(name: str, card: Mapping[str, Any]) -> CardModel:
     offers = {
+        # NVIDIA: counts in mixed size are lower than in same size, and some cards have no mixed size at all.
         CardMode.SAME_SIZE: {vgpu: Offer(gb, size["same"], gb) for vgpu, gb, size in _sizes(card)},
         CardMode.MIXED_SIZE: {vgpu: _mixed(gb, size["mixed"]) for vgpu, gb, size in _sizes(card) if "mixed" in size},
         CardMode.MIG: dict(_mig(card)),
@@ -76,6 +77,7 @@ def _sizes(card: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any
 
 
 def _mixed(gb: int, places: list[int] | int) -> Offer:
+    # NVIDIA documents no places for H200, only counts.
     if isinstance(places, int):
         return Offer(gb, places, gb)
     return Offer(gb, len(places), gb, tuple(places))
@@ -85,6 +87,7 @@ def _mig(card: Mapping[str, Any]) -> Iterator[tuple[str, Offer]]:
     """MIG types are of series C."""
     for instance, shape in card.get("mig", {}).items():
         width, places = MIG_SHAPES[shape]["width"], tuple(MIG_SHAPES[shape]["places"])
+        # NVIDIA: a MIG type names its slices and its GB, such as nvidia_a100-3-20c.
         yield f"{card['stem']}-{instance}c", Offer(int(instance.partition("-")[2]), len(places), width, places)
 
 

@@ -71,6 +71,7 @@ class Driver:
             self._set_alarm()
 
     def _set_alarm(self) -> None:
+        # Decision 0015: the clock has one alarm, for the next due event.
         if self._advancing:
             return
         due_s = None if self.frozen else self._clock.next_due_s()

@@ -43,6 +43,7 @@ def needed_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 def shell_lines(lab_variables: Mapping[str, str]) -> str:
     """Return lines for sh, bash and zsh. Every variable that could lead elsewhere is unset first."""
+    # Decision 0016: with only GOVC_* and KUBECONFIG set, the demo once acted on production.
     unset = [" ".join(name for name in line.split() if name not in lab_variables) for line in FOREIGN_VARIABLES]
     exports = [f"export {name}={shlex.quote(value)}" for name, value in lab_variables.items()]
     return "\n".join([*(f"unset {names}" for names in unset if names), *exports, ""])

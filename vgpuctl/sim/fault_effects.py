@@ -33,6 +33,7 @@ def with_abort(app: ASGIApp) -> ASGIApp:
     """
 
     async def outermost(scope: Scope, receive: Receive, send: Send) -> None:
+        # Decision 0006: one function uses the transport behind uvicorn's `send`.
         cycle = getattr(send, "__self__", None)
         if cycle is not None:
             scope[_ABORT] = cycle.transport.abort
@@ -47,6 +48,7 @@ async def apply_effect(effect: Effect, clock: Clock, answer: Answer) -> Response
         return AbortedConnection()
     if effect.how is How.HANG:
         await _sleep(clock, effect.seconds)
+    # A lost reply: the server does its work, and only the client does not hear of it.
     response = await answer()
     return AbortedConnection() if effect.how is How.LOSE_REPLY else response
 

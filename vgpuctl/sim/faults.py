@@ -56,6 +56,7 @@ class Rule:
     times: int | None = None
 
     def matches(self, server: str, method: str, names: tuple[str, ...]) -> bool:
+        # Decision 0006: calls are known by name alone, so a rule needs no knowledge of SOAP or REST.
         if server != self.server or self.method not in (ANY, method):
             return False
         return self.on == ANY or any(fnmatchcase(name, self.on) for name in names)

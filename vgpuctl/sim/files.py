@@ -86,6 +86,7 @@ def write_pid(folder: Path) -> None:
 def _write(path: Path, text: str, *, secret: bool = False) -> None:
     """Write a file whole or not at all. A file with a password is readable by its owner alone from the first byte."""
     new = path.with_suffix(path.suffix + ".new")
+    # Under a umask of 000 folders were open to all once, so modes do not depend on it.
     with os.fdopen(new_file(new, 0o600 if secret else 0o644), "w", encoding="utf-8") as file:
         file.write(text)
     new.replace(path)

@@ -24,6 +24,7 @@ class Durations:
     replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains.
     """
 
+    # Short enough to watch. Real suspends of large VMs take minutes.
     suspend_s: float = 2.0
     power_on_s: float = 2.0
     guest_boot_s: float = 2.0
@@ -31,9 +32,13 @@ class Durations:
     kubelet_s: float = 1.0
     pod_end_s: float = 1.5
     reconfigure_s: float = 0.1
+    # kubelet: it renews its Lease and compares its status every 10 s.
     heartbeat_s: float = 10.0
+    # kubelet: `nodeStatusReportFrequency` is five minutes by default (decision 0003).
     report_s: float = 0.0
+    # kube-controller-manager: `--node-monitor-grace-period` is 50 s by default.
     node_grace_s: float = 50.0
+    # Cluster API: the five minutes of the MachineHealthCheck in its documentation.
     unhealthy_s: float = 300.0
     training_s: float = 3600.0
     store_mib_per_s: float | None = None
@@ -42,6 +47,7 @@ class Durations:
     @classmethod
     def instant(cls) -> Durations:
         """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable."""
+        # Decision 0005: two heartbeats within a second would look the same.
         return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0)
 
 
@@ -76,6 +82,7 @@ class CardSpec:
 
     @property
     def offers(self) -> dict[str, Offer]:
+        # vSphere: only a card of type `sharedDirect` holds vGPUs.
         if self.shared:
             return {}
         offered = self.model.offers[self.mode]
@@ -83,6 +90,7 @@ class CardSpec:
 
     def canonical_type(self, vgpu: str) -> str:
         """Return the type that an alias stands for; any other type unchanged."""
+        # vSphere: a type's stem encodes board and memory, so hosts may know types that no table has.
         return dict(self.aliases).get(vgpu, vgpu)
 
 
@@ -219,6 +227,7 @@ class Inventory:
 
 
 def v100(index: int) -> CardSpec:
+    # NVIDIA: Volta's last driver branch is R580. The scenarios have newer cards, too.
     return CardSpec(pci_id=pci_id(index), model=MODELS["V100-16"])
 
 

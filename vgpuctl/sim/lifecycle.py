@@ -46,6 +46,7 @@ def start_detached(folder: Path, arguments: list[str]) -> int:
         process = subprocess.Popen(  # noqa: S603  # our own program, our own arguments
             # -P: Python takes no module from the working folder.
             [sys.executable, "-P", "-m", "vgpuctl", "sim", "up", "--dir", str(folder), *arguments],
+            # Decision 0016: an allow-list, because a list of forbidden variables would be wrong with the next tool's.
             env=needed_variables(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=out,

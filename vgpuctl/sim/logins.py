@@ -14,6 +14,7 @@ def _secret() -> str:
 class Logins:
     """`user` may do everything in vCenter, `reader` may only read. Kubernetes asks for `token`."""
 
+    # vSphere: the name of vCenter's first administrator.
     user: str = "administrator@vsphere.local"
     password: str = field(default_factory=_secret, repr=False)
     reader: str = "readonly@vsphere.local"

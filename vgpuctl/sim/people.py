@@ -27,6 +27,7 @@ class People:
         self._estate = estate
         self._api = api
         self._acts: dict[str, Callable[..., None]] = {
+            # People use the servers' usual ways, so what they do is checked and watched like a client's.
             "cordon": lambda node: self._patch_node(node, {"spec": {"unschedulable": True}}),
             "uncordon": lambda node: self._patch_node(node, {"spec": {"unschedulable": None}}),
             "label": self._label,

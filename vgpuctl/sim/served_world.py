@@ -28,6 +28,7 @@ class ServedWorld:
         self.driver = Driver(world.clock, frozen=frozen)
         control_api = ControlApi(world, self.driver, servers)
         self.apps: dict[str, ASGIApp] = {
+            # Decision 0006: the control has a token and a port of its own, and answers while the others are away.
             VCENTER: with_abort(self.driver.with_current_time(vcenter_app(world.center, world.calls))),
             KUBERNETES: with_abort(
                 self.driver.with_current_time(KubernetesApp(world.api, world.calls, world.logins.token))

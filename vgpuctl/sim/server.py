@@ -49,6 +49,7 @@ class Simulation:
 
         The pid is written then, and removed at the end.
         """
+        # A CA of this process alone: it vouches for nothing else, and ends with it.
         authority = trustme.CA()
         certificate = authority.issue_cert("127.0.0.1", "localhost")
         self.served_world = self._new_served_world()

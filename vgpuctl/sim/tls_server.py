@@ -56,6 +56,7 @@ class TlsServer(uvicorn.Server):
 
     def stop_listening(self) -> None:
         """Behave like a machine that went away: every connection ends at once, and new ones are refused."""
+        # Decision 0006: a client must see "connection refused", as with a machine that is away.
         for server in self.servers:
             server.close()
         self.servers = []

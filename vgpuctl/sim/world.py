@@ -35,6 +35,7 @@ class World:
         logins: Logins | None = None,
         seed: int = 1,
     ) -> None:
+        # Decision 0005: both halves share one clock, and are connected only by `Guests`.
         self.clock = Clock(began or datetime.now(UTC))
         self.inventory = inventory or default_inventory()
         self.durations = durations or Durations()
