@@ -50,6 +50,7 @@ class Estate(Controls):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: Callable[[], None] = do_nothing
         self._ready = threading.Event()
+        # Decision 0020: one of three ways to run a world, for clients and for others' tests.
         self._thread = threading.Thread(target=self._serve, name="estate", daemon=True)
         self._thread.start()
         if not self._ready.wait(READY_WITHIN_S) or self._failure is not None:
@@ -85,6 +86,7 @@ class Estate(Controls):
 
     def environment(self) -> dict[str, str]:
         """Return this process's environment, changed so that it leads to the estate and nowhere else."""
+        # Decision 0016: a test must not reach the servers that the shell names.
         others = {name for line in FOREIGN_VARIABLES for name in line.split()}
         return {name: value for name, value in os.environ.items() if name not in others} | dict(self.env)
 
