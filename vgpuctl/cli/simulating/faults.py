@@ -13,14 +13,18 @@ from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, duration_s, sim_explained
 
 app = group(add_completion=False, help="Make calls to the simulators fail on purpose.")
-_NAMES = {"task-fails": "its task fails with", "hang": "it hangs", "lose-reply": "it is done, but its reply is lost"}
-_NAMES |= {"task-hangs": "its task hangs at 95 %", "cut": "the connection is cut", "fail": "it fails with"}
-_NAMES |= {
+#: What happens to a call, by the word that asks for it.
+_NAMES = {
+    "fail": "it fails with",
+    "task-fails": "its task fails with",
+    "task-hangs": "its task hangs at 95 %",
+    "hang": "it hangs",
+    "lose-reply": "it is done, but its reply is lost",
+    "cut": "the connection is cut",
     "end-sessions": "it finds all sessions ended",
     "person": "it finds that a person did",
     "down": "it is down for",
 }
-
 
 CallArgument = Annotated[
     str, typer.Argument(help="A vCenter method, a verb with a resource, or all calls: vcenter or kubernetes.")
