@@ -22,7 +22,7 @@ from tests.support.peers.control_plane import NODE_GRACE_S, ControlPlane
 from tests.support.peers.machines import PoweredMachines, RealMachines
 from tests.support.peers.processes import program, until
 from tests.support.peers.vcenters import Client, Vcenter
-from vgpuctl.model.record import FACTS
+from vgpuctl.model.record import FACT_LABELS
 
 DAY, NIGHT = tuple(f"worker-{number}" for number in range(1, 5)), "worker-5"
 GPU_LIMIT = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
@@ -104,7 +104,7 @@ class Story:
         """Ours on a node, but for those that tell what its VM carries."""
         metadata = self.node(name)["metadata"]
         every = {**metadata["labels"], **metadata.get("annotations", {})}
-        return {key for key in every if key.startswith(MARKS)} - set(FACTS)
+        return {key for key in every if key.startswith(MARKS)} - set(FACT_LABELS)
 
     def power(self) -> dict[str, str]:
         return {name: self.client.power(self.client.vm(name)) for name in (*DAY, NIGHT)}

@@ -12,7 +12,7 @@ from pyVmomi import vim
 
 from tests.support.peers.vcenters import Client, Vcenter, session_at, vcsim
 from tests.support.peers.vcenters import ours as our_vcenter
-from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
+from vgpuctl.model.admission import Admission, FailoverPolicy, ReservedShare, Slots
 from vgpuctl.sim.inventory import Ha, default_inventory
 from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.property_filters import ObservationScope
@@ -21,7 +21,7 @@ from vgpuctl.vsphere.stream import VcenterStream
 POLICIES: dict[str, tuple[Ha | None, Any]] = {
     "share": (Ha(memory_percent=25), ReservedShare(25)),
     "slots": (Ha(level=1, slot_mib=4096), Slots(1, 4096)),
-    "spares": (Ha(hosts=("esx-1",)), Spares(frozenset({"esx-1"}))),
+    "spares": (Ha(hosts=("esx-1",)), FailoverPolicy(frozenset({"esx-1"}))),
     "none": (None, None),
 }
 

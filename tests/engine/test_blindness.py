@@ -7,7 +7,7 @@ from functools import partial
 
 from tests.support.fleets import day_and_night
 from tests.support.virtual import VirtualWorld
-from vgpuctl.engine.blindness import bounded, counted
+from vgpuctl.engine.blindness import stopped_if_blind_too_long, with_blind_time
 from vgpuctl.engine.ends import ends
 from vgpuctl.engine.ports import BLIND_S
 from vgpuctl.engine.reactor import Goal
@@ -77,16 +77,16 @@ def test_silences_are_added_up() -> None:
 
 
 def test_only_the_time_after_a_blind_look_is_left_out() -> None:
-    state = counted(RunState(due_since={Drain.of("a"): 0.0}), (), 10.0)
-    state = counted(state, ("vCenter",), 15.0)
+    state = with_blind_time(RunState(due_since={Drain.of("a"): 0.0}), (), 10.0)
+    state = with_blind_time(state, ("vCenter",), 15.0)
     assert (state.due_since, state.blind_s) == ({Drain.of("a"): 0.0}, 0.0), "until then it was seen"
-    state = counted(state, ("vCenter",), 40.0)
-    state = counted(state, (), 50.0)
+    state = with_blind_time(state, ("vCenter",), 40.0)
+    state = with_blind_time(state, (), 50.0)
     assert (state.due_since, state.blind_s) == ({Drain.of("a"): 35.0}, 35.0)
-    assert counted(state, (), 60.0).blind_s == 35.0
+    assert with_blind_time(state, (), 60.0).blind_s == 35.0
 
 
 def test_whoever_sees_again_in_time_goes_on() -> None:
     late = RunState(blind_s=BLIND_S)
-    assert not bounded(late, (), BLIND_S).stopping
-    assert bounded(late, ("vCenter",), BLIND_S).unheard == ("vCenter",)
+    assert not stopped_if_blind_too_long(late, (), BLIND_S).stopping
+    assert stopped_if_blind_too_long(late, ("vCenter",), BLIND_S).unheard == ("vCenter",)

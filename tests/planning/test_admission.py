@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.fleets import CATALOGUE, WHOLE, fleet, timetable, with_worker, worker
-from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
+from vgpuctl.model.admission import Admission, FailoverPolicy, ReservedShare, Slots
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Worker
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
@@ -27,7 +27,7 @@ def by_night(name: str, host: str, gib: int) -> Worker:
 
 
 def cluster(
-    *workers: Worker, policy: ReservedShare | Slots | Spares = THIRD, size_gib: int = 100, **more: object
+    *workers: Worker, policy: ReservedShare | Slots | FailoverPolicy = THIRD, size_gib: int = 100, **more: object
 ) -> Fleet:
     """Hosts of one size, all under one admission control. With a third kept of 200 GB, 132 GB may be reserved."""
     some = fleet(*workers)
@@ -155,14 +155,14 @@ def test_how_many_slots_there_are_vcenter_decides_so_few_of_them_are_a_remark() 
 
 
 def test_nothing_starts_on_a_failover_host() -> None:
-    some = cluster(*pair(40, 60), *pair(40, 60, 2), policy=Spares(frozenset({"esx-2"})))
+    some = cluster(*pair(40, 60), *pair(40, 60, 2), policy=FailoverPolicy(frozenset({"esx-2"})))
     refused, _ = told(some)
     assert "HA keeps esx-2 free as a failover host of gpu, and night-2 will not start there" in refused["esx-2"]
     assert set(refused) == {"esx-2"}
 
 
 def test_where_drs_places_vms_a_failover_host_is_a_remark() -> None:
-    some = cluster(*pair(40, 60), *pair(40, 60, 2), policy=Spares(frozenset({"esx-2"})), places=True)
+    some = cluster(*pair(40, 60), *pair(40, 60, 2), policy=FailoverPolicy(frozenset({"esx-2"})), drs_moves=True)
     refused, remarks = told(some)
     assert (refused, len(remarks), "where DRS places it" in remarks[0]) == ({}, 1, True)
 
@@ -171,10 +171,10 @@ def test_whom_ha_does_not_restart_refuses_nothing_but_is_remarked_on() -> None:
     """Nobody says whether room is kept for it."""
     two = (*pair(40, 60), *pair(40, 90, 2))
     assert set(told(cluster(*two))[0]) == {"esx-2"}
-    for more in ({"otherwise": frozenset({"vm-night-2"})}, {"restarts": False}):
+    for more in ({"exceptions": frozenset({"vm-night-2"})}, {"restarts": False}):
         refused, remarks = told(cluster(*two, **more))
         assert (refused, len(remarks)) == ({}, 1)
-    assert set(told(cluster(*two, restarts=False, otherwise=frozenset({w.vm for w in two})))[0]) == {"esx-2"}
+    assert set(told(cluster(*two, restarts=False, exceptions=frozenset({w.vm for w in two})))[0]) == {"esx-2"}
 
 
 def test_a_start_waits_for_those_who_have_yet_to_leave_elsewhere_in_the_cluster() -> None:

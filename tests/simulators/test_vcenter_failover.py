@@ -10,7 +10,7 @@ from pyVmomi import vim
 
 from tests.support.physics import GIB, kind, off, on, suspend, worker, world_with
 from tests.support.vcenter import LOGINS, content_of, vm_named, wait_for
-from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
+from vgpuctl.model.admission import Admission, FailoverPolicy, ReservedShare, Slots
 from vgpuctl.sim.inventory import Ha, HostSpec, Inventory, VmSpec, v100
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
@@ -98,7 +98,7 @@ def standing_estate(policy: str, tmp_path_factory: pytest.TempPathFactory) -> It
 def test_a_client_reads_the_policy_in_vcenters_own_shapes(policy: str, client: Any) -> None:
     cluster = content_of(client).searchIndex.FindByInventoryPath("dc/host/gpu")
     read = admission(cluster._moId, cluster.configurationEx, HOSTS)
-    expected = {"share": ReservedShare(30), "slots": Slots(1, 1024), "spares": Spares(frozenset({"esx-2"}))}
+    expected = {"share": ReservedShare(30), "slots": Slots(1, 1024), "spares": FailoverPolicy(frozenset({"esx-2"}))}
     assert (read and read.policy) == expected.get(policy)
     assert cluster.configurationEx.dasConfig.enabled is (policy != "none")
     free = cluster.summary.admissionControlInfo
@@ -177,4 +177,4 @@ def test_whether_drs_places_vms_is_told_too() -> None:
         some.drsConfig.enabled = enabled
         found = read(some)
         assert found
-        assert found.places is enabled
+        assert found.drs_moves is enabled

@@ -26,18 +26,18 @@ Patch = pytest.MonkeyPatch
 
 
 def a_planner_that_acquires_before_it_releases(patch: Patch) -> None:
-    sound = planner.climb
+    sound = planner.plan_of_host
 
-    def climb(*made_of: Any) -> planner.Part:
+    def plan_of_host(*made_of: Any) -> planner.HostPlan:
         part = sound(*made_of)
         needs = dict(part.needs)
         for start in [step for rungs in part.ladders.values() for step in rungs if isinstance(step, PowerOn)]:
             stops = {step for step in needs[start.id] if step.kind in {"Suspend", "ShutDown"}}
             needs[start.id] -= stops
             needs |= {stop: needs[stop] | {start.id} for stop in stops}
-        return planner.Part(part.ladders, needs)
+        return planner.HostPlan(part.ladders, needs)
 
-    patch.setattr(planner, "climb", climb)
+    patch.setattr(planner, "plan_of_host", plan_of_host)
 
 
 def an_engine_that_ignores_the_uid(patch: Patch) -> None:

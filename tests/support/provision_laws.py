@@ -12,7 +12,7 @@ from tests.support.fleets import node, with_node, worker
 from tests.support.provisions import CATALOGUE, Vcenter, fleets_and_provisions, wish_for
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.plan import Plan, Step
-from vgpuctl.model.record import CARD, FACTS, FRAME, HOST, VGPU
+from vgpuctl.model.record import CARD, FACT_LABELS, FRAME, HOST, VGPU
 from vgpuctl.model.requests import PatchNode
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
@@ -87,7 +87,7 @@ def ends_well(fleet: Fleet, wish: Wish, seed: int) -> None:
 def labelled_fleets(draw: st.DrawFn) -> Fleet:
     """Nodes with our labels right, wrong and missing, and others' beside them; strays, and nodes of nobody."""
     fleet, _ = draw(fleets_and_provisions())
-    keys = (CATALOGUE.label, *FACTS, "theirs", "vgpu.typed")
+    keys = (CATALOGUE.label, *FACT_LABELS, "theirs", "vgpu.typed")
     some = st.dictionaries(st.sampled_from(keys), st.sampled_from(("x", "v100-4q-4GB", "esx-1")))
     for name in fleet.workers:
         fleet = with_node(fleet, name, labels=draw(some))
@@ -104,7 +104,7 @@ def labels_come_true_once(fleet: Fleet, prune: bool) -> None:
     assert not plan(after, wish), "a second run writes nothing"
     for name in (*fleet.workers, *fleet.strays):
         was, now = node_of(fleet, name), node_of(after, name)
-        ours = {CATALOGUE.label, *FACTS}
+        ours = {CATALOGUE.label, *FACT_LABELS}
         assert replace(now, labels={}) == replace(was, labels={})
         assert _without(now.labels, ours) == _without(was.labels, ours)
         if name in fleet.strays:

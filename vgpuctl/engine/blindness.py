@@ -7,7 +7,7 @@ from dataclasses import replace
 from vgpuctl.engine.run_state import RunState
 
 
-def counted(state: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
+def with_blind_time(state: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
     """Return the state at this look. Time since a blind look is added to the times since when steps are due."""
     # Decision 0019: two minutes without Kubernetes once turned a host back, for a mark on a sleeper.
     # Nothing is written while a server is not heard, so that time counts against no step.
@@ -19,7 +19,7 @@ def counted(state: RunState, stale: tuple[str, ...], now_s: float) -> RunState:
     return replace(state, looked_s=now_s, blind=bool(stale), blind_s=blind_s, due_since=due_since)
 
 
-def bounded(state: RunState, stale: tuple[str, ...], longest_s: float) -> RunState:
+def stopped_if_blind_too_long(state: RunState, stale: tuple[str, ...], longest_s: float) -> RunState:
     """End an operation in order once it was blind for so long in all, and remember which servers it could not hear."""
     if not stale or state.stopping or state.blind_s < longest_s:
         return state

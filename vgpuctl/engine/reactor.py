@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from vgpuctl.engine.blindness import bounded, counted
+from vgpuctl.engine.blindness import stopped_if_blind_too_long, with_blind_time
 from vgpuctl.engine.dispatcher import Dispatcher, Moment, Send, task_of
 from vgpuctl.engine.ends import has_begun
 from vgpuctl.engine.ports import BLIND_S
@@ -25,7 +25,7 @@ from vgpuctl.reporting.causes import Cause, OtherHost, StepLate, StepRefused
 
 #: How long a task may be refused for passing reasons (a card whose books lag, another task) before it counts as failed.
 #: vSphere: `graphicsInfo` may lag. A resume that is refused for want of graphics is tried again for a while.
-LAG_S = 60.0
+REFUSALS_PASS_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def decide(goal: Goal, fleet: Fleet, state: RunState, moment: Moment, caches: Ca
     """Take one look: what is still missing, what may be sent now, and what each due step waits for."""
     caches = caches or Caches()
     # Decision 0019: blind time counts against no deadline, and is bounded as a whole.
-    state = bounded(counted(state, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
+    state = stopped_if_blind_too_long(with_blind_time(state, fleet.stale, moment.now_s), fleet.stale, goal.blind_s)
     if state.going_back and goal.former is not None:
         goal = replace(goal, former=with_devices_back(fleet, goal.former))
     # vSphere: a suspended state may not resume after a host upgrade or on another host.
@@ -251,7 +251,7 @@ def _refused(attempt: Attempt, worker: Worker | None, due_for_s: float) -> str:
     if attempt.error and (not attempt.passing or out_of_patience):
         return attempt.error
     task = task_of(attempt, worker)
-    if task is None or task.fault is None or (task.passing and due_for_s < LAG_S):
+    if task is None or task.fault is None or (task.passing and due_for_s < REFUSALS_PASS_S):
         return ""
     return task.message
 

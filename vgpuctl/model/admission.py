@@ -26,7 +26,7 @@ class Slots:
 
 
 @dataclass(frozen=True, slots=True)
-class Spares:
+class FailoverPolicy:
     """Whole hosts, by name, on which nothing starts."""
 
     hosts: frozenset[str]
@@ -36,17 +36,17 @@ class Spares:
 class Admission:
     """HA admission control in one cluster.
 
-    `cluster`: its id, since two clusters may have one name. `places`: DRS may start a VM on another host than its own.
-    `restarts`: whether HA restarts VMs after a failure. `otherwise`: the ids of VMs for which the opposite is set.
+    `cluster`: its id, since two clusters may have one name. `drs_moves`: DRS may start a VM on another host.
+    `restarts`: whether HA restarts VMs after a failure. `exceptions`: the ids of VMs for which the opposite is set.
     It is not documented whether room is kept for VMs that HA does not restart.
     """
 
     cluster: str
-    policy: ReservedShare | Slots | Spares
-    places: bool = False
+    policy: ReservedShare | Slots | FailoverPolicy
+    drs_moves: bool = False
     restarts: bool = True
-    otherwise: frozenset[str] = frozenset()
+    exceptions: frozenset[str] = frozenset()
 
     def counts(self, vm: str) -> bool:
         """True if room is certainly kept for this VM."""
-        return self.restarts != (vm in self.otherwise)
+        return self.restarts != (vm in self.exceptions)

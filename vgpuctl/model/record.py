@@ -19,7 +19,7 @@ CARD = PREFIX + "card"
 FRAME = PREFIX + "frame-mib"
 HOST = PREFIX + "host"
 VGPU = PREFIX + "vgpu"
-FACTS = (CARD, FRAME, HOST, VGPU)
+FACT_LABELS = (CARD, FRAME, HOST, VGPU)
 
 #: Our names for marks that other programs read on a node: do not count its silence, do not remove it.
 EXCLUDED, KEPT = "exclude-disruption", "scale-down-disabled"

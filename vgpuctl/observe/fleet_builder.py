@@ -15,10 +15,10 @@ from vgpuctl.model.hosts import Card, Host, TypeFacts
 from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.record import FACTS
+from vgpuctl.model.record import FACT_LABELS
 from vgpuctl.observe.choosing import Chooser
-from vgpuctl.observe.evidence import KubeletLiveness, Owners
-from vgpuctl.observe.snapshot import KubernetesSeen, Parts, Snapshot, VcenterSeen
+from vgpuctl.observe.joined_facts import KubeletLiveness, Owners
+from vgpuctl.observe.snapshot import KubernetesSeen, Snapshot, VcenterSeen, WorkerParts
 from vgpuctl.planning.cards.boards import type_of
 from vgpuctl.vsphere.views import Outline, Vm
 
@@ -107,7 +107,7 @@ class FleetBuilder:
                 names.add(worker.name)
         return workers
 
-    def _built(self, parts: Parts, now: datetime) -> Worker | None:
+    def _built(self, parts: WorkerParts, now: datetime) -> Worker | None:
         """Return the worker in this VM; None if the VM is no worker. Everything that time changes is in `parts`."""
         vm, rules = parts.vm, parts.chosen.rules
         if not rules:
@@ -160,14 +160,14 @@ class FleetBuilder:
             yield self._nodes.of(name, (node, pods_here), partial(changed, node, pods=pods_here))
 
 
-def _node(parts: Parts, alive_s: float, owners: Owners) -> Node | None:
+def _node(parts: WorkerParts, alive_s: float, owners: Owners) -> Node | None:
     if parts.seen is None:
         return None
     pods, disks = tuple(owners.with_owner(pod) for pod in parts.pods), tuple(parts.disks or ())
     return changed(parts.seen.node, lease_renewed=parts.lease_renewed, alive_s=alive_s, pods=pods, disks=disks)
 
 
-def _doubts(parts: Parts) -> Iterable[str]:
+def _doubts(parts: WorkerParts) -> Iterable[str]:
     rules, doubt = parts.chosen
     if parts.name_taken:
         yield "several VMs of vCenter have this name"
@@ -200,7 +200,7 @@ def _strays(nodes: Iterable[SeenNode], workers: Mapping[str, Worker]) -> Iterabl
     inside = {worker.node.name for worker in workers.values() if worker.node}
     for seen in nodes:
         name = seen.node.name
-        if name not in inside and name not in workers and any(fact in seen.node.labels for fact in FACTS):
+        if name not in inside and name not in workers and any(fact in seen.node.labels for fact in FACT_LABELS):
             yield Worker(name=name, vm="", host="", power=Power.OFF, node=seen.node)
 
 

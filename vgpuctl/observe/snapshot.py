@@ -15,7 +15,7 @@ from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.observe.choosing import Chosen
-from vgpuctl.observe.evidence import Machines, overdue_s
+from vgpuctl.observe.joined_facts import Machines, overdue_s
 from vgpuctl.observe.unreadable_parts import UnreadableParts
 from vgpuctl.vsphere.views import Vm
 
@@ -46,7 +46,7 @@ class KubernetesSeen(Protocol):
     def unreadable(self) -> tuple[Unreadable, ...]: ...
 
 
-class Parts(NamedTuple):
+class WorkerParts(NamedTuple):
     """The parts of one worker, as far as they are known.
 
     `late_s`: for each ending pod of its node, how long it has been overdue. `unreadable`: parts that could not be read.
@@ -106,11 +106,11 @@ class Snapshot(NamedTuple):
             unreadable=UnreadableParts(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts),
         )
 
-    def parts(self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, name_taken: bool) -> Parts:
+    def parts(self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, name_taken: bool) -> WorkerParts:
         """Return what belongs to a VM. `inside`: the node in it. `name_taken`: another VM has the same name."""
         vm, node = self.vms[moid], inside.node or ""
         seen, pods, host = self.nodes.get(node), self.pods_on.get(node, ()), self.hosts.get(vm.outline.host)
-        return Parts(
+        return WorkerParts(
             vm=vm,
             host=host.name if host else "",
             seen=seen,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card
 from vgpuctl.model.profiles import Catalogue
-from vgpuctl.model.record import CARD, FACTS, FRAME, HOST, VGPU
+from vgpuctl.model.record import CARD, FACT_LABELS, FRAME, HOST, VGPU
 from vgpuctl.planning.cards.card_rules import frame_gib
 
 #: Labels by their keys. None takes a label off. A key that is left out is not known now, and its label stays.
@@ -37,7 +37,7 @@ def labels_of(fleet: Fleet, catalogue: Catalogue, worker: Worker, vgpus: tuple[s
 
 def taken_off(catalogue: Catalogue) -> Labels:
     """Return the labels to take off a node that is no worker of ours any more."""
-    return dict.fromkeys((catalogue.label, *FACTS))
+    return dict.fromkeys((catalogue.label, *FACT_LABELS))
 
 
 def _models(fleet: Fleet, worker: Worker) -> set[str]:

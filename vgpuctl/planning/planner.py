@@ -39,7 +39,7 @@ from vgpuctl.planning.waves import Ladders, in_order, in_waves, units
 LabelChanges = tuple[tuple[str, str | None], ...]
 
 
-class Part(NamedTuple):
+class HostPlan(NamedTuple):
     """One host's ladders, and the steps that each rung needs first."""
 
     ladders: Mapping[str, list[Step]]
@@ -54,14 +54,14 @@ class LadderMemo:
 
     def __init__(self) -> None:
         self._wish: Wish | None = None
-        self._parts: Memo[Part] = Memo()
+        self._parts: Memo[HostPlan] = Memo()
         self._ladders: Memo[list[Step]] = Memo()
         self._releases: Memo[dict[str, frozenset[StepId]]] = Memo()
 
-    def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> Part:
+    def part(self, fleet: Fleet, wish: Wish, host: str, names: list[str]) -> HostPlan:
         # Decision 0001: the plan of a host depends on nothing outside it, so only changed hosts are planned anew.
         made_of = (names, fleet.on_host(host), fleet.hosts.get(host), fleet.strangers_on(host))
-        return self._parts.of(host, made_of, lambda: climb(fleet, wish, host, names, self))
+        return self._parts.of(host, made_of, lambda: plan_of_host(fleet, wish, host, names, self))
 
     def begin(self, wish: Wish) -> None:
         if self._wish != wish:
@@ -111,16 +111,16 @@ def _pruned(fleet: Fleet, wish: Wish, needs: dict[StepId, frozenset[StepId]]) ->
     return found
 
 
-def climb(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: LadderMemo | None = None) -> Part:
+def plan_of_host(fleet: Fleet, wish: Wish, host: str, names: Iterable[str], memo: LadderMemo | None = None) -> HostPlan:
     needs: dict[StepId, frozenset[StepId]] = {}
     memo, former = memo or LadderMemo(), awake_before(fleet, wish, host)
     ladders = {name: memo.ladder(fleet, wish, fleet.worker(name), former) for name in names}
     for rungs in ladders.values():
-        _climb(rungs, needs)
+        _chained(rungs, needs)
     # harvester#8478: the new VM was started before the old one had freed the card. Release before acquire.
     for waker, stops in memo.releases(fleet, host, ladders).items():
         needs[PowerOn.of(waker)] |= stops
-    return Part(ladders, needs)
+    return HostPlan(ladders, needs)
 
 
 def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
@@ -143,7 +143,7 @@ def _by_host(fleet: Fleet, wish: Wish) -> dict[str, list[str]]:
     return hosts
 
 
-def _climb(rungs: list[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
+def _chained(rungs: list[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
     below: frozenset[StepId] = frozenset()
     for step in rungs:
         needs[step.id] = below

@@ -32,7 +32,7 @@ def switch_wish(
     """
     must_be_seen(fleet, timetable.shifts[shift])
     mine = timetable.workers(fleet)
-    sleeps = Sleeps(timetable, shift, now)
+    sleeps = SleepNotes(timetable, shift, now)
     left = departures(fleet, timetable, shift)
     workloads = workload_wishes(fleet, timetable, timetable.shifts[shift], left)
     # vSphere: only a suspend keeps processes. A shutdown ends them, so then no pod is frozen.
@@ -55,7 +55,7 @@ def switch_wish(
     return replace(wish, awake_before=_awake_before(fleet, wish))
 
 
-class Sleeps:
+class SleepNotes:
     """What the nodes of sleeping workers say in a shift.
 
     The starts of shifts are looked up once, not for each worker.

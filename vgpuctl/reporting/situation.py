@@ -36,7 +36,7 @@ from vgpuctl.reporting.timetable_state import TimetableState, Waking, state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedWorker:
     """A worker, and how it stands to its timetable. `awake`: whether it should be awake; None if no timetable says."""
 
     worker: Worker
@@ -64,7 +64,7 @@ class Situation:
     catalogue: Catalogue
     states: tuple[TimetableState, ...]
     hosts: tuple[Host, ...]
-    workers: tuple[Judged, ...]
+    workers: tuple[JudgedWorker, ...]
     missing: tuple[str, ...]
     waiting: tuple[Waiting, ...]
     resting: tuple[Resting, ...]
@@ -175,11 +175,11 @@ def _hosts(fleet: Fleet, chosen: Iterable[Worker], *, everything: bool) -> list[
     return [fleet.hosts[name] for name in sorted(names & fleet.hosts.keys(), key=natural)]
 
 
-def _judged(worker: Worker, states: tuple[TimetableState, ...]) -> Judged:
+def _judged(worker: Worker, states: tuple[TimetableState, ...]) -> JudgedWorker:
     if len(states) != 1:
-        return Judged(worker=worker, timetable=None, awake=None, waking=None)
+        return JudgedWorker(worker=worker, timetable=None, awake=None, waking=None)
     mine = states[0]
-    return Judged(
+    return JudgedWorker(
         worker=worker,
         timetable=mine.timetable.name,
         awake=mine.should_be_awake(worker),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vgpuctl.model.admission import Admission, ReservedShare, Slots, Spares
+from vgpuctl.model.admission import Admission, FailoverPolicy, ReservedShare, Slots
 from vgpuctl.vsphere.clusters import drs_places_vms
 from vgpuctl.vsphere.views import moid_of
 
@@ -22,13 +22,13 @@ def admission(cluster: str, config: Any, hosts: Mapping[str, str]) -> Admission 
     return Admission(
         cluster=cluster,
         policy=policy,
-        places=drs_places_vms(config.drsConfig),
+        drs_moves=drs_places_vms(config.drsConfig),
         restarts=restarts,
-        otherwise=frozenset(_exceptions(config, restarts)),
+        exceptions=frozenset(_exceptions(config, restarts)),
     )
 
 
-def _policy(ha: Any, hosts: Mapping[str, str]) -> ReservedShare | Slots | Spares | None:
+def _policy(ha: Any, hosts: Mapping[str, str]) -> ReservedShare | Slots | FailoverPolicy | None:
     from pyVmomi import vim  # noqa: PLC0415
 
     match ha.admissionControlPolicy:
@@ -36,7 +36,7 @@ def _policy(ha: Any, hosts: Mapping[str, str]) -> ReservedShare | Slots | Spares
             level = (share.failoverLevel or 1) if share.autoComputePercentages else 0
             return ReservedShare(int(share.memoryFailoverResourcesPercent or 0), level)
         case vim.cluster.FailoverHostAdmissionControlPolicy() as spares:
-            return Spares(frozenset(hosts.get(moid_of(host), "") for host in spares.failoverHosts or ()))
+            return FailoverPolicy(frozenset(hosts.get(moid_of(host), "") for host in spares.failoverHosts or ()))
         case vim.cluster.FailoverLevelAdmissionControlPolicy() as slots:
             fixed = slots.slotPolicy if isinstance(slots.slotPolicy, vim.cluster.FixedSizeSlotPolicy) else None
             return Slots(int(slots.failoverLevel or 0), int(fixed.memory or 0) if fixed else 0)

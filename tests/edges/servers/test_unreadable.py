@@ -22,7 +22,7 @@ from vgpuctl.model.journal import LONGEST_REASON, HostReport, document
 from vgpuctl.model.machine import is_ours
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.unreadable import Unreadable
-from vgpuctl.observe.evidence import overdue_s
+from vgpuctl.observe.joined_facts import overdue_s
 from vgpuctl.planning.selection import Selection
 from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.situation import situate

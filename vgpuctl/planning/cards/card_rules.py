@@ -16,7 +16,7 @@ MOST_OF_ALL = 32
 COMPUTE_SLICES = 7
 
 
-class Kind(NamedTuple):
+class CardKind(NamedTuple):
     """Everything about a card that decides what it takes. Cards of equal kind are interchangeable.
 
     `board` is "" if no table knows the card. `type_facts`: facts about vGPU types that their names may not say.
@@ -43,7 +43,7 @@ class Slice(NamedTuple):
 class Load(NamedTuple):
     """A card with what it holds: `held` stays, `leaving` is on the card now and goes before long."""
 
-    kind: Kind
+    kind: CardKind
     held: tuple[Slice, ...] = ()
     leaving: tuple[Slice, ...] = ()
 
@@ -65,7 +65,7 @@ class Load(NamedTuple):
         if piece is None:
             return False
         there = self.held + self.leaving
-        return _room(self.kind, there, piece) > 0 or (bool(piece.starts) and _could_be(tuple(sorted((*there, piece)))))
+        return _room(self.kind, there, piece) > 0 or (bool(piece.starts) and _can_share(tuple(sorted((*there, piece)))))
 
     def with_one(self, vgpu: str, *, leaves: bool = False) -> Load:
         """Return the load with one vGPU more.
@@ -88,20 +88,20 @@ class Load(NamedTuple):
         if not all(piece.most for piece in there):
             return False
         if any(piece.starts for piece in there):
-            return _could_be(tuple(sorted(there)))
+            return _can_share(tuple(sorted(there)))
         return all(_room(self.kind, there[:index], piece) > 0 for index, piece in enumerate(there))
 
 
 @lru_cache(maxsize=4096)
-def _kind(model: str, frame_mib: int, mode: CardMode, type_facts: tuple[TypeFacts, ...]) -> Kind:
+def _kind(model: str, frame_mib: int, mode: CardMode, type_facts: tuple[TypeFacts, ...]) -> CardKind:
     gib = round(frame_mib / 1024)
     family, _, size = model.rpartition("-")
     family = family if size.isdigit() and family else model
     board = board_of_card(family.upper(), gib)
-    return Kind(family, board.name if board else "", board.gib if board else gib, mode, type_facts)
+    return CardKind(family, board.name if board else "", board.gib if board else gib, mode, type_facts)
 
 
-def kind_of(card: Card) -> Kind:
+def kind_of(card: Card) -> CardKind:
     return _kind(card.model, card.frame_mib, card.mode, card.type_facts)
 
 
@@ -110,13 +110,13 @@ def frame_gib(cards: Iterable[Card], vgpu: str) -> int | None:
     return type_of(vgpu, next((card.type_facts for card in cards), ())).gib
 
 
-def filling(kind: Kind) -> Slice:
+def filling(kind: CardKind) -> Slice:
     """Return a slice that leaves no room for anything else."""
     return Slice(kind.gib, 1)
 
 
 @lru_cache(maxsize=65536)
-def slice_of(kind: Kind, vgpu: str) -> Slice | None:
+def slice_of(kind: CardKind, vgpu: str) -> Slice | None:
     """Return how a card of this kind takes this type; None if it does not take the type."""
     named = type_of(vgpu, kind.type_facts)
     if not _of_this_board(kind, named):
@@ -134,7 +134,7 @@ def slice_of(kind: Kind, vgpu: str) -> Slice | None:
     return _piece(kind, board, named, named.gib)
 
 
-def _of_this_board(kind: Kind, named: VgpuType) -> bool:
+def _of_this_board(kind: CardKind, named: VgpuType) -> bool:
     """True if the type belongs to this kind of card, judged by the type's stem.
 
     A stem that no table knows may belong to a family whose name it begins with, or to a card that no table knows.
@@ -146,7 +146,7 @@ def _of_this_board(kind: Kind, named: VgpuType) -> bool:
     return board is None or abs(board.gib - kind.gib) * 10 <= board.gib
 
 
-def _piece(kind: Kind, board: Board | None, named: VgpuType, gib: int) -> Slice | None:
+def _piece(kind: CardKind, board: Board | None, named: VgpuType, gib: int) -> Slice | None:
     """Return the slice of a time-sliced vGPU: by the table, or by whole division if no table knows it."""
     # NVIDIA's counts follow no formula (A100-40: ten of 4 GB in same size, eight in mixed size), so tables come first.
     if board is None:
@@ -161,25 +161,25 @@ def _piece(kind: Kind, board: Board | None, named: VgpuType, gib: int) -> Slice 
     return Slice(gib, most, MIXED_PLACES.get(board.gib, {}).get(gib, ()) if _mixes(kind) else ())
 
 
-def _table(kind: Kind, board: Board, named: VgpuType) -> dict[int, int]:
+def _table(kind: CardKind, board: Board, named: VgpuType) -> dict[int, int]:
     # NVIDIA vGPU guide: in mixed size a card holds fewer vGPUs of some sizes (L4, 8 GB: two instead of three).
     if _mixes(kind):
         return dict(board.mixed)
     return {**board.same, **board.q_only} if named.series == "q" else dict(board.same)
 
 
-def _mixes(kind: Kind) -> bool:
+def _mixes(kind: CardKind) -> bool:
     """True if the card takes several sizes. Older boards know the same size only, whatever the host is set to."""
     board = BY_NAME.get(kind.board)
     # vSphere 8.0 U3: mixed size needs a board of Ampere or newer; V100 and T4 do not support it.
     return kind.mode is CardMode.MIXED_SIZE and (board is None or bool(board.mixed))
 
 
-def _divided(kind: Kind, gib: int) -> Slice:
+def _divided(kind: CardKind, gib: int) -> Slice:
     return Slice(gib, min(kind.gib // gib, MOST_OF_ALL)) if gib else filling(kind)
 
 
-def _instance(kind: Kind, board: Board | None, named: VgpuType) -> Slice:
+def _instance(kind: CardKind, board: Board | None, named: VgpuType) -> Slice:
     """Return the slice of a GPU instance. A card has only one instance with media extensions (`me` in the series)."""
     place = board.instances.get(named.instance) if board else None
     if place:
@@ -202,7 +202,7 @@ def assumption(card: Card, vgpu: str) -> str:
     return f"{vgpu} on {card.model}: in no table, taken as {kind.gib} GB ÷ {named.gib} GB, at most {piece.most} a card"
 
 
-def _known(kind: Kind, named: VgpuType) -> bool:
+def _known(kind: CardKind, named: VgpuType) -> bool:
     board = BY_NAME.get(kind.board)
     if board is None or named.stem not in board.stems:
         return False
@@ -210,7 +210,7 @@ def _known(kind: Kind, named: VgpuType) -> bool:
 
 
 @lru_cache(maxsize=65536)
-def _room(kind: Kind, there: tuple[Slice, ...], piece: Slice) -> int:
+def _room(kind: CardKind, there: tuple[Slice, ...], piece: Slice) -> int:
     if kind.mode is not CardMode.MIG and not _mixes(kind):
         # NVIDIA, same size: the first VM fixes the card's size until all its VMs are off or suspended.
         # VMware's blog of 2024-07-03: before vSphere 8.0 U2, such a card also held one series only (C or Q).
@@ -233,12 +233,12 @@ def _blocked(other: Slice, piece: Slice) -> int:
 
 
 @lru_cache(maxsize=65536)
-def _could_be(pieces: tuple[Slice, ...], taken: int = 0) -> bool:
+def _can_share(pieces: tuple[Slice, ...], taken: int = 0) -> bool:
     """True if one card has a place for each of these. The widest come last in the order and are placed first."""
     if not pieces:
         return True
     free = [bits for bits in _bits(pieces[-1]) if not bits & taken]
-    return any(_could_be(pieces[:-1], taken | bits) for bits in free)
+    return any(_can_share(pieces[:-1], taken | bits) for bits in free)
 
 
 @lru_cache(maxsize=4096)

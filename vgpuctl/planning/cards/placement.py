@@ -21,7 +21,7 @@ Needs = tuple[Vgpus, ...]
 Loads = tuple[Load, ...]
 
 #: How many positions of the game are searched before it counts as lost: a refusal is better than a guess.
-STANDINGS = 5000
+MOST_POSITIONS = 5000
 
 _LARGE = 1 << 20
 
@@ -93,7 +93,7 @@ def outcomes(loads: Loads, vgpus: Vgpus) -> frozenset[Loads]:
         for cards, left in positions:
             for vgpu in set(left):
                 choices = _choices(cards, vgpu)
-                if not choices or len(after) > STANDINGS:
+                if not choices or len(after) > MOST_POSITIONS:
                     return frozenset()
                 after |= {(_sorted(seated(cards, index, vgpu)), _less(left, vgpu)) for index in choices}
         positions = after
@@ -135,7 +135,7 @@ class _Game:
         if alike(needs):
             return not needs or seats_left(loads, needs[0][0]) >= sum(map(len, needs))
         if (loads, needs) not in self._known:
-            self._known[loads, needs] = len(self._known) < STANDINGS and self._search(loads, needs)
+            self._known[loads, needs] = len(self._known) < MOST_POSITIONS and self._search(loads, needs)
         return self._known[loads, needs]
 
     def _search(self, loads: Loads, needs: Needs) -> bool:

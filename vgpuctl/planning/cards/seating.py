@@ -12,7 +12,7 @@ from vgpuctl.planning.cards.card_rules import Load, kind_of
 from vgpuctl.planning.cards.placement import Loads, Vgpus, alike, may_choose
 
 #: How many seatings are searched if the books do not say which card a VM is on.
-WAYS = 256
+MOST_SEATINGS = 256
 
 UNKNOWN = ("unknown-vgpu",)
 """The vGPUs of a VM on a card if nothing is known of them: it may take the whole card."""
@@ -81,24 +81,24 @@ def possible_seatings(host: Host, running: Iterable[Occupant], needs: Iterable[V
     """Return all ways to seat these VMs. If they and all VMs to come are alike, one way is as good as another."""
     running = list(running)
     unseated = [occupant for occupant in running if not occupant.cards]
-    ways, complete = _ways(host, running, any_way=alike([*(occupant.vgpus for occupant in unseated), *needs]))
+    ways, complete = _searched(host, running, any_way=alike([*(occupant.vgpus for occupant in unseated), *needs]))
     return PossibleSeatings(tuple(way.loads for way in ways), exact=not unseated, complete=complete)
 
 
 def likely(host: Host, running: Iterable[Occupant]) -> Seating:
     """Return the likeliest seating: a VM that is in no books yet is put on the fullest card that takes it."""
-    return _ways(host, list(running), any_way=True)[0][0]
+    return _searched(host, list(running), any_way=True)[0][0]
 
 
-def _ways(host: Host, running: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
+def _searched(host: Host, running: list[Occupant], any_way: bool) -> tuple[list[Seating], bool]:
     """Return the seatings, and if all were searched. `any_way`: for VMs not in the books, the first way will do."""
     ways, complete = [Seating(tuple(Load(kind_of(card)) for card in host.cards))], True
     for occupant in sorted(running, key=lambda each: not each.cards) if host.cards else ():
         found = _lawful(occupant, [after for way in ways for after in _seatings(way, occupant)])
         if any_way and not occupant.cards:
             found = found[:1]
-        complete = complete and len(found) <= WAYS
-        ways = found[:WAYS]
+        complete = complete and len(found) <= MOST_SEATINGS
+        ways = found[:MOST_SEATINGS]
     return ways, complete
 
 
@@ -131,7 +131,7 @@ def _one_by_one(loads: Loads, occupant: Occupant) -> Iterator[tuple[Loads, tuple
                 if index not in seen or len(occupant.cards) - len(seen) <= left:
                     key = (_with(now, index, vgpu, occupant.leaves), seen | {index})
                     after.setdefault(key, (*cards, index))
-        begun = dict(islice(after.items(), WAYS))
+        begun = dict(islice(after.items(), MOST_SEATINGS))
     for (now, _), cards in begun.items():
         yield now, cards
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from vgpuctl.model.admission import Slots, Spares
+from vgpuctl.model.admission import FailoverPolicy, Slots
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.plan import Remark
@@ -101,16 +101,16 @@ def against_admission(fleet: Fleet, wish: Wish, hosts: Sequence[str]) -> Iterato
     # vSphere: HA admission control refuses such a start with InsufficientFailoverResourcesFault.
     for cluster in _clusters(fleet, hosts):
         balances = [cluster.balance(wish, host) for host in _in_order(cluster, hosts)]
-        if isinstance(cluster.admission.policy, Spares):
-            yield from _spare(cluster, cluster.admission.policy, wish, balances)
+        if isinstance(cluster.admission.policy, FailoverPolicy):
+            yield from _against_failover_hosts(cluster, cluster.admission.policy, wish, balances)
         elif (limit := cluster.limit()) is not None:
-            yield from _beyond(cluster, wish, balances, limit)
+            yield from _against_limit(cluster, wish, balances, limit)
 
 
 def full_for_now(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
     """True if this start would be refused at this moment, but no longer once other workers of the plan have left."""
     host = fleet.hosts.get(worker.host)
-    if host is None or host.admission is None or isinstance(host.admission.policy, Spares):
+    if host is None or host.admission is None or isinstance(host.admission.policy, FailoverPolicy):
         return False
     # vSphere: InsufficientFailoverResourcesFault would refuse the start until the others have left, so it waits.
     cluster = Cluster.of(fleet, host.admission)
@@ -129,12 +129,12 @@ def admission_in_doubt(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
         balances = [balance for balance in balances if balance.starts]
         if not balances:
             continue
-        if isinstance(cluster.admission.policy, Spares):
+        if isinstance(cluster.admission.policy, FailoverPolicy):
             for balance in balances:
                 if balance.host in cluster.admission.policy.hosts:
                     yield Remark(balance.host, f"{_failover(cluster, wish, balance).what}, but where DRS places it")
             continue
-        if why := _scarce(cluster, wish):
+        if why := _why_close(cluster, wish):
             names = " ".join(name for balance in balances for name in balance.starts)
             where = balances[0].host if len(balances) == 1 else ""
             yield Remark(where, f"HA admission control of {cluster.name} may forbid to start {names}: {why}")
@@ -152,14 +152,16 @@ def _in_order(cluster: Cluster, hosts: Iterable[str]) -> Iterator[Host]:
     return (mine[name] for name in hosts if name in mine)
 
 
-def _spare(cluster: Cluster, spares: Spares, wish: Wish, balances: Iterable[HostBalance]) -> Iterator[Refusal]:
+def _against_failover_hosts(
+    cluster: Cluster, spares: FailoverPolicy, wish: Wish, balances: Iterable[HostBalance]
+) -> Iterator[Refusal]:
     """Refuse starts on failover hosts.
 
     If DRS places VMs, it may find another host, so the refusal would not be certain.
     """
     for balance in balances:
         # vSphere: under DRS a power-on may place the VM on another host (PowerOnVM_Task).
-        if balance.starts and balance.host in spares.hosts and not cluster.admission.places:
+        if balance.starts and balance.host in spares.hosts and not cluster.admission.drs_moves:
             yield _failover(cluster, wish, balance)
 
 
@@ -167,7 +169,7 @@ def _failover(cluster: Cluster, wish: Wish, balance: HostBalance) -> FailoverHos
     return FailoverHost(host=balance.host, wish=wish.name, workers=balance.starts, cluster=cluster.name)
 
 
-def _beyond(cluster: Cluster, wish: Wish, balances: list[HostBalance], limit: int) -> Iterator[Refusal]:
+def _against_limit(cluster: Cluster, wish: Wish, balances: list[HostBalance], limit: int) -> Iterator[Refusal]:
     """Refuse starts beyond the limit.
 
     Hosts that give back at least as much as they take only help, so they are counted first.
@@ -199,7 +201,7 @@ def _too_much(cluster: Cluster, wish: Wish, balance: HostBalance, limit: int, af
     )
 
 
-def _scarce(cluster: Cluster, wish: Wish) -> str:
+def _why_close(cluster: Cluster, wish: Wish) -> str:
     """Return why the room may be too little, if all VMs count and hosts keep some memory for themselves; else ""."""
     balances = [cluster.balance(wish, host) for host in cluster.hosts]
     after = cluster.reserved() + sum(balance.more for balance in balances)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.planner import climb
+from vgpuctl.planning.planner import plan_of_host
 from vgpuctl.planning.waves import units
 
 
@@ -32,7 +32,7 @@ class SwapTooLarge(Refusal):
 def against_swaps(fleet: Fleet, wish: Wish, host: str, workers: list[Worker]) -> Iterator[Refusal]:
     if not wish.max_unavailable:
         return
-    ladders, needs = climb(fleet, wish, host, [worker.name for worker in workers])
+    ladders, needs = plan_of_host(fleet, wish, host, [worker.name for worker in workers])
     # Workers that wait for each other's cards would wait for ever if only some may be out (decision 0009).
     for unit in units(fleet, ladders, needs):
         if len(unit.workers) > wish.max_unavailable:

@@ -223,7 +223,7 @@ class HostAway(Obstacle):
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
         # vSphere: on a host in maintenance mode, a suspended VM cannot be resumed.
-        if case.host is not None and (why := away(case.host)):
+        if case.host is not None and (why := why_unusable(case.host)):
             yield cls(host=case.host.name, worker=case.worker.name, why=why)
 
     @property
@@ -257,7 +257,7 @@ class NeedsEfi(Obstacle):
         return f"boots by BIOS, and the card of {' '.join(self.vgpus)} needs EFI"
 
 
-def away(host: Host) -> str:
+def why_unusable(host: Host) -> str:
     """Return why no VM can start on this host; "" if nothing is wrong with it."""
     return "in maintenance mode" if host.maintenance else "" if host.connected else "not connected to vCenter"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vgpuctl.model.hosts import Host
-from vgpuctl.planning.checks.workers import HostAway, away
+from vgpuctl.planning.checks.workers import HostAway, why_unusable
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity
 
 
@@ -18,7 +18,7 @@ def of_hosts(compared: Compared) -> Iterator[Finding]:
 
 
 def _away(host: Host) -> Iterator[Finding]:
-    if why := away(host):
+    if why := why_unusable(host):
         yield Finding(
             severity=Severity.ERROR,
             kind="host-away",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.remarks import host_remarks, node_word, power_word
 from vgpuctl.planning.pods.drain import leaving_pods
-from vgpuctl.reporting.situation import Judged, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Situation
 
 SERVERS = ("vCenter", "Kubernetes")
 
@@ -31,7 +31,7 @@ def _hearing(situation: Situation, server: str) -> str:
     return f"silent ({why})" if why else "silent"
 
 
-def _of_worker(situation: Situation, judged: Judged) -> dict[str, str]:
+def _of_worker(situation: Situation, judged: JudgedWorker) -> dict[str, str]:
     worker, node = judged.worker, judged.worker.node
     label = node.labels.get(situation.catalogue.label) if node else None
     return {

@@ -12,7 +12,7 @@ from vgpuctl.model.pods import Quota
 from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.pending_pods import Waiting
-from vgpuctl.reporting.situation import Judged, Resting, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Resting, Situation
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
 Document = dict[str, Any]
@@ -79,7 +79,7 @@ def _card(situation: Situation, card: Card) -> Document:
     }
 
 
-def _worker(situation: Situation, judged: Judged) -> Document:
+def _worker(situation: Situation, judged: JudgedWorker) -> Document:
     worker, task = judged.worker, judged.worker.busy_with
     return {
         "name": worker.name,
@@ -110,7 +110,7 @@ def _waking(waking: Waking | None) -> Document | None:
     }
 
 
-def _node(situation: Situation, judged: Judged, node: Node) -> Document:
+def _node(situation: Situation, judged: JudgedWorker, node: Node) -> Document:
     record = node.record
     return {
         "name": node.name,

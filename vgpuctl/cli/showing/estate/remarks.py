@@ -12,7 +12,7 @@ from vgpuctl.model.fleet import Node, Worker
 from vgpuctl.model.hosts import Host
 from vgpuctl.reporting.deviations import POWER_WORDS, cordoned_by, cordoned_since
 from vgpuctl.reporting.pending_pods import Waiting
-from vgpuctl.reporting.situation import Judged, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Situation
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
 #: For vCenter's name of a task, what the VM is doing meanwhile.
@@ -32,7 +32,7 @@ def power_word(worker: Worker) -> str:
     return _DOING.get(task.kind, f"busy ({task.kind})") if task else POWER_WORDS[worker.power]
 
 
-def node_word(judged: Judged) -> str:
+def node_word(judged: JudgedWorker) -> str:
     worker, node = judged.worker, judged.worker.node
     if node is None:
         return "none"
@@ -43,12 +43,12 @@ def node_word(judged: Judged) -> str:
     return "cordoned" if node.unschedulable else "ready"
 
 
-def note(judged: Judged, now: datetime, *, brief: bool = False) -> str:
+def note(judged: JudgedWorker, now: datetime, *, brief: bool = False) -> str:
     """Return a worker's remark. `brief`: without times, which differ, so that similar workers can share a line."""
     return ", ".join(filter(None, _notes(judged, now, brief)))
 
 
-def _notes(judged: Judged, now: datetime, brief: bool) -> Iterator[str]:
+def _notes(judged: JudgedWorker, now: datetime, brief: bool) -> Iterator[str]:
     worker, node = judged.worker, judged.worker.node
     record = node.record if node else None
     yield from worker.doubts

@@ -14,7 +14,7 @@ from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word
 from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.showing.estate.worker_columns import COLUMNS, Column, carried
 from vgpuctl.model.hosts import Card, Host
-from vgpuctl.reporting.situation import Judged, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Situation
 
 BAR = 16
 #: Wide tables, if asked for, are as wide as their contents.
@@ -143,12 +143,12 @@ def _nobody(situation: Situation) -> str:
     return "No worker: no VM of vCenter is one by profiles.yaml."
 
 
-def _state(situation: Situation, judged: Judged) -> object:
+def _state(situation: Situation, judged: JudgedWorker) -> object:
     remark = note(judged, situation.now, brief=True)
     return power_word(judged.worker), carried(situation, judged), node_word(judged), remark
 
 
-def _row(situation: Situation, group: list[Judged], shown: list[Column]) -> Row:
+def _row(situation: Situation, group: list[JudgedWorker], shown: list[Column]) -> Row:
     cells = tuple(column.of(situation, group) for column in shown)
     return Row(cells, cell(note(group[0], situation.now, brief=len(group) > 1), "dim"))
 
