@@ -172,7 +172,7 @@ class Case:
 
     def lawfully(self, lawful: set[Outcome], task: Task) -> bool:
         outcome = Refused(task.error.kind) if task.error else Done()
-        assert outcome in lawful, f"{task.operation} of {task.entity_name}: {outcome} is none of {lawful}"
+        assert outcome in lawful, f"{task.operation.value.method} of {task.entity_name}: {outcome} is none of {lawful}"
         return not task.error
 
     def compare(self) -> None:

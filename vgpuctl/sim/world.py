@@ -58,7 +58,7 @@ class World:
         while not task.done:
             due_s = self.clock.next_due_s()
             if due_s is None or due_s > ends_s:
-                raise TimeoutError(f"The task {task.operation.value} of {task.entity_name} does not end.")
+                raise TimeoutError(f"The task {task.operation.value.method} of {task.entity_name} does not end.")
             self.clock.advance_to(due_s)
         return task
 

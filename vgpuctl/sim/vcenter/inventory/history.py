@@ -18,12 +18,6 @@ from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 MAX_HISTORY = 1000
 _POWER_EVENTS = {Power.ON: "VmPoweredOnEvent", Power.OFF: "VmPoweredOffEvent", Power.SUSPENDED: "VmSuspendedEvent"}
-_START_EVENTS = {Operation.POWER_OFF: "VmStoppingEvent", Operation.SUSPEND: "VmSuspendingEvent"}
-_FAILURE_EVENTS = {
-    Operation.POWER_ON: "VmFailedToPowerOnEvent",
-    Operation.POWER_OFF: "VmFailedToPowerOffEvent",
-    Operation.SUSPEND: "VmFailedToSuspendEvent",
-}
 
 
 @dataclass(frozen=True)
@@ -112,8 +106,10 @@ class History:
             self._on_started(task, vm)
         elif task.state is TaskState.SUCCESS:
             self._on_success(task, vm)
-        elif task.error and task.operation in _FAILURE_EVENTS:
-            self.record(_FAILURE_EVENTS[task.operation], self.user_of(task), vm, reason=partial(fault_of, task.error))
+        elif task.error and task.operation.value.failure_event:
+            self.record(
+                task.operation.value.failure_event, self.user_of(task), vm, reason=partial(fault_of, task.error)
+            )
 
     def _remember(self, task: Task) -> None:
         # Users and states are kept only as long as their task is known.
@@ -128,8 +124,8 @@ class History:
             # vSphere API: PowerOnVM_Task resumes a suspended VM; only the event says which of both it was.
             resumes = vm.power is Power.SUSPENDED
             self.record("VmResumingEvent" if resumes else "VmStartingEvent", user, vm)
-        elif task.operation in _START_EVENTS:
-            self.record(_START_EVENTS[task.operation], user, vm)
+        elif kind := task.operation.value.start_event:
+            self.record(kind, user, vm)
 
     def _on_success(self, task: Task, vm: Vm | None) -> None:
         user = self.user_of(task)

@@ -6,13 +6,12 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.objects import PropertyTable
-from vgpuctl.sim.vcenter.physics.records import Operation, PoweredOnMany, Task, Vm
+from vgpuctl.sim.vcenter.physics.records import PoweredOnMany, Task, Vm
 from vgpuctl.sim.vcenter.wire.faults import fault_of
 from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE
 from vgpuctl.sim.vcenter.wire.vmomi import support, vim
 
 TASK = PropertyTable()
-_OF_HOSTS = {Operation.ENTER_MAINTENANCE, Operation.EXIT_MAINTENANCE}
 
 
 @TASK("info.key")
@@ -22,7 +21,7 @@ def _key(_: Any, task: Task) -> str:
 
 @TASK("info.descriptionId")
 def _description(_: Any, task: Task) -> str:
-    return task.operation.description_id
+    return task.operation.value.description_id
 
 
 @TASK("info.entity")
@@ -45,8 +44,8 @@ def info(context: Any, task: Task) -> Any:
     return vim.TaskInfo(
         key=task.moid,
         task=refs.of(task),
-        name=support.GetWsdlMethod(NAMESPACE, task.operation.value),
-        descriptionId=task.operation.description_id,
+        name=support.GetWsdlMethod(NAMESPACE, task.operation.value.method),
+        descriptionId=task.operation.value.description_id,
         entity=_entity(task),
         entityName=task.entity_name,
         state=task.state.value,
@@ -68,7 +67,7 @@ def _entity(task: Task) -> Any:
     # vSphere API: PowerOnMultiVM_Task is a method of the datacenter.
     if task.entity_moid == refs.DC._moId:
         return refs.DC
-    kind = vim.HostSystem if task.operation in _OF_HOSTS else vim.VirtualMachine
+    kind = vim.HostSystem if task.operation.value.of_hosts else vim.VirtualMachine
     return kind(task.entity_moid)
 
 

@@ -16,18 +16,6 @@ from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 TASKS = MANAGERS["TaskManager"]
 COLLECTOR = PropertyTable()
-#: vSphere's own labels, as vcsim 0.56 has them.
-_LABELS = {
-    Operation.POWER_ON: "Power On virtual machine",
-    Operation.POWER_OFF: "Power Off virtual machine",
-    Operation.SUSPEND: "Suspend virtual machine",
-    Operation.RECONFIGURE: "Reconfigure virtual machine",
-    Operation.CLONE: "Clone virtual machine",
-    Operation.DESTROY: "Delete virtual machine",
-    Operation.POWER_ON_MANY: "Initialize powering On",
-    Operation.ENTER_MAINTENANCE: "Enter maintenance mode",
-    Operation.EXIT_MAINTENANCE: "Exit maintenance mode",
-}
 
 
 @handles("CancelTask")
@@ -79,10 +67,8 @@ def _most(_: Any, __: Any) -> int:
 
 @TASKS("description")
 def _description(_: Any, __: Any) -> Any:
-    labels = [
-        vim.ElementDescription(key=operation.description_id, label=label, summary=label)
-        for operation, label in _LABELS.items()
-    ]
+    kinds = [operation.value for operation in Operation]
+    labels = [vim.ElementDescription(key=k.description_id, label=k.label, summary=k.label) for k in kinds]
     states = [vim.ElementDescription(key=s, label=s, summary=s) for s in ("queued", "running", "success", "error")]
     reason = vim.TypeDescription(key=vim.TaskReasonUser, label="user", summary="Started by a user")
     return vim.TaskDescription(methodInfo=labels, state=states, reason=[reason])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
+from typing import NamedTuple
 
 from vgpuctl.sim.inventory import HostSpec, VmSpec
 from vgpuctl.sim.vcenter.physics.cards import Card
@@ -31,38 +32,64 @@ class TaskState(StrEnum):
     ERROR = "error"
 
 
-class Operation(StrEnum):
-    """Operations, by the name of the method that starts them."""
+class OperationKind(NamedTuple):
+    """Everything that tasks and events say about one operation.
 
-    POWER_ON = "PowerOnVM_Task"
-    POWER_OFF = "PowerOffVM_Task"
-    SUSPEND = "SuspendVM_Task"
-    RECONFIGURE = "ReconfigVM_Task"
-    POWER_ON_MANY = "PowerOnMultiVM_Task"
-    ENTER_MAINTENANCE = "EnterMaintenanceMode_Task"
-    EXIT_MAINTENANCE = "ExitMaintenanceMode_Task"
-    CLONE = "CloneVM_Task"
-    DESTROY = "Destroy_Task"
+    `method`: the method that starts it. `start_event`, `failure_event`: the kinds of its events; "" for none.
+    `of_hosts`: its task shows a host. `cancelable`: a client may cancel it while it runs.
+    """
 
-    @property
-    def description_id(self) -> str:
-        return _DESCRIPTIONS[self]
+    method: str
+    description_id: str
+    label: str
+    start_event: str = ""
+    failure_event: str = ""
+    of_hosts: bool = False
+    cancelable: bool = False
 
 
-#: vSphere API: an id is looked up in `TaskDescription.methodInfo`. vcsim 0.56 has the same ids (measured).
-_DESCRIPTIONS = {
-    Operation.POWER_ON: "VirtualMachine.powerOn",
-    Operation.POWER_OFF: "VirtualMachine.powerOff",
-    Operation.SUSPEND: "VirtualMachine.suspend",
-    Operation.RECONFIGURE: "VirtualMachine.reconfigure",
-    Operation.POWER_ON_MANY: "Datacenter.powerOnVm",
-    Operation.ENTER_MAINTENANCE: "HostSystem.enterMaintenanceMode",
-    Operation.EXIT_MAINTENANCE: "HostSystem.exitMaintenanceMode",
-    Operation.CLONE: "VirtualMachine.clone",
-    Operation.DESTROY: "VirtualMachine.destroy",
-}
-#: vSphere: not every running task can be cancelled. Which ones can is inferred.
-_CANCELABLE_WHILE_RUNNING = {Operation.POWER_ON, Operation.ENTER_MAINTENANCE}
+class Operation(Enum):
+    """The operations that tasks carry out. A new one is a row here, and a method that starts it."""
+
+    # vSphere API: `description_id` is looked up in `TaskDescription.methodInfo`, which has `label`. vcsim 0.56 has the
+    # same ids and labels (measured). Not every running task can be cancelled; which ones can is inferred.
+    POWER_ON = OperationKind(
+        "PowerOnVM_Task",
+        "VirtualMachine.powerOn",
+        "Power On virtual machine",
+        failure_event="VmFailedToPowerOnEvent",
+        cancelable=True,
+    )
+    POWER_OFF = OperationKind(
+        "PowerOffVM_Task",
+        "VirtualMachine.powerOff",
+        "Power Off virtual machine",
+        start_event="VmStoppingEvent",
+        failure_event="VmFailedToPowerOffEvent",
+    )
+    SUSPEND = OperationKind(
+        "SuspendVM_Task",
+        "VirtualMachine.suspend",
+        "Suspend virtual machine",
+        start_event="VmSuspendingEvent",
+        failure_event="VmFailedToSuspendEvent",
+    )
+    RECONFIGURE = OperationKind("ReconfigVM_Task", "VirtualMachine.reconfigure", "Reconfigure virtual machine")
+    CLONE = OperationKind("CloneVM_Task", "VirtualMachine.clone", "Clone virtual machine")
+    DESTROY = OperationKind("Destroy_Task", "VirtualMachine.destroy", "Delete virtual machine")
+    POWER_ON_MANY = OperationKind("PowerOnMultiVM_Task", "Datacenter.powerOnVm", "Initialize powering On")
+    ENTER_MAINTENANCE = OperationKind(
+        "EnterMaintenanceMode_Task",
+        "HostSystem.enterMaintenanceMode",
+        "Enter maintenance mode",
+        of_hosts=True,
+        cancelable=True,
+    )
+    EXIT_MAINTENANCE = OperationKind(
+        "ExitMaintenanceMode_Task", "HostSystem.exitMaintenanceMode", "Exit maintenance mode", of_hosts=True
+    )
+
+
 #: vSphere: a VM asks this when its files lie elsewhere than before.
 CHOICES = ("Cancel", "I Moved It", "I Copied It")
 """The choices of a VM's question, by number. The first cancels the power-on."""
@@ -185,7 +212,7 @@ class Task:
         inferred).
         """
         if self.state is TaskState.RUNNING:
-            return self.operation in _CANCELABLE_WHILE_RUNNING and (self.progress or 0) < ALMOST_DONE
+            return self.operation.value.cancelable and (self.progress or 0) < ALMOST_DONE
         return self.state is TaskState.QUEUED
 
 
