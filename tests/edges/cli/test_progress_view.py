@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, with_node, worker
 from tests.support.virtual import VirtualWorld
+from vgpuctl.cli.acting.progress import Lines
 from vgpuctl.cli.acting.progress_view import ProgressView
+from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.fleet import Fleet
@@ -18,7 +20,7 @@ from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Reason, Wait
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import plan
-from vgpuctl.planning.steps import Drain
+from vgpuctl.planning.steps import Drain, WaitBack
 from vgpuctl.planning.wishes import Provisioning, provision_wish
 
 
@@ -130,3 +132,21 @@ def test_it_always_fits(stopping: bool, hosts: int, each: int, size: tuple[int, 
     assert len(lines) <= height
     assert all(len(line) <= width or " " not in line.strip() for line in lines)
     assert " of " in lines[-1] and " · " in lines[-1]
+
+
+def test_a_log_reports_a_wait_once_it_has_lasted_half_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    some, wish = day_and_night()
+    begun, log = at(1.5, some, wish), Lines(SafeConsole())
+    waits = {WaitBack.of("worker-5"): Wait.of(Reason.NOT_BACK, "its driver reports no GPU yet")}
+    for elapsed_s in (0.0, 29.0, 31.0, 60.0):
+        log.progress(replace(begun, decision=replace(begun.decision, waits=waits), elapsed_s=elapsed_s))
+        said = capsys.readouterr().out
+        assert said.endswith("worker-5 coming back: its driver reports no GPU yet\n") == (elapsed_s == 31.0)
+
+
+def test_a_log_reports_a_budget_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    some, wish = day_and_night()
+    begun = at(1.5, some, wish)
+    waits = {Drain.of("worker-1"): Wait.of(Reason.BUDGET, "gateway-1", "gateway")}
+    Lines(SafeConsole()).progress(replace(begun, decision=replace(begun.decision, waits=waits)))
+    assert "worker-1 draining: gateway-1 waits for budget gateway" in capsys.readouterr().out

@@ -18,12 +18,8 @@ from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.times import clock
 from vgpuctl.engine.runner import Progress
-from vgpuctl.model.wait import Reason
 from vgpuctl.planning.steps import kind_named
-from vgpuctl.reporting.waits import sentence
-
-#: Waits that are worth a message: something else must change before the step goes on.
-REPORTED_WAITS = {Reason.BUDGET, Reason.SEVERAL_BUDGETS, Reason.UNHEARD, Reason.THROTTLED}
+from vgpuctl.reporting.waits import PHRASES, sentence
 
 
 class Screen(Protocol):
@@ -61,6 +57,7 @@ class Lines(Quiet):
     def __init__(self, out: SafeConsole) -> None:
         self._out = out
         self._printed: set[str] = set()
+        self._waits_since_s: dict[str, float] = {}
 
     def __enter__(self) -> Lines:
         return self
@@ -79,10 +76,19 @@ class Lines(Quiet):
             if finished and step not in self._printed:
                 took = f" ({format_duration(took_s)})" if took_s >= WORTH_SHOWING_S else ""
                 yield step, f"{step.subject} {finished}{took}"
-        for step, wait in progress.decision.waits.items():
-            if wait.reason in REPORTED_WAITS:
-                why = sentence(wait)
-                yield f"{step} {why}", f"{step.subject} {kind_named(step.kind).doing}: {why}"
+        yield from self._waits(progress)
+
+    def _waits(self, progress: Progress) -> Iterator[tuple[str, str]]:
+        """Yield the waits that have lasted long enough to be reported. A wait that ended begins anew."""
+        found = {
+            f"{step} {why}": (step, wait) for step, wait in progress.decision.waits.items() if (why := sentence(wait))
+        }
+        now_s = progress.elapsed_s
+        self._waits_since_s = {key: self._waits_since_s.get(key, now_s) for key in found}
+        for key, (step, wait) in found.items():
+            phrase = PHRASES[wait.reason]
+            if not phrase.at_work and now_s - self._waits_since_s[key] >= phrase.reported_after_s:
+                yield key, f"{step.subject} {kind_named(step.kind).doing}: {sentence(wait)}"
 
     def say(self, text: str) -> None:
         self._write([text])

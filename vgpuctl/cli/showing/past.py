@@ -12,12 +12,11 @@ from vgpuctl.cli.showing.gantt import word
 from vgpuctl.model.journal import CUT_SHORT, DONE, RUNNING, Entry, PastStep
 from vgpuctl.model.wait import Reason
 from vgpuctl.reporting.step_history import longest_way
+from vgpuctl.reporting.waits import holds_up
 
 #: Worth a remark: a wait of at least this part of the whole, and at least a moment.
 PART, MOMENT_S = 0.1, 1.0
 HOLDS_SHOWN = 3
-#: Waits for which the journal names the thing that holds the step up.
-_THINGS = {Reason.BUDGET.value, Reason.CARD.value}
 COLOURS = {DONE: "green", RUNNING: "cyan"}
 
 
@@ -101,7 +100,7 @@ def _holds(entry: Entry) -> Iterator[str]:
     worth = [step for step in candidates if step.held_s >= max(MOMENT_S, PART * entry.seconds)]
     for step in sorted(worth, key=lambda step: -step.held_s)[:HOLDS_SHOWN]:
         took, by = format_duration(step.held_s), step.held_by
-        if step.held_reason in _THINGS:
+        if holds_up(step.held_reason):
             yield f"{by[0].upper()}{by[1:]} held {step.subject}'s {word(step)} for {took}."
         else:
             yield f"{took} of {step.subject}'s {'return' if step.kind == 'WaitBack' else word(step)}: {by}."
