@@ -71,7 +71,7 @@ class ScheduleLoop:
             return None
 
     def keep(self) -> None:
-        """Check every timetable once."""
+        """Carry out the shift that is due in each timetable."""
         for timetable in self._files.timetables.values():
             try:
                 due = timetable.shift_at(self._now())

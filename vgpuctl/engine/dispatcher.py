@@ -113,7 +113,7 @@ class Dispatcher:
     def _requests(self, step: Step) -> tuple[Request, ...]:
         """Return the step's requests, or none while its only request is out.
 
-        That saves making a request that is not sent.
+        A request that would not be sent is not made.
         """
         if self.moment.now_s - self._due_since(step) >= step.overdue_after_s and (late := step.overdue(self.fleet)):
             return late

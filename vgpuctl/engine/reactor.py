@@ -203,7 +203,7 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, state: RunStat
 def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:
     """Return the failure once for each host that it stops.
 
-    If a workload cannot be scaled down, no host goes on. If its size cannot be given back, all hosts are back already.
+    If a workload cannot be scaled down, no host goes on. If it cannot be scaled back, all hosts have arrived.
     """
     # Decision 0013: a workload that cannot be scaled down turns all hosts back before any pod has left.
     if failure.host or not isinstance(failure.step, ScaleDown):

@@ -35,7 +35,9 @@ class Files:
         for key, workload in fleet.workloads.items():
             names = [t.name for t in self.timetables.values() if any(s.scales(workload) for s in t.shifts.values())]
             if len(names) > 1:
-                raise UsageError(f"{key} is scaled by two timetables: {names[0]} and {names[1]}.")
+                raise UsageError(
+                    f"{key} is scaled by two timetables: {names[0]} and {names[1]}.", hint="Take it out of one of them."
+                )
 
     @property
     def scales(self) -> bool:

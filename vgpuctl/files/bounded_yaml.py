@@ -145,7 +145,7 @@ def _walk(root: Any, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
     for found, mark in _keys(root, path, seen):
         length += len(found)
         if length > MOST_OF_PLACES:
-            raise TooLargeError("has too many keys with too long names", mark)
+            raise TooLargeError("has keys whose names are too long in all", mark)
         yield found, mark.line + 1
 
 

@@ -206,7 +206,7 @@ def _connection_error(server: str, error: Exception) -> VgpuctlError:
     if isinstance(reason, SSLError):
         return UnreachableError(
             f"The certificate of Kubernetes at {server} is not trusted: {reason}",
-            hint="Check certificate-authority-data in the kubeconfig.",
+            hint="Compare certificate-authority-data in the kubeconfig with the server's CA.",
         )
     return PassingError(
         f"Kubernetes at {server} does not answer: {type(reason).__name__}.", hint="Check the server in the kubeconfig."

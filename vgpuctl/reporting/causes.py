@@ -41,7 +41,10 @@ class StepLate(Cause):
 
     code = "VG402"
     title = "A step took longer than it may."
-    way_out = "Remove what holds it up, or allow it more time in the timetable; then run the same command again."
+    way_out = (
+        "Remove what holds it up, or allow it more time (drain timeout in the timetable). Then run the same command "
+        "again."
+    )
 
     subject: str
     step: str

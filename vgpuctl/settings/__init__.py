@@ -22,7 +22,7 @@ from vgpuctl.wire.replies import Bounds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What the command line says; None for what it leaves open."""
+    """The settings of the command line. None: not given."""
 
     config: Path | None = None
     profiles: Path | None = None

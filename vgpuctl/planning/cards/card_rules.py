@@ -234,7 +234,7 @@ def _blocked(other: Slice, piece: Slice) -> int:
 
 @lru_cache(maxsize=65536)
 def _can_share(pieces: tuple[Slice, ...], taken: int = 0) -> bool:
-    """True if one card has a place for each of these. The widest come last in the order and are placed first."""
+    """True if one card has places for all these slices. They are sorted by width; the widest is placed first."""
     if not pieces:
         return True
     free = [bits for bits in _bits(pieces[-1]) if not bits & taken]

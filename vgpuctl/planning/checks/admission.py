@@ -172,8 +172,8 @@ def _failover(cluster: Cluster, wish: Wish, balance: HostBalance) -> FailoverHos
 def _against_limit(cluster: Cluster, wish: Wish, balances: list[HostBalance], limit: int) -> Iterator[Refusal]:
     """Refuse starts beyond the limit.
 
-    Hosts that give back at least as much as they take only help, so they are counted first.
-    If too much is reserved even then, nothing starts at all.
+    Some hosts give back at least as much memory as they take. They only help, so they are counted first.
+    If too much is reserved even then, every start is refused.
     """
     # All hosts of a cluster share one limit, so the order in which they are served matters (architecture.md).
     reserved = cluster.reserved() + sum(balance.more for balance in balances if balance.more <= 0)

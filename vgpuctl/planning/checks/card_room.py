@@ -70,8 +70,8 @@ class RoomNotCertain(RoomRefusal):
     code = "VG302"
     title = "There is room on the cards, but vCenter may choose them so that a worker finds none."
     way_out = (
-        "Give the workers profiles of one size, take a worker off the shift, or try again once the host says where its "
-        "VMs sit."
+        "Give the workers profiles of one size, take a worker off the shift, or try again when vCenter shows on "
+        "which card each VM is."
     )
 
     seats_known: bool
@@ -81,7 +81,7 @@ class RoomNotCertain(RoomRefusal):
     def message(self) -> str:
         return (
             f"{self.wish} may not end well on {self.host}: there is room for {' '.join(self.workers)}, but vCenter "
-            "chooses the cards, and may choose them so that one finds none."
+            "chooses the cards, and may choose them so that one worker finds none."
         )
 
     @property

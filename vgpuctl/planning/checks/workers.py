@@ -118,7 +118,7 @@ class Question(Obstacle):
     code = "VG103"
     kind = "question"
     title = "The VM waits for an answer in vCenter, and does nothing until it has one."
-    way_out = "Answer it in the vSphere client (or with govc vm.question), then run this again."
+    way_out = "Answer it in the vSphere client (or with govc vm.question). Then run the same command again."
     against = OF_THE_VM
     out_of_step = True
 
@@ -142,7 +142,7 @@ class Busy(Obstacle):
 
     code = "VG104"
     title = "vCenter runs a task on the VM that vgpuctl did not start."
-    way_out = "Wait until that task has ended, then run this again."
+    way_out = "Wait until that task has ended. Then run the same command again."
     against = OF_THE_VM
     passing = True
 

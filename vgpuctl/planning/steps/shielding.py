@@ -16,7 +16,7 @@ from vgpuctl.planning.steps.step import WorkerStep
 class Shield(WorkerStep):
     """Mark the worker's Machine before the VM stops. A mark that another program set serves as well.
 
-    Without it, a health check may have the Machine of a silent node replaced within minutes, and its VM with it.
+    Without it, a health check may replace the Machine and the VM of a silent node within minutes.
     """
 
     verb: ClassVar[str] = "shield its Machine"

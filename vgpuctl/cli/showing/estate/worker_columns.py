@@ -17,7 +17,10 @@ _NODE_STYLES = {"ready": "", "asleep": "dim", "cordoned": "yellow", "not ready":
 
 
 class Column(NamedTuple):
-    """One column of the workers' table. `of`: what it says of a group of similar workers. `wide`: only in `-o wide`."""
+    """One column of the workers' table.
+
+    `of`: makes the cell for a group of similar workers. `wide`: only in `-o wide`.
+    """
 
     head: str
     of: Callable[[Situation, list[JudgedWorker]], Text]

@@ -12,7 +12,7 @@ from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 
 @handles("PowerOnVM_Task")
 def power_on(call: Call, host: Any) -> Any:
-    """A client may not choose another host: without DRS our VMs stay where they are."""
+    """Refuse a host other than the VM's own. Choosing a host is not simulated."""
     if host is not None and host._moId != call.subject.host.moid:
         raise faults.not_supported("a power-on on another host")
     return refs.of(call.center.estate.power_on(call.subject))
