@@ -34,6 +34,7 @@ class KubernetesSettings:
 
     kubeconfig: str = "~/.kube/config"
     context: str | None = None
+    # Decision 0004: this namespace is always there. Instances with other ones would hold two Leases.
     namespace: str = "kube-system"
     account: ServiceAccount | None = None
     bounds: Bounds = field(default_factory=Bounds)
@@ -70,6 +71,7 @@ def read_access(settings: KubernetesSettings) -> Access:
     try:
         access = _read(settings, where)
     except (ConfigException, OSError) as error:
+        # Official client: its merger calls an entry `path/{the whole entry}`, token included.
         why = str(error).partition("/{")[0].rstrip(".")
         raise error_class(f"{where} cannot be used: {why}.", hint=hint) from None
     except (YAMLError, TypeError, ValueError, KeyError, AttributeError) as error:
@@ -88,6 +90,7 @@ def _read(settings: KubernetesSettings, where: str) -> Access:
     configuration = Configuration()
     # The library's default is http://localhost: a token would go there in clear.
     configuration.host = ""
+    # Decision 0018: the client's copies of keys stayed as long as the process, and for ever after SIGKILL.
     with TemporaryDirectory(prefix="vgpuctl-") as folder:
         if settings.account:
             _load_account(settings.account, configuration)
@@ -101,11 +104,14 @@ def _load_kubeconfig(settings: KubernetesSettings, configuration: Any, folder: s
     from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415
 
     _must_exist(settings.kubeconfig)
+    # Official client 37.0.2: `load_config()` with KUBECONFIG=a:b falls through to the pod's account.
+    # It also reads that variable at import. Its merger has neither fault.
     merged = KubeConfigMerger(settings.kubeconfig)
     context = _context(settings, merged)
     cluster, user = _chosen(merged, context)
     server = str(cluster.get("server") or "")
     if server:
+        # Decision 0018: checked before the loader, which runs exec plugins to get a token.
         address.check(server, user, cluster.get("proxy-url"), settings.kubeconfig)
     programs.withhold_variables(user, settings.withheld)
     KubeConfigLoader(
@@ -133,7 +139,10 @@ def _set_address_and_proxy(configuration: Any, server: str, *, own_proxy: bool) 
     if server and "://" not in server:
         configuration.host = f"http://{configuration.host}"
     url = address.parts(server)
+    # Go's ProxyFromEnvironment, which kubectl uses, knows no proxy for localhost and loopback addresses.
     is_local = url is not None and address.is_loopback(url.hostname or "")
+    # Official client 37: once a proxy is assigned, the environment is not searched again.
+    # Measured (decision 0015): that search took 0.15 of the 1.25 ms of a patch.
     configuration.proxy = None if is_local and not own_proxy else configuration.proxy
 
 
@@ -145,6 +154,7 @@ def _load_account(account: ServiceAccount, configuration: Any) -> None:
         cert_filename=str(account.folder / "ca.crt"),
         environ={"KUBERNETES_SERVICE_HOST": account.host, "KUBERNETES_SERVICE_PORT": account.port},
     ).load_and_set(configuration)
+    # Assigned to itself, so that the environment is not searched again (as for a kubeconfig).
     configuration.proxy = configuration.proxy
 
 

@@ -25,8 +25,10 @@ def check(server: str, user: Mapping[str, Any], proxy: str | None, where: str) -
             f"The server of the cluster in {where} contains a user or password, but addresses are printed.",
             hint="Remove it from the URL, and log in with a token, a certificate or an exec plugin.",
         )
+    # Decision 0018: a token goes in clear to this machine only, as with `kubectl proxy`.
     if url.scheme == "https" or not any(user.get(name) for name in CREDENTIALS):
         return
+    # Over plain HTTP a proxy elsewhere sees the token, too. Over TLS it sees a tunnel.
     if not is_loopback(url.hostname or "") or (proxy and not _is_local(proxy)):
         raise UsageError(
             f"{where} would send a token or password unencrypted to {printable(server)}.",

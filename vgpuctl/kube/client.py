@@ -23,13 +23,17 @@ from vgpuctl.wire import replies
 ANSWER_WITHIN_S = 30
 #: The longest wait that a server may impose; if it names a longer one, we ask earlier.
 LONGEST_WAIT_S = 60.0
+#: Decision 0015: sixteen requests at once. Beside them, each kind that is followed has one watch.
 CONNECTIONS = 40
 JSON = "application/json"
 AGENT = "vgpuctl"
 #: The server's own words. Its errors of these kinds have no reason that sets them apart.
+#: Kubernetes 1.36, eviction: 500 for two budgets, 403 while a budget's controller has too many to confirm.
 _TWO_BUDGETS, _TOO_MANY_EVICTIONS = "more than one PodDisruptionBudget", "DisruptedPods map too big"
+#: Kubernetes: custom resources such as Machines refuse strategic patches (compared with kube-apiserver 1.36).
 MERGE_PATCH = "application/merge-patch+json"
 #: Ask for a list of metadata alone. Servers that do not support this send the whole objects.
+#: Compared with kube-apiserver 1.36, which leaves out what is in the objects.
 METADATA_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 
 Object = dict[str, Any]
@@ -43,6 +47,8 @@ class NotAllowedError(UnreachableError):
     """Our account lacks this right."""
 
 
+# Measured: listing 5,000 pods took 1.6 s as typed models and 0.2 s as plain JSON.
+# One list of nodes as a whole program took 0.84 s through CoreV1Api and 0.32 s this way.
 class Client:
     """The Kubernetes API over one connection pool for all threads."""
 
@@ -84,6 +90,7 @@ class Client:
             **more,
             "watch": "true",
             "resourceVersion": version,
+            # KEP-956: a bookmark moves our version on while little changes. So the next watch need not list anew.
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(wait_s),
         }
@@ -99,6 +106,7 @@ class Client:
         body = self._read(method, path, **options)
         try:
             found = json.loads(body)
+        # Decision 0018: such a server may answer later. An HTML page with status 200 once ended a stream's thread.
         except (ValueError, RecursionError, MemoryError) as error:
             raise self.garbled("its answer is not JSON") from error
         if not isinstance(found, dict):
@@ -134,6 +142,7 @@ class Client:
             headers["Content-Type"] = content_type
         url = f"{self._before_paths}{path}{'?' + urlencode(query) if query else ''}"
         payload = None if body is None else json.dumps(body).encode()
+        # A watch has no size of its own. Its reader bounds each event (decision 0018).
         replies.begin(self.called, self.settings.bounds, ANSWER_WITHIN_S, wait_s=wait_s, endless=wait_s > 0)
         return self._answer(method, url, body=payload, headers=headers, timeout=ANSWER_WITHIN_S + wait_s)
 
@@ -186,6 +195,7 @@ def _pool(found: Access) -> tuple[Any, str]:
     from urllib3.util import parse_url  # noqa: PLC0415
 
     configuration = found.configuration
+    # Official client 37.0.2: a GET with 429 is repeated unasked, a POST is not. Here the caller decides.
     configuration.retries = False
     configuration.connection_pool_maxsize = CONNECTIONS
     if found.unverified:
@@ -193,7 +203,9 @@ def _pool(found: Access) -> tuple[Any, str]:
         disable_warnings(InsecureRequestWarning)
     configuration.proxy_ssl_context = found.tls.context()
     manager = RESTClientObject(configuration).pool_manager
+    # Decision 0018: urllib3 reads its certificate files for each connection. This context was loaded once.
     manager.pool_classes_by_scheme = replies.bounded(manager.pool_classes_by_scheme, found.tls.context)
+    # Decision 0015: looking the server's pool up for each request was a fifth of urllib3's time.
     if manager.proxy:
         return manager, found.server
     return manager.connection_from_url(found.server), (parse_url(found.server).path or "").rstrip("/")
@@ -230,6 +242,8 @@ def _error_for_status(status: int, body: bytes, server: str) -> VgpuctlError:
     except (ValueError, AttributeError):
         message, causes = f"HTTP {status}", []
     match status:
+        # Kubernetes: these two refusals of an eviction are 403 as well, but they pass.
+        # While a namespace terminates, kubectl drain tries again, too.
         case 401 | 403 if "NamespaceTerminating" not in causes and _TOO_MANY_EVICTIONS not in message:
             hint = (
                 "Check the kubeconfig's user."
@@ -242,9 +256,11 @@ def _error_for_status(status: int, body: bytes, server: str) -> VgpuctlError:
             return NotFoundError(message) if status == 404 else ChangedMeanwhileError(message)
         case 429:
             throttled = PassingError(f"Kubernetes at {server} gets too many requests just now: {message}")
+            # Kubernetes: only this cause tells a budget from a busy server. kubectl drain does not read it.
             return BudgetError(message) if "DisruptionBudget" in causes else throttled
         case 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
+        # kubectl drain fails at the first 500. We try a few times, in case it passes.
         case 403 | 500:
             return SeveralBudgetsError(message) if _TWO_BUDGETS in message else TryAgainError(message)
     return RequestFailedError(message)

@@ -20,6 +20,7 @@ NAME = "vgpuctl"
 AGAIN_AFTER_S = 0.5
 
 _TEXTS = ("timetable", "host", "from", "to", "since")
+#: Kubernetes: a ConfigMap's key has letters, digits, `-`, `_` and `.`, and at most 253 characters.
 _NO_KEY = re.compile(r"[^-._A-Za-z0-9]")
 
 
@@ -56,12 +57,14 @@ class DepartureMap:
     def write(self, changed: Mapping[Key, Departure | None]) -> None:
         """Write the changes in one merge patch."""
         data = {_name(key): None if departure is None else _text(departure) for key, departure in changed.items()}
+        # Decision 0012: a switch that cannot be recorded does not begin, so a busy server is asked again.
         retry(lambda: self._write(data), AGAIN_AFTER_S)
 
     def _write(self, data: Mapping[str, str | None]) -> None:
         try:
             self._client.patch(f"{self._path}/{NAME}", {"data": dict(data)})
         except NotFoundError:
+            # Kubernetes: a merge patch creates no object, so the first departure of all does.
             written = {key: text for key, text in data.items() if text is not None}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": written}
             self._client.post(self._path, body)
@@ -82,6 +85,7 @@ def _departures(namespace: str, raw: Mapping[str, Any]) -> Departures:
 
 
 def _name(key: Key) -> str:
+    # Decision 0012: two timetables may share a host, so both names are in the key.
     return _NO_KEY.sub("_", ".".join(key))[:253]
 
 

@@ -24,9 +24,11 @@ NAME = "vgpuctl-history-"
 KIND_LABEL, HISTORY = PREFIX + "kind", "history"
 HOLDER = PREFIX + "holder"
 KEY = "entry.json"
+#: Decision 0011: entries are for people, and are bounded. Many months are for a metrics store, not for etcd.
 KEPT = 50
 #: A ConfigMap holds 1 MiB; this many steps with usual names fill half of it.
 MOST_BYTES, MOST_STEPS = 512 * 1024, 3000
+#: Decision 0011: a command's end waits for the journal no longer than this.
 LAST_WORD_S = 3.0
 _DIGITS = re.compile(f"[0-9]{{1,{len(str(MOST_NUMBER))}}}")
 PAUSE_S = 1.0
@@ -78,6 +80,7 @@ class Journal:
                 readable.append((_entry(each), _holder(each)))
             except UnreadableError as error:
                 unreadable.append(Unreadable(kind="configmap", name=str(each["metadata"]["name"]), why=str(error)))
+        # Decision 0011: a crash leaves `running`, so the Lease is asked. A wrong clock only shows a wrong word.
         holder = self._acting() if any(entry.outcome == RUNNING for entry, _ in readable) else ""
         entries = [
             replace(entry, outcome=CUT_SHORT) if entry.outcome == RUNNING and writer != holder else entry
@@ -128,6 +131,7 @@ class Journal:
         body = self._body(entry, self._number)
         try:
             self._client.put(f"{self._path}/{NAME}{self._number}", body)
+        # Decision 0011: an entry may be deleted at any time. The next write puts it back.
         except NotFoundError:
             self._client.post(self._path, body)
 
@@ -136,6 +140,7 @@ class Journal:
 
         A number taken by another writer, or by our own lost write, is recognised.
         """
+        # Decision 0011: a number is what people can type. The server gives it to the writer that is first.
         found = self._client.metadata(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}")
         known = sorted(number for each in found if (number := _number(str(each["name"]))))
         first = self._tried or (known[-1] + 1 if known else 1)
@@ -147,6 +152,7 @@ class Journal:
         try:
             self._client.post(self._path, body)
         except ChangedMeanwhileError:
+            # Kubernetes: 409 says that it exists. Its holder says whether a lost answer of ours created it.
             if _holder(self._client.get(path)) != self._holder:
                 return False
             self._client.put(path, body)
@@ -173,6 +179,7 @@ def _text(entry: Entry) -> str:
     entry = entry.readable()
     entry = entry.shortened(MOST_STEPS) if len(entry.steps) > MOST_STEPS else entry
     while (
+        # Kubernetes counts bytes, so the length is taken after encoding.
         len((text := json.dumps(document(entry), ensure_ascii=False)).encode(errors="replace")) > MOST_BYTES
         and entry.steps
     ):

@@ -24,6 +24,8 @@ def _say_nothing(_text: str) -> None:
     """Drop messages until a listener is set."""
 
 
+# The official client's `leaderelection` (37.0.2) catches only ApiException. When the API was lost, `run()` ended,
+# `onstopped_leading` was never called, and the work went on. It also has no release and trusts the wall clock.
 class ActingLease:
     """The Lease as one instance holds it. Only the monotonic clock decides."""
 
@@ -74,6 +76,7 @@ class ActingLease:
 
         Others take the Lease only after all of it.
         """
+        # Decision 0004: this is asked before each request, and no clock of another machine is compared.
         return not self._released.is_set() and time.monotonic() - self._renewed_s < self._duration_s * 2 / 3
 
     def lost(self) -> bool:
@@ -118,6 +121,7 @@ class ActingLease:
         )
         began, seen = time.monotonic(), renewal_of(found)
         while time.monotonic() - began < within_s:
+            # Measured before: Ctrl-C while a living holder was waited for took its Lease (decision 0004).
             if stop():
                 raise _stopped()
             time.sleep(LOOK_EVERY_S)
@@ -135,6 +139,7 @@ class ActingLease:
         say("There was none: that instance ended without releasing the Lease. Going on.")
 
     def _take(self, found: Object | None) -> None:
+        # Counted from before the request, because when the server wrote it is not known.
         began = time.monotonic()
         try:
             if found is None:
@@ -148,6 +153,7 @@ class ActingLease:
         self._renewed_s = began
 
     def _keep(self) -> None:
+        # Decision 0004: the Lease is trusted for two thirds without a renewal, so one comes well before.
         pause_s = self._duration_s / 3
         while not self._released.wait(pause_s):
             with self._writing:
@@ -178,6 +184,7 @@ class ActingLease:
         try:
             self._write(holder=self.identity)
         except NotFoundError:
+            # Decision 0004: a Lease may be deleted in the middle of a switch. It was once reported as unheard for ever.
             self._lease = self._client.post(self._path, self._body(None, holder=self.identity))
 
     def _take_back(self, began: float) -> None:

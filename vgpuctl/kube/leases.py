@@ -11,6 +11,7 @@ from vgpuctl.kube.client import Client, NotFoundError, Object
 
 NAME = "vgpuctl"
 #: The longest wait for a holder, whatever its Lease claims. A longer setting of our own is refused.
+#: Decision 0004: a Lease of an hour, left by a crash or a hostile hand, would lock all instances out.
 LONGEST_S = 60.0
 LONGEST_HOLDER = 253
 
@@ -18,12 +19,15 @@ LONGEST_HOLDER = 253
 def lease_body(found: Object | None, holder: str, duration_s: float) -> Object:
     """Return the found Lease (None: a new one), renewed now by this holder, for the version that was read."""
     spec = dict((found or {}).get("spec") or {})
+    # Kubernetes: a MicroTime has six digits after the second.
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Kubernetes: leaseDurationSeconds is a whole number above 0.
     spec |= {"holderIdentity": holder, "leaseDurationSeconds": max(1, round(duration_s)), "renewTime": now}
     if found is None or holder_of(found) != holder:
         spec |= {"acquireTime": now, "leaseTransitions": int(spec.get("leaseTransitions") or 0) + 1}
     metadata = {"name": NAME}
     if found is not None:
+        # Kubernetes: of two instances that write over one version, the server refuses the second (409).
         metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
@@ -54,6 +58,7 @@ def acting(client: Client, namespace: str) -> str:
         renewed = bounded.time(renewal_of(found), "spec.renewTime")
     except (NotFoundError, UnreadableError):
         return ""
+    # Decision 0011: here clocks are compared, for a word that people read. For acting they never are (0004).
     silent_s = (datetime.now(UTC) - renewed).total_seconds()
     return holder_of(found) if silent_s <= claimed_s(found) else ""
 

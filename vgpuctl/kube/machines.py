@@ -12,6 +12,7 @@ from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
 from vgpuctl.kube.reflector import WATCH_S, Kind, Reflector
 
 _GROUP = "cluster.x-k8s.io"
+#: Kubernetes: every account may create such a review.
 _MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -40,6 +41,7 @@ class Machines(Reflector):
         return nodes._replace(view=view)
 
     def _want(self) -> None:
+        # Decision 0014: Machines are listed only once a node names one. Other estates pay no call and need no right.
         self._wanted, self.heard, self.silence = True, False, "they are being read"
         self._begin()
 
@@ -71,6 +73,7 @@ class Machines(Reflector):
             at = f"/apis/{_GROUP}/{version}"
             self._path, self._view = f"{at}/machines", partial(views.machine, at=at)
             super().fill()
+            # Decision 0014: if marks may never be set, the plan says so and the switch goes on without them.
             self._disabled = not self._may_mark()
         except (NotAllowedError, NotFoundError):
             self._disabled = True

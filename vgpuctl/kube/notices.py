@@ -22,6 +22,7 @@ def _post(client: Client, notices: Sequence[Notice]) -> None:
         try:
             client.post(f"/api/v1/namespaces/{notice.subject.namespace}/events", _event(notice))
         except Exception:
+            # Without the right to create Events, owners get no notice. A switch goes on (docs/reference/rights.md).
             return
 
 

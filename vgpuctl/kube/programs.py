@@ -21,6 +21,7 @@ def withhold_variables(user: dict[str, Any], withheld: frozenset[str]) -> None:
     if isinstance(plugin, dict):
         plugin_env = list(plugin.get("env") or ())
         set_by_plugin = {each.get("name") for each in plugin_env}
+        # Official client: a plugin inherits our whole environment, and `env` can only add to it.
         plugin["env"] = plugin_env + [{"name": name, "value": ""} for name in sorted(withheld - set_by_plugin)]
     if isinstance(provider, dict) and (provider.get("config") or {}).get("cmd-path"):
         raise UsageError(

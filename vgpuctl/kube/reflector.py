@@ -15,6 +15,7 @@ from vgpuctl.wire.follower import Follower
 from vgpuctl.wire.replies import CHUNK, MIB
 
 WATCH_S = 240
+#: kubectl's own (`--chunk-size`). Decision 0010: pages become our data as they arrive; no JSON is kept.
 PAGE = "500"
 #: Five million objects: a longer list is endless.
 MOST_PAGES = 10_000
@@ -76,6 +77,7 @@ class Reflector(Follower):
                 objects, unreadable, version = self._listed()
                 with self._lock:
                     self._seen_until = as_number(version)
+                    # The list was made before such an event, and is read after it.
                     newer = {name for name, at in changed_while_listing.items() if at > self._seen_until}
                     self._objects = _merged(self._objects, objects, newer)
                     self._unreadable = _merged(self._unreadable, unreadable, newer)
@@ -87,6 +89,7 @@ class Reflector(Follower):
         unreadable: dict[str, Unreadable] = {}
         query = {**self._query, "limit": PAGE}
         for _ in range(MOST_PAGES):
+            # Kubernetes: all pages are of one moment, and their token holds for some five minutes.
             page = self._client.get(self._path, **query)
             items, version, query["continue"] = self._page(page)
             for number, item in enumerate(items, start=len(objects) + len(unreadable) + 1):
@@ -113,6 +116,7 @@ class Reflector(Follower):
         try:
             objects[name] = self._view(item)
         except Exception as error:
+            # Decision 0018: its last good version would show an old state as if it were true.
             unreadable[name] = Unreadable(kind=_word(self._path), name=name, why=in_short(error), node=_node(item))
 
     def _listen(self) -> None:
@@ -139,9 +143,11 @@ class Reflector(Follower):
         kind, item = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
         name = _name(item)
         if kind == "ERROR":
+            # Kubernetes: a watch from before the compaction gets such an event (410). The list is then read anew.
             message = item.get("message") if isinstance(item, dict) else ""
             raise PassingError(f"the watch has ended: {message or 'no reason'}")
         if kind != "BOOKMARK" and (kind not in {*_CHANGES, "DELETED"} or not name):
+            # Decision 0018: the effect of such an event is not known.
             raise self._client.garbled("its watch sends something that is not an event")
         if kind != "BOOKMARK":
             with self._lock:
@@ -149,6 +155,7 @@ class Reflector(Follower):
         self._version = _version(item) or self._version
 
     def _change(self, name: str, item: Any, *, gone: bool) -> None:
+        # Decision 0019: a refreshed list must not be undone by its watch, which may lag behind it.
         at = as_number(_version(item))
         if 0 < at <= self._seen_until:
             return
@@ -179,6 +186,7 @@ def _events(response: Any, most_bytes: float) -> Iterator[Any]:
 
 def _chunks(response: Any) -> Iterator[bytes]:
     """Yield what has arrived so far, without waiting for more."""
+    # Packed replies are unpacked below urllib3, where their size is counted (decision 0018).
     while chunk := response.read1(CHUNK, decode_content=False):
         yield chunk
 

@@ -36,6 +36,7 @@ class Tls:
     def of(cls, found: Any, folder: Path, where: str) -> Tls:
         """Read the TLS settings from the official client's configuration. Its files in `folder` may then be deleted."""
         ca, certificate, key = (_part(name, folder) for name in (found.ssl_ca_cert, found.cert_file, found.key_file))
+        # Decision 0018: urllib3 would read these files again for each connection.
         found.ssl_ca_cert = found.cert_file = found.key_file = None
         return cls(ca, certificate, key, bool(found.verify_ssl), where)
 
@@ -75,6 +76,7 @@ class Tls:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vgpuctl-")))
             files = [_as_file(part, folder / name) for part, name in ((self.certificate, "crt"), (self.key, "key"))]
+            # Python's ssl: without this function, OpenSSL asks for a key's password on the terminal.
             context.load_cert_chain(files[0] or "", files[1], password=lambda: "")
 
 
@@ -82,6 +84,7 @@ def _part(name: str | None, folder: Path) -> Part:
     if not name:
         return None
     path = Path(name)
+    # The official client writes what the kubeconfig holds inline into `folder`. Other files are people's own.
     return path.read_bytes() if path.is_relative_to(folder) else path
 
 

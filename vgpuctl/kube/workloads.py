@@ -21,6 +21,7 @@ _DECLARING = {
     "fleetagent": "Fleet",
     "configsync.gke.io": "Config Sync",
 }
+#: KEDA labels the autoscaler that it makes for a ScaledObject.
 _KEDA_LABEL = "scaledobject.keda.sh/name"
 
 _OUT_OF_GIT = (
@@ -58,6 +59,7 @@ def _workload(kind: str, raw: Object) -> Workload:
         namespace=meta["namespace"],
         name=meta["name"],
         version=meta["resourceVersion"],
+        # Kubernetes: spec.replicas defaults to 1.
         replicas=1 if replicas is None else whole(replicas, "spec.replicas", most=MOST_REPLICAS),
         labels=labels,
         covers=Selector.of(spec.get("selector")),
@@ -69,6 +71,7 @@ def _workload(kind: str, raw: Object) -> Workload:
 
 def _declaring(meta: Object) -> Iterator[str]:
     """Yield the managed-fields owners of spec.replicas that are programs and would write it again."""
+    # Decision 0013: such a program writes replicas again within minutes.
     for entry in meta.get("managedFields") or ():
         fields = entry.get("fieldsV1") or {}
         if entry.get("manager") in _DECLARING and "f:replicas" in (fields.get("f:spec") or {}):
@@ -88,6 +91,7 @@ def autoscaler(raw: Object) -> Autoscaler:
 
 def with_deciders(workloads: Iterable[Workload], autoscalers: Iterable[Autoscaler]) -> Iterator[Workload]:
     """Yield the workloads, each with what decides its size besides vgpuctl."""
+    # Decision 0013: refused, not fought. One rule for all autoscalers is easier to trust.
     by_target = {(each.namespace, each.kind, each.target): each for each in autoscalers}
     for workload in workloads:
         found = by_target.get((workload.namespace, workload.kind, workload.name))
