@@ -19,8 +19,10 @@ def send(session: Session, request: VmRequest) -> Answer:
     with translated(session.settings.server):
         match request:
             case SuspendVm():
+                # pyVim's WaitForTasks is not used: it reads task by task, stops at the first error and has no timeout.
                 task = vm.SuspendVM_Task()
             case PowerOnVm():
+                # vSphere: the card is vCenter's choice, and under DRS the host is, too (PowerOnVM_Task, API reference).
                 task = vm.PowerOnVM_Task()
             case AttachVgpus():
                 task = vm.ReconfigVM_Task(_device_change(vm, request))
@@ -34,6 +36,7 @@ def send(session: Session, request: VmRequest) -> Answer:
 def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
     """Ask the guest to shut down; vCenter only confirms the request. Without VMware Tools the VM may be powered off."""
     try:
+        # vSphere: this is no task, and it needs running VMware Tools.
         vm.ShutdownGuest()
     except _types().fault.ToolsUnavailable:
         if or_power_off:
@@ -45,6 +48,7 @@ def _shut_down(vm: Any, *, or_power_off: bool) -> Any:
 def _device_change(vm: Any, request: AttachVgpus) -> Any:
     """Return one change that swaps wrong vGPUs for the wanted ones. A vGPU needs all memory reserved to start."""
     vim, wanted = _types(), request.vgpus
+    # vSphere: the server assigns devices' keys, so they are read just now (vcsim gave a vGPU 205, not 13000).
     present = vgpu_devices(vm.config.hardware.device)
     spec = vim.vm.ConfigSpec(memoryReservationLockedToMax=True if wanted else None)
     if request.mmio_gib:
@@ -61,6 +65,7 @@ def _device_change(vm: Any, request: AttachVgpus) -> Any:
 
 def _device(key: int, vgpu: str) -> Any:
     passthrough = _types().vm.device.VirtualPCIPassthrough
+    # vSphere API, VirtualDevice.key: the server's own keys are never negative, so a new device may be.
     return passthrough(key=key, backing=passthrough.VmiopBackingInfo(vgpu=vgpu))
 
 

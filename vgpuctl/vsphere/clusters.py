@@ -36,20 +36,25 @@ def _clusters(content: Any) -> Iterator[Any]:
     page = collector.RetrievePropertiesEx([wanted], spec.RetrieveOptions())
     while page is not None:
         yield from page.objects
+        # vSphere: the server may page unasked, so its token is always followed.
         page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
+    # vSphere: a view lives as long as its session, and ours lasts.
     view.DestroyView()
 
 
 def drs_places_vms(config: Any) -> bool:
     """True if DRS places VMs. With `manual` it only recommends, so a VM starts where it is."""
+    # vSphere API: `manual` only generates recommendations. That a VM then starts where it is, is inferred.
     return bool(config and config.enabled) and str(config.defaultVmBehavior) != "manual"
 
 
 def _overridden(config: Any) -> Iterator[str]:
     """Yield VMs for which DRS is off or only recommends. Such overrides count only if the cluster allows them."""
+    # vSphere API, ClusterDrsConfigInfo: overrides are enabled unless this is false; unset means true.
     if config.drsConfig is None or config.drsConfig.enableVmBehaviorOverrides is False:
         return
     for override in config.drsVmConfig or ():
+        # vSphere API, ClusterDrsVmConfigInfo: `enabled` false excludes the VM from DRS; unset means true.
         if override.enabled is False or str(override.behavior) == "manual":
             yield moid_of(override.key)
 

@@ -22,10 +22,12 @@ class Explanation:
 
 
 _EXPLAINED = {
+    # vSphere: `graphicsInfo` may lag behind a suspend, so a card may have room a moment later.
     "InsufficientGraphicsResourcesFault": Explanation("no card of the host had room for its vGPU", passing=True),
     "TaskInProgress": Explanation("another task of vCenter runs on the VM", passing=True),
     "ConcurrentAccess": Explanation("another client changed the VM at the same moment", passing=True),
     "InvalidPowerState": Explanation("its power state had changed", passing=True),
+    # vSphere: all memory of a VM with a vGPU is reserved, so a waking one needs that of the sleeping ones.
     "InsufficientMemoryResourcesFault": Explanation("its host has not enough free memory", passing=True),
     "HostNotConnected": Explanation("its host is not connected to vCenter", passing=True),
     "NoDiskSpace": Explanation("its datastore has not enough free space for the suspended state"),
@@ -37,6 +39,8 @@ _EXPLAINED = {
 
 _FORBIDDEN = {"NoPermission", "NotAuthenticated", "RestrictedVersion", "InvalidLogin"}
 
+#: vSphere reports a full card also as text: "The amount of graphics resource available in the parent resource pool is
+#: insufficient for the operation.", or "No graphics device is available for vGPU 'nvidia_a40-1a'."
 _GRAPHICS_WORDS = ("graphics resource", "no graphics device is available")
 
 
@@ -66,6 +70,7 @@ def translated(server: str) -> Iterator[None]:
         yield
     except VgpuctlError:
         raise
+    # vSphere: after a logout some servers answer ManagedObjectNotFound. Both mean that a new login is needed.
     except (vim.fault.NotAuthenticated, vmodl.fault.ManagedObjectNotFound) as fault:
         # Check this before NoPermission: in vSphere, NotAuthenticated is a kind of it.
         raise PassingError(f"the session with vCenter {server} has ended") from fault
@@ -77,6 +82,7 @@ def translated(server: str) -> Iterator[None]:
     except vmodl.MethodFault as fault:
         explanation = explain(fault)
         raise (TryAgainError if explanation.passing else RequestFailedError)(explanation.text) from fault
+    # Checked before OSError, because in Python it is a kind of it.
     except ssl.SSLCertVerificationError as error:
         raise UnreachableError(
             f"The certificate of vCenter {server} is not trusted: {error.verify_message}.",

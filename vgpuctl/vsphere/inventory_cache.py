@@ -16,6 +16,7 @@ from vgpuctl.vsphere.admission import admission
 from vgpuctl.vsphere.property_filters import CLUSTER_SETTINGS
 from vgpuctl.vsphere.views import Outline, Vm, moid_of
 
+#: vSphere API: a cluster is a kind of ComputeResource. A host outside of clusters has a plain one.
 _KINDS = {"ClusterComputeResource": "ComputeResource"}
 Made = TypeVar("Made")
 _WORDS = {
@@ -57,8 +58,10 @@ class InventoryCache:
         else:
             raw = objects.setdefault(moid, {})
             if update.kind == "enter":
+                # vSphere: what enters a filter comes whole. Only later changes may be nested (decision 0010).
                 raw.update({change.name: change.val for change in update.changeSet or ()})
             elif not all(partial_updates.apply(raw, change) for change in update.changeSet or ()):
+                # Decision 0010: everything is asked for once more, instead of guessing.
                 self.must_refetch = True
             if kind == "VirtualMachine":
                 self._references[moid] = update.obj
@@ -98,6 +101,7 @@ class InventoryCache:
         try:
             view = make()
         except Exception as error:
+            # Decision 0018: an unreadable object is left out by itself, and the worst is assumed of it.
             why = in_short(error)
             self._unreadable[moid] = Unreadable(kind=_WORDS[kind], name=self._name(kind, moid), why=why)
             return fallback(why)
@@ -189,6 +193,7 @@ class InventoryCache:
 
     def sharing_failover(self, hosts: set[str]) -> set[str]:
         """Return these hosts, and the hosts that share HA's reserve with them."""
+        # vSphere HA: admission control counts what is reserved in the whole cluster.
         shared = {self._parent(host) for host in hosts}
         shared = {cluster for cluster in shared if self._admission(cluster) is not None}
         return hosts | {host for host in self._of("HostSystem") if self._parent(host) in shared}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+#: vSphere API, PropertyChange.name: `foo.bar`, `foo.arProp["key val"]` or `foo.arProp["key val"].baz`.
+#: How deep into an element vCenter goes is inferred, and any depth works (decision 0010).
 _STEP = re.compile(r'\.(?P<name>\w+)|\["(?P<key>.*?)"\]|\[(?P<number>-?\d+)\]')
+#: vSphere API, PropertyChange.op: an element was removed, or a property because what contains it was.
 _GONE = {"remove", "indirectRemove"}
 
 
@@ -29,6 +32,7 @@ def apply(raw: dict[str, Any], change: Any) -> bool:
     try:
         raw[whole] = _changed(raw.get(whole), _steps(name.removeprefix(whole)), change)
     except (AttributeError, LookupError, TypeError):
+        # Decision 0010: a path that finds no place is not guessed at.
         return False
     return True
 

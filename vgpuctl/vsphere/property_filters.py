@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 #: For VMs that matter; leaf paths only.
+#: Measured: reading 1,000 VMs took pyVmomi's parser 0.14 s without their devices and 1.4 s with them.
+#: In vcsim, `vm.runtime` and `vm.summary` as a whole cannot even be parsed.
 VM_PATHS = [
     "runtime.powerState",
     "runtime.host",
+    # vSphere: a power-on hangs until it is answered, and it may come up while a step waits.
     "runtime.question",
     "guest.guestState",
     "config.uuid",
@@ -21,6 +24,7 @@ VM_PATHS = [
 #: Needed only to change devices, or to check them.
 VM_MMIO_PATHS = ["config.firmware", "config.extraConfig"]
 #: Where a suspended VM's state is written, and how much space is free there.
+#: vSphere: the file lies beside the .vmx, or in `config.files.suspendDirectory`, which is not read here.
 VM_STORE_PATHS = ["config.files.vmPathName"]
 STORE_PATHS = ["name", "summary.freeSpace"]
 #: For VMs that matter only because they take memory on our hosts.
@@ -69,6 +73,7 @@ def outlines(root: Any, view_manager: Any, scope: ObservationScope, version: str
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     kinds: dict[Any, list[str]] = {
+        # Decision 0010: of all VMs only what choosing the workers takes.
         vim.VirtualMachine: ["name"],
         vim.HostSystem: HOST_PATHS,
         vim.ComputeResource: ["name"],
@@ -99,6 +104,7 @@ def details(vms: Iterable[Any], scope: ObservationScope) -> Any:
     from pyVmomi import vim, vmodl  # noqa: PLC0415
 
     spec = vmodl.query.PropertyCollector
+    # vSphere: a VM's tasks come along with it (compared with vcsim), so no task is asked for by itself.
     tasks = spec.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
     paths = VM_PATHS + (VM_MMIO_PATHS if scope.mmio else []) + (VM_STORE_PATHS if scope.drains else [])
     return spec.FilterSpec(

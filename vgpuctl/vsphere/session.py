@@ -23,6 +23,7 @@ CONNECT_WITHIN_S = 10
 LOGOUT_WITHIN_S = 2.0
 MAX_VERSIONS_BYTES = 1 << 20
 #: As many connections stay open as threads send at once: a handshake costs more than a call.
+#: pyVmomi keeps five by default. Decision 0015: a TLS handshake costs about five times as much as a request.
 CONNECTIONS = 40
 
 
@@ -57,6 +58,8 @@ class LoginRefusedError(UnreachableError):
     """vCenter does not accept this user and password. Another try within `after_s` might lock the account."""
 
 
+# pyVim's SmartConnect is not used: it keeps one global connection, and verifies no certificate of localhost.
+# Nor is pyVmomi's VimSessionOrientedStub: it repeats calls after a socket error, so a task may run twice.
 class Session:
     """A vCenter session. pyVmomi loads here, so that `--help` stays quick.
 
@@ -78,6 +81,7 @@ class Session:
         with self._lock, translated(s.server), _untrusted_explained(s):
             if self._closed:
                 raise UnreachableError(f"The session with vCenter {s.server} is closed.")
+            # Decision 0018: a new login for each try left a session behind at vCenter each time.
             if not self._is_valid():
                 self._log_in()
         return self
@@ -109,6 +113,7 @@ class Session:
 
         try:
             return self._logged_in and self.content.sessionManager.currentSession is not None
+        # vSphere: NotAuthenticated or ManagedObjectNotFound, depending on the server.
         except vmodl.MethodFault:
             return False
 
@@ -128,6 +133,7 @@ class Session:
             host=s.host,
             port=s.port,
             path=s.path,
+            # Asked for before the login, so that a server that is no vCenter gets no password.
             version=_newest_version(s, tls),
             sslContext=tls,
             httpConnectionTimeout=CONNECT_WITHIN_S,
@@ -153,6 +159,7 @@ class Session:
             at = datetime.now().astimezone() + timedelta(seconds=wait_s)
             text += f"; next try at {at:%H:%M}, because five refusals lock an account"
         error = LoginRefusedError(f"{text}.", hint=self.settings.login_origin or None)
+        # Decision 0018: a command ends here. Streams and the daemon wait for so long.
         error.after_s = wait_s
         return error
 
@@ -199,6 +206,7 @@ def _newest_version(s: VcenterSettings, tls: ssl.SSLContext) -> str:
 
 
 def _offered_versions(s: VcenterSettings, tls: ssl.SSLContext) -> set[str]:
+    # Decision 0008: pyVmomi's own look-up of versions does not use a pinned thumbprint.
     replies.begin(f"vCenter {s.server}", s.bounds, CONNECT_WITHIN_S)
     connection = replies.BoundedHTTPSConnection(s.host, s.port, timeout=CONNECT_WITHIN_S, context=tls)
     try:

@@ -21,12 +21,14 @@ from vgpuctl.vsphere.session import Session
 from vgpuctl.vsphere.views import Outline, Vm
 from vgpuctl.wire.follower import Follower
 
+#: Far below the 30 minutes after which vCenter ends a session without calls.
 WAIT_S = 60
 OBJECTS_A_PAGE = 1000
 #: How long a refresh may take, and how often it cancels the long call meanwhile.
 REFRESH_WITHIN_S = 30.0
 CANCEL_EVERY_S = 0.2
 #: How often everything is fetched again because a change did not fit into what is known.
+#: Decision 0010: instead of guessing where a change belongs.
 MOST_REFETCHES = 3
 
 ChooseVms = Callable[[list[Outline]], Iterable[Outline]]
@@ -57,6 +59,7 @@ class VcenterStream(Follower):
             with self._lock:
                 self._cache, self._version = InventoryCache(), ""
                 self._followed, self._neighbours = set(), set()
+            # pyVmomi: one collector a thread. Its version belongs to the thread that waits.
             self._collector = content.propertyCollector.CreatePropertyCollector()
             self._server_objects = content, self._collector
             view, everything = property_filters.outlines(
@@ -72,6 +75,7 @@ class VcenterStream(Follower):
         """Destroy what an earlier fill made in the same session; otherwise vCenter keeps it until the session ends."""
         (login, *objects), self._server_objects = self._server_objects or (None,), ()
         with suppress(Exception):
+            # vSphere: views, filters and collectors end with their session, so those of an earlier login are gone.
             for each in objects if login is content else ():
                 each.Destroy()
 
@@ -91,6 +95,7 @@ class VcenterStream(Follower):
         while self.heard and time.monotonic() < until_s:
             # Cancel each time: the first cancel may have come before the long call.
             with suppress(Exception):
+                # Decision 0019: the stream may wait for a minute, and what another instance did last must be seen now.
                 self._collector.CancelWaitForUpdates()
             if answered.wait(CANCEL_EVERY_S):
                 return
@@ -141,6 +146,8 @@ class VcenterStream(Follower):
             full, neighbours = self._vms_to_follow()
             ours, others = ([self._cache.reference(moid) for moid in sorted(ids)] for ids in (full, neighbours))
         if ours:
+            # Decision 0010: each change of power touches network cards, and vCenter would send all devices again.
+            # With 128 suspends at once, reading them was three quarters of the stream's work.
             self._collector.CreateFilter(property_filters.details(ours, self._scope), partialUpdates=True)
         if others:
             self._collector.CreateFilter(property_filters.neighbours(others), False)
@@ -153,6 +160,7 @@ class VcenterStream(Follower):
         outlines = self._cache.outlines()
         known = {outline.moid for outline in outlines}
         chosen = {outline.moid for outline in self._choose(outlines)}
+        # vSphere: a VM outside the plan may take a freed card, so VMs on cards matter as well.
         full = (chosen | self._cache.vms_on_cards()) & known
         hosts = {outline.host for outline in outlines if outline.moid in chosen} if self._scope.neighbours else set()
         hosts = self._cache.sharing_failover(hosts)
@@ -183,6 +191,7 @@ class VcenterStream(Follower):
     def _wait_for_changes(self) -> None:
         from pyVmomi import vmodl  # noqa: PLC0415
 
+        # vSphere: so ends a call that CancelWaitForUpdates cancels (compared with vcsim).
         with suppress(vmodl.fault.RequestCanceled):
             self._fetch_updates(wait_s=WAIT_S)
 
@@ -193,13 +202,16 @@ class VcenterStream(Follower):
         truncated, refetches = True, 0
         while truncated:
             update = self._collector.WaitForUpdatesEx(self._version, options)
+            # vSphere API, WaitForUpdatesEx: nothing is returned if nothing changed in time.
             if update is None:
                 return
+            # vSphere API, UpdateSet: `truncated` says that more of this change follows. Server policy may cut it, too.
             self._version, truncated = update.version, bool(update.truncated)
             with self._lock:
                 for change in (change for part in update.filterSet for change in part.objectSet):
                     self._cache.apply(change)
                 if self._cache.must_refetch:
+                    # vSphere API, WaitForUpdatesEx: the empty version is the initial one.
                     self._cache.must_refetch, self._version, truncated = False, "", True
                     refetches += 1
             if refetches > MOST_REFETCHES:

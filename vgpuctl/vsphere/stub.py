@@ -24,6 +24,7 @@ class Stub(SoapStubAdapter):
     """A connection pool for all threads. Packed replies are unpacked below pyVmomi, where their size is counted."""
 
     def __init__(self, server: str, bounds: replies.Bounds, **more: Any) -> None:
+        # pyVmomi itself would also offer deflate, which is not unpacked here.
         packed = {"Accept-Encoding": "gzip"}
         super().__init__(acceptCompressedResponses=False, customHeaders=packed, **more)  # type: ignore[no-untyped-call]
         self.scheme: Any = replies.BoundedHTTPSConnection
@@ -39,8 +40,11 @@ class Stub(SoapStubAdapter):
             raise
         except _OwnError as error:
             raise error.args[0] from None
+        # Decision 0018: what pyVmomi cannot read becomes an error here, where the reply is read.
+        # Further out, a mistake of ours would pass for a vCenter that does not answer.
         except Exception as error:
             if self._thread.connection is not None:
+                # A reply that was read in part must not be taken for the answer to the next request.
                 self._thread.connection.close()
             if isinstance(error, VgpuctlError):
                 raise

@@ -8,8 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+#: vsphere.local, default policy: five failed logins within 180 s lock an account.
 MOST = 4
 WITHIN_S = 180.0
+#: Decision 0018: afterwards once every five minutes, each time with the password as it is then.
 PAUSE_S = 300.0
 
 

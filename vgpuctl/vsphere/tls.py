@@ -42,6 +42,7 @@ def context(trust: Trust, server: str) -> ssl.SSLContext:
     if trust.pin:
         return _PinnedContext.of(trust, server)
     found = ssl.create_default_context()
+    # As in govc, whose GOVC_TLS_CA_CERTS is a list of files.
     for file in filter(None, (trust.ca_file or "").split(os.pathsep)):
         try:
             found.load_verify_locations(file)
@@ -62,6 +63,7 @@ def thumbprint_of(host: str, port: int) -> str | None:
     return format_thumbprint(hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest())
 
 
+# pyVmomi 9.1.1: once its own thumbprint has matched, it verifies no later connection of a shared context.
 class _PinnedSocket(ssl.SSLSocket):
     """Refuses a wrong certificate in the handshake: before any byte of ours, such as a password, is sent.
 
@@ -89,6 +91,7 @@ class _PinnedContext(ssl.SSLContext):
     def of(cls, trust: Trust, server: str) -> _PinnedContext:
         found = cls(ssl.PROTOCOL_TLS_CLIENT)
         found.check_hostname = False
+        # Decision 0008: a pin is checked instead of a CA, because vCenters mostly sign their own certificates.
         found.verify_mode = ssl.CERT_NONE
         found._trust, found._server = trust, server
         return found

@@ -12,6 +12,7 @@ from vgpuctl.model.hosts import Card, CardMode, Host, Policy
 from vgpuctl.vsphere.faults import explain
 
 SHARED = "sharedDirect"
+#: vSphere: `guest.guestState` from ShutdownGuest until the VM is off. Such a guest is not asked twice.
 SHUTTING_DOWN = "shuttingDown"
 #: The type of a vGPU that cannot be read: it may take a whole card.
 UNKNOWN_VGPU = "unknown-vgpu"
@@ -58,6 +59,7 @@ def moid_of(reference: Any) -> str:
 
 
 def vm(properties: Properties, outline: Outline) -> Vm:
+    # vSphere leaves out properties that are unset, so all but the power state may be missing.
     power = Power(str(properties["runtime.powerState"]))
     memory = int(properties.get("config.hardware.memoryMB") or 0)
     locked = bool(properties.get("config.memoryReservationLockedToMax"))
@@ -70,6 +72,7 @@ def vm(properties: Properties, outline: Outline) -> Vm:
         vgpus=_vgpu_types(properties),
         memory_mib=memory,
         memory_locked=locked,
+        # vSphere: memoryReservationLockedToMax reserves all memory, whatever the reservation says.
         reserved_mib=memory if locked else int(properties.get("summary.config.memoryReservation") or 0),
         mmio=_mmio(properties),
         fixed_devices=tuple(_fixed_devices(properties.get("config.hardware.device"))),
@@ -115,6 +118,7 @@ def _fixed_devices(devices: Any) -> Iterator[str]:
     """Yield devices that prevent a suspend of the VM."""
     from pyVmomi import vim  # noqa: PLC0415
 
+    # vSphere: DirectPath I/O and SR-IOV devices forbid a suspend. VMs for training over RDMA have them.
     backings = vim.vm.device.VirtualPCIPassthrough
     for device in devices or ():
         if isinstance(device, vim.vm.device.VirtualSriovEthernetCard):
@@ -148,6 +152,7 @@ def task(properties: Properties) -> Task:
     explanation = explain(error) if error is not None else None
     return Task(
         key=str(properties["info.key"]),
+        # vSphere: such as `VirtualMachine.powerOn` (compared with vcsim).
         kind=str(properties.get("info.descriptionId") or "").rsplit(".", 1)[-1],
         running=str(properties["info.state"]) not in _ENDED,
         fault=type(error).__name__.rsplit(".", 1)[-1] if error is not None else None,
@@ -177,6 +182,7 @@ def host(properties: Properties, cluster: str, admission: Admission | None = Non
             for capability in properties.get("config.sharedGpuCapabilities") or ()
             if not capability.suspendSupported
         ),
+        # vSphere: `performance` is the default.
         policy=_known_word(Policy, getattr(graphics, "sharedPassthruAssignmentPolicy", None), Policy.PERFORMANCE),
         cluster=cluster,
         admission=admission,
@@ -193,6 +199,7 @@ def _card(info: Any) -> Card:
         frame_mib=info.memorySizeInKB // 1024,
         holds=tuple(map(moid_of, info.vm or ())),
         shared=str(info.graphicsType) == SHARED,
+        # vSphere API 8.0.3: earlier versions know no vgpuMode, and their cards hold one size.
         mode=_known_word(CardMode, getattr(info, "vgpuMode", None), CardMode.SAME_SIZE),
     )
 
