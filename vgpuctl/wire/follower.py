@@ -12,6 +12,7 @@ from vgpuctl.model.errors import VgpuctlError, in_short
 from vgpuctl.wire.retries import GrowingPauses
 
 
+# Decision 0018. Before, only our own errors were caught: any other end left a copy that counted as true for ever.
 class Follower(ABC):
     """Keeps a copy up to date. `heard`: the copy is true now. `silence`: why not. `following`: the thread runs."""
 
@@ -51,6 +52,7 @@ class Follower(ABC):
         worked_s = time.monotonic() - self._heard_s if self.heard else 0.0
         self.heard, self.silence = False, in_short(error)
         with suppress(Exception):
+            # A listener that fails must not end the stream.
             self._on_change()
         asked_s = error.after_s if isinstance(error, VgpuctlError) else 0.0
         return self._pauses.after_failure(worked_s, asked_s)

@@ -14,6 +14,7 @@ RETRY_WITHIN_S = 15.0
 #: How soon a sleeping thread notices that it is to stop.
 NAP_S = 0.2
 #: The pauses of a stream that fails again and again.
+#: Decision 0018: 1, 2, 4 … 30 s, the same for both servers.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 #: A stream that worked for so long before it failed again begins with the first pause.
 LASTED_S = 60.0
@@ -35,6 +36,7 @@ def retry(
         try:
             return attempt()
         except VgpuctlError as error:
+            # Kubernetes: Retry-After says how long to wait (10 s for a budget whose status is stale).
             next_s = max(pause_s, error.after_s)
             if not error.passing or (stop and stop()) or time.monotonic() + next_s - began_s > within_s:
                 raise
