@@ -44,6 +44,7 @@ class Chooser:
         """Remember labels as they change, also between looks: a label may be taken off just before its node goes."""
         if not self._last or not self._catalogue.asks_labels:
             return
+        # Decision 0017: people may take a label off and delete the node at once.
         labels = {seen.identity.name: seen.node.labels for seen in nodes}
         for vm, last in tuple(self._last.items()):
             if labels.get(last.node, last.labels) != last.labels:
@@ -69,6 +70,7 @@ class Chooser:
         """
         name, labels, last = seen.identity.name, seen.node.labels, self._last.get(vm.moid)
         found = self._rules_for(vm, labels)
+        # Decision 0017: a kubelet writes its ids and labels itself, so another node alone ends no choice.
         if last is not None and last.node != name and not found and (before := self._rules_for(vm, last.labels)):
             return Chosen(before, f"node {name} claims to be VM {vm.name}, but node {last.node} was in it before")
         if last is None or last.node != name or last.labels != labels:
@@ -78,6 +80,7 @@ class Chooser:
     def _rules_for_any(self, vm: Outline, nodes: Iterable[SeenNode]) -> tuple[WorkerRule, ...]:
         """Return the entries that match the labels of any of these nodes, or of the node that was inside last."""
         last = self._last.get(vm.moid)
+        # Decision 0017: if any node that claims the VM has the label, the VM is a worker in doubt, not a stranger.
         labels = [*(seen.node.labels for seen in nodes), last.labels if last else _NO_LABELS]
         found = {rule.profile: rule for each in labels for rule in self._rules_for(vm, each)}
         return tuple(found.values())

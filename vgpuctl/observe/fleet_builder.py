@@ -33,6 +33,7 @@ class FleetBuilder:
         self.catalogue, self._now = catalogue, now
         self.host_types: tuple[TypeFacts, ...] = ()
         self._chooser = Chooser(catalogue)
+        # Decision 0015: which VM holds which node, and what the files want of it, is worked out only after a change.
         self._inside: Memo[dict[str, Inside]] = Memo()
         self._hosts: Memo[Host] = Memo()
         self._workers: Memo[Worker | None] = Memo()
@@ -44,6 +45,7 @@ class FleetBuilder:
         if not self.catalogue.asks_labels:
             return [vm for vm in vms if self._chooser.may_be_worker(vm, ())]
         seen = {node.identity.name: node for node in nodes}
+        # Decision 0017: a node may claim a VM by uuid, in either byte order, or by name.
         index = NodeIndex(node.identity for node in seen.values())
 
         def inside(vm: Outline) -> Iterable[SeenNode]:
@@ -74,6 +76,7 @@ class FleetBuilder:
         by_id = self._workers_in(snapshot)
         workers = {worker.name: worker for worker in by_id.values()}
         others = (vm for moid, vm in snapshot.vms.items() if moid not in by_id)
+        # vSphere: a VM outside the plan may take a freed card, and its memory counts.
         strangers = _strangers(others, snapshot.hosts, workers)
         names = {moid: worker.name for moid, worker in by_id.items()}
         names |= {moid: stranger.name for moid, stranger in strangers.items()}
@@ -82,9 +85,11 @@ class FleetBuilder:
             hosts={host.name: self._completed(host, names, type_facts) for host in snapshot.hosts.values()},
             workers=workers,
             budgets=tuple(kubernetes.budgets()),
+            # Kubernetes: pods for the night's profile are Pending all day, and people ask why.
             waiting=tuple(pod for pod in snapshot.pods if pod.node is None and pod.phase == "Pending"),
             strangers={stranger.name: stranger for stranger in strangers.values()},
             strays={stray.name: stray for stray in _strays(snapshot.nodes.values(), workers)},
+            # What a budget keeps must find room on nodes that stay awake (architecture.md, Budgets and workloads).
             elsewhere=tuple(self._elsewhere(snapshot.nodes, snapshot.pods_on, workers)),
             workloads=kubernetes.workloads(),
             unseen=kubernetes.unseen(),
@@ -98,6 +103,7 @@ class FleetBuilder:
         inside, now = self._match(snapshot.vms, snapshot.nodes.values()), self._now()
         self.learn(snapshot.nodes.values())
         workers: dict[str, Worker] = {}
+        # vSphere: a VM's name is unique in its folder only.
         names: set[str] = set()
         for moid, vm in snapshot.vms.items():
             chosen = self._chooser.of(vm.outline, tuple(snapshot.nodes[name] for name in inside[moid].nodes))

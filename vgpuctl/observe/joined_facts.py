@@ -35,8 +35,10 @@ class Owners:
     def with_owner(self, pod: Pod) -> Pod:
         kind, _, name = (pod.owner or "").partition("/")
         owner = f"{pod.namespace}/{name}"
+        # kubectl drain: such a pod is an error unless forced.
         if kind == "DaemonSet" and self.daemon_sets is not None and owner not in self.daemon_sets:
             pod = replace(pod, orphaned=True)
+        # Kubernetes: an eviction may use up a Job's backoffLimit, so a plan names the Job.
         if kind == "Job" and owner in self.counting_jobs:
             pod = replace(pod, counted=True)
         late_s = overdue_s(pod, self.now)
@@ -60,6 +62,7 @@ class Machines:
     def of(self, vm: Vm, seen: SeenNode | None) -> Machine | None:
         if not self._by_name:
             return None
+        # Decision 0014: a node that registers anew has lost its annotations. The VM's uuid still finds its Machine.
         by_name = self._by_name.get(seen.node.machine) if seen else None
         same_uuid = self._by_uuid.get(vm.uuid.lower(), [])
         return by_name or (same_uuid[0] if len(same_uuid) == 1 else None)
@@ -77,6 +80,8 @@ class Renewals(NamedTuple):
     alive_s: float
 
 
+# Decision 0003: a sleep shorter than the node monitor's grace passes unnoticed. Then kubelet posts an unchanged
+# status only every five minutes. Measured at rest: no heartbeat in 60 s, but a renewal every 10 s.
 class KubeletLiveness:
     """For how long the kubelets of workers that slept have been seen to renew their Leases since.
 
@@ -88,6 +93,8 @@ class KubeletLiveness:
 
     def alive_s(self, vm: Vm, seen: SeenNode | None, renewed: str | None, now: datetime) -> float:
         """Return for how many seconds. The number grows with each renewal, and stays the same in between."""
+        # Kubernetes: a Lease's renewTime is written by the guest's clock, which VMware Tools set after a resume.
+        # So it is only compared for being another one.
         record = seen.node.record if seen and vm.power is Power.ON else None
         if record is None or record.state != ASLEEP or renewed == record.lease:
             self._known.pop(vm.outline.moid, None)

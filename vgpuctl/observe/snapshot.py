@@ -97,6 +97,7 @@ class Snapshot(NamedTuple):
             nodes={seen.identity.name: seen for seen in nodes},
             pods=pods,
             pods_on=_by_node(pods),
+            # Kubernetes: a node's Lease has the node's name.
             lease_renewed={each.node: each.time for each in kubernetes.renewals()},
             disks=kubernetes.disks() or {},
             daemon_sets=kubernetes.daemon_sets(),
@@ -125,6 +126,7 @@ class Snapshot(NamedTuple):
             name_taken=name_taken,
             daemon_sets=self.daemon_sets,
             counting_jobs=self.counting_jobs,
+            # Decision 0015: workers are made anew only when their parts differ, so passing time must be one of them.
             late_s=tuple(overdue_s(pod, now) for pod in pods if pod.ends_by),
         )
 

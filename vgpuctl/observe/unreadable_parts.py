@@ -27,6 +27,7 @@ class UnreadableParts:
                 self._pods.setdefault(each.node, []).append(each.name)
         self._vms: dict[str, list[str]] = {}
         for moid, vm in vms.items():
+            # Decision 0018: an unreadable VM on a card counts as running, and fills that card.
             if vm.unreadable and (vm.vgpus or _holds(hosts.get(vm.outline.host), moid)):
                 self._vms.setdefault(vm.outline.host, []).append(vm.outline.name)
 
@@ -35,6 +36,7 @@ class UnreadableParts:
         return tuple(self._doubts_about(vm, node)) if self._of_vcenter or self._of_kubernetes or vm.unreadable else ()
 
     def _doubts_about(self, vm: Vm, node: str) -> Iterator[str]:
+        # Decision 0018: the worst is assumed, so the worker is refused before the first cordon.
         if vm.unreadable:
             yield f"its VM cannot be read: {vm.unreadable}"
         host = self._of_vcenter.get(vm.outline.host)
@@ -48,6 +50,7 @@ class UnreadableParts:
             yield f"its pod{'s' * len(pods[1:2])} {pods[0]}{more} cannot be read"
         if not node and vm.outline.name in self._nodes:
             yield f"its node {vm.outline.name} cannot be read"
+        # The ids of an unreadable node are not known, so it may be inside any VM that seems to have none.
         elif not node:
             yield from (f"node {name}, which may be in this VM, cannot be read" for name in self._nodes)
 

@@ -88,6 +88,7 @@ def in_background(work: Callable[[], Made]) -> Future[Made]:
         except BaseException as error:
             done.set_exception(error)
 
+    # Python waits at its exit for all threads but daemons.
     threading.Thread(target=run, name="opening", daemon=True).start()
     return done
 
@@ -117,6 +118,7 @@ def send_request(client: Client, session: Session, request: Request) -> Answer:
         case DeletePod():
             return kube_actions.delete(client, request)
         case SuspendVm(first=first) | ShutDownGuest(first=first) | PowerOffVm(first=first) if first is not None:
+            # Kubernetes: a watch may lag, and a pod may have come to the node since.
             kube_actions.confirm(client, first)
     return vsphere_actions.send(session, request)
 
@@ -151,6 +153,7 @@ class Connection:
         self._rollouts = LazyReflector(self._client, ROLLOUTS, self._changed)
         scope = replace(
             scope,
+            # Decision 0010: of all VMs, vCenter is asked only what choosing the workers takes.
             folders=catalogue.asks_folders,
             clusters=catalogue.asks_clusters,
             uuids=catalogue.asks_labels,
@@ -160,6 +163,7 @@ class Connection:
 
     def open(self) -> Connection:
         """Take the first picture of both servers, at the same time unless node labels decide which VMs matter."""
+        # Decision 0018: a session is kept over all tries, so that none is left behind at vCenter.
         login, departures = in_background(self._session.open), in_background(self._departures.read_once)
         if self._first_fill is None or self._first_fill.done():
             # A second try starts no new list while the first is still being read.
@@ -190,6 +194,7 @@ class Connection:
 
         All hosts that offer a type say the same of it.
         """
+        # vSphere 7.0.3: RetrieveVgpuProfileInfo. One host is enough, so the number of calls stays constant.
         wanted = self._builder.unknown_types(self._vcenter.vms().values())
         if self._scope.types:
             wanted |= {facts.vgpu for facts in self._builder.catalogue.type_facts}
@@ -212,6 +217,7 @@ class Connection:
 
     def refresh(self) -> None:
         """Ask both servers once more, at the same time. A server that cannot answer just now gets a little time."""
+        # Decision 0019: another instance may have acted while the Lease was waited for.
         vcenter = in_background(lambda: retry(self._vcenter.refresh, REFRESH_AGAIN_AFTER_S))
         retry(self._kubernetes.refresh, REFRESH_AGAIN_AFTER_S)
         vcenter.result()
@@ -240,6 +246,7 @@ class Connection:
     def history(self) -> list[Entry]:
         """Return earlier switches; none if they cannot be read, since no decision depends on them."""
         try:
+            # Decision 0011: one list, and only a forecast reads it.
             return Journal(self._client, self._settings.kubernetes.namespace).entries()
         except VgpuctlError:
             return []
@@ -250,6 +257,7 @@ class Connection:
 
     def _kubernetes_changed(self) -> None:
         if self._builder.catalogue.asks_labels:
+            # Decision 0017: labels are learned from every event, because a node may be deleted before the next look.
             self._builder.learn(self._kubernetes.nodes())
         self._changed()
 
@@ -267,6 +275,7 @@ class Connection:
         except NotAllowedError:
             if not isinstance(request, PatchMachine):
                 raise
+            # Decision 0014: a mark that may never be set is done without.
             self._kubernetes.without_machines()
             return Answer()
 
@@ -276,6 +285,7 @@ class Connection:
     def fleet(self) -> Fleet:
         """Return the picture as it is; while a stream is not heard, the last whole picture, marked as stale."""
         if (silence := self.silent_streams()) and self._last is not None:
+            # Decision 0018: an old picture that counts as true is the worst that a stream can deliver.
             return changed(self._last, stale=tuple(silence), silence=silence)
         built, departures = self._builder.build(self._vcenter, self._kubernetes), self._current_departures()
         unreadable = (*built.unreadable, *departures.unreadable)
