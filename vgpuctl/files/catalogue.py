@@ -14,10 +14,14 @@ from vgpuctl.model.profiles import DEFAULT_LABEL, NONE, Catalogue, Profile, Work
 MOST_PROFILES = 1000
 
 _FRAME = re.compile(r"([1-9][0-9]{0,3})(?: ?GB)?")
+#: NVIDIA: the series of a vGPU type, with which its name ends.
 _CLASSES = ("C", "Q", "A", "B")
+#: Kubernetes: a label's value has at most 63 characters, with a letter or digit at both ends. So has a key's name.
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+#: Kubernetes: a key's prefix is a DNS subdomain of at most 253 characters.
 _LABEL_PREFIX = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _WAYS_TO_CHOOSE = ("names", "folder", "cluster", "nodes")
+#: Decision 0017: a node that claimed a foreign VM's uuid and bore the label had that VM suspended.
 _NODES_ALONE = (
     "chooses by node labels alone, but a node writes its own labels and its VM's identity. Add a condition that "
     "vCenter checks, such as folder: /dc-1/vm/gpu (or cluster: or names:, but not * for every VM)"
@@ -56,6 +60,7 @@ def _profile(reader: FileReader, name: str, value: Any) -> Profile:
         reader.add_fault(key, "is reserved: it means no vGPU; choose another name")
     entry = {"vgpu": value} if isinstance(value, str | list) else reader.read_mapping(value, key)
     reader.check_keys(entry, ("vgpu", "frame", "class"), f"{key}.")
+    # vSphere: a VM may carry several vGPUs since 6.7 U3.
     vgpus = reader.read_texts(entry.get("vgpu"), f"{key}.vgpu")
     if not vgpus:
         reader.add_fault(f"{key}.vgpu", "must name one or more vSphere vGPU types, such as grid_v100-4q")

@@ -16,6 +16,7 @@ def parse_conduct(reader: FileReader, document: dict[str, Any]) -> Conduct:
     reader.check_keys(suspends, ("per_host", "per_datastore"), "suspends.")
     after = document.get("power_off_after")
     asleep = reader.read_word(document.get("asleep"), "asleep", Asleep.SUSPEND)
+    # vSphere: devices change only while a VM is powered off, and suspended is not off.
     if parse_mode(reader, document) is Mode.REPLACE:
         if document.get("asleep") is not None and asleep is Asleep.SUSPEND:
             reader.add_fault(

@@ -14,9 +14,11 @@ from vgpuctl.model.errors import UsageError
 from vgpuctl.model.selectors import Selector, parse_selector
 from vgpuctl.model.timetable import DrainOptions
 
+#: kubectl drain's own names.
 _KEYS = ("timeout", "grace-period", "force", "delete-emptydir-data", "pod-selector", "skip-wait-for-delete-timeout")
 #: Each glob is compared with every other.
 MOST_NAMESPACES, MOST_GLOBS = 100, 30
+#: Kubernetes: a namespace is a DNS label of at most 63 characters.
 _NAMESPACE = re.compile(r"[a-z0-9*?]([-a-z0-9*?]{0,61}[a-z0-9*?])?")
 
 

@@ -58,5 +58,6 @@ def _not_yaml(error: yaml.YAMLError) -> NotYamlError:
     line, column = error.problem_mark.line + 1, error.problem_mark.column + 1
     if isinstance(error, TooLargeError):
         return NotYamlError(line, str(error.problem))
+    # PyYAML: only these two have problems in words of their own. The excerpt below a mark is the file's.
     plain = isinstance(error, yaml.parser.ParserError | yaml.scanner.ScannerError)
     return NotYamlError(line, f"is not YAML (column {column}){f': {error.problem}' if plain else ''}")

@@ -30,6 +30,7 @@ def read_bounded(path: Path, most: int = MAX_BYTES) -> bytes:
     """
     if str(path) == STDIN:
         return _read(0, most)
+    # POSIX: to open a pipe without a writer blocks, unless O_NONBLOCK is given.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         return _read(descriptor, most)
@@ -46,6 +47,7 @@ def _read(descriptor: int, most: int) -> bytes:
         waits_forever = waits_forever or (is_pipe and chunk is None)
         if chunk:
             data += chunk
+        # POSIX: a pipe that no process has opened for writing yet reads as if it had ended.
         elif chunk is not None and (data or hung_up or not is_pipe):
             break
         elif not waits_forever and time.monotonic() >= deadline_s:

@@ -30,6 +30,7 @@ FAULTS_SHOWN, FAULTS_KEPT, HINTS, LONGEST_WHAT = 50, 10_000, 20, 500
 #: Comparing with more words takes longer than a person waits for a suggestion.
 MOST_COMPARED = 2000
 
+#: vSphere: a VM's name has at most 80 characters. Brackets are our ranges.
 _NAME_CHARACTERS = re.compile(r"[^\s\[\]/\x00-\x1f\x7f][^\[\]/\x00-\x1f\x7f]{0,79}")
 
 
@@ -102,6 +103,7 @@ class FileReader:
         for key in self._document.duplicates:
             self.add_fault(key, "is written twice")
         self.check_keys(entries, allowed, "")
+        # In Python, True equals 1.
         if entries.get("version") != VERSION or entries.get("version") is True:
             self.add_fault("version", f"must be {VERSION}")
         return entries

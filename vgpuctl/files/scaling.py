@@ -42,6 +42,7 @@ def _by_name(reader: FileReader, text: str, key: str) -> WorkloadSelector | None
     if not (_NAME.fullmatch(namespace) and kind and _NAME.fullmatch(name)):
         reader.add_fault(key, f"{text!r} is not namespace/kind/name, such as inference/deployment/gateway")
         return None
+    # Decision 0013: the kinds that Kubernetes scales by spec.replicas, and whose pods are told by owner and selector.
     known = _KINDS.get(kind, kind)
     if known not in OWNS_PODS:
         reader.add_fault(key, f"{text}: workloads of kind {kind} cannot be scaled{reader.suggestion(kind, OWNS_PODS)}")

@@ -106,6 +106,7 @@ def _starts(reader: FileReader, entry: dict[str, Any], key: str) -> tuple[str, .
 
 
 def _cron_fault(line: str) -> str:
+    # cronsim also takes six fields, the first of them seconds. Standard cron has five.
     if len(line.split()) != 5:
         return "it needs five fields (minute, hour, day, month, weekday)"
     try:
