@@ -68,6 +68,7 @@ def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = 
     return Settings(
         vcenter=replace(vcenter(sources), bounds=_bounds(sources)),
         kubernetes=_kubernetes(sources, env, account),
+        # Decision 0004: a holder is believed for a minute at most, so a longer setting would promise too much.
         lease_s=read_seconds(first_setting(ours, "lease-seconds"), 15.0, most=LONGEST_S),
         connect_s=read_seconds(first_setting(ours, "connect-seconds"), 10.0),
         blind_s=read_seconds(first_setting(ours, "blind-seconds"), BLIND_S),

@@ -48,6 +48,7 @@ def _address(url: SplitResult) -> Address:
         raise ValueError
     return Address(
         host=url.hostname,
+        # As for govc's GOVC_URL: https, 443 and /sdk are understood.
         port=url.port or 443,
         path=url.path.rstrip("/") or "/sdk",
         user=unquote(url.username) if url.username else None,

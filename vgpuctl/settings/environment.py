@@ -12,6 +12,7 @@ Env = Mapping[str, str]
 PASSWORD = "password"  # noqa: S105
 
 #: Each family is used as a whole, in this order. Of two variables with one meaning, the first set one counts.
+#: Decision 0008: taken one by one, the password of one vCenter would be sent to another.
 FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "GOVC_*": {
         "vcenter": ("GOVC_URL",),
@@ -23,6 +24,7 @@ FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "VSPHERE_*": {
         "vcenter": ("VSPHERE_SERVER",),
+        # Terraform says VSPHERE_USER, Cluster API's provider VSPHERE_USERNAME.
         "vcenter-user": ("VSPHERE_USER", "VSPHERE_USERNAME"),
         PASSWORD: ("VSPHERE_PASSWORD",),
         "thumbprint": ("VSPHERE_TLS_THUMBPRINT",),
@@ -45,6 +47,7 @@ def own(env: Env) -> Source:
 def secrets(env: Env) -> frozenset[str]:
     """Return the variables that hold a vCenter password, or hold an address that may contain one."""
     every = [{name: (variable(name),) for name in ("vcenter", PASSWORD)}, *FAMILIES.values()]
+    # govc: GOVC_URL may hold user and password.
     passwords = {each for names in every for each in names[PASSWORD]}
     addresses = {each for names in every for each in names["vcenter"]}
     return frozenset(passwords & env.keys() | {name for name in addresses & env.keys() if "@" in env[name]})

@@ -23,6 +23,7 @@ def settings_file(config_flag: str | None, env: Mapping[str, str]) -> Source:
     A file in the working folder is ignored: a cloned repository must not decide where passwords go.
     """
     chosen = config_flag or env.get(variable("config"))
+    # Decision 0008: no file in the working folder, whose author may be a stranger.
     path = Path(chosen).expanduser() if chosen else _default_path(env)
     if not path.is_file():
         if chosen:

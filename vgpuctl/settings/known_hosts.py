@@ -20,6 +20,7 @@ def known_pin(files: SettingValue | None, server: Address) -> SettingValue | Non
     for file in filter(None, files.value.split(os.pathsep) if files else ()):
         for host, _, thumbprint in (line.partition(" ") for line in _lines(Path(file).expanduser())):
             if thumbprint and host.lower() in _names(server):
+                # As in govc, the last line of a host counts.
                 found = SettingValue(thumbprint, f"{files.origin if files else ''} {file}")
     return found
 

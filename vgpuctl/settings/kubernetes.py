@@ -23,12 +23,14 @@ def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path,
     kubeconfig, context, namespace = (first_setting(sources, name) for name in ("kubeconfig", "context", "namespace"))
     default_path = _default_path(env)
     service_account = None
+    # As for kubectl: a kubeconfig, named or in its usual place, counts before the pod's account.
     if not kubeconfig and not context and not default_path.exists():
         service_account = _service_account(env, account)
     return KubernetesSettings(
         kubeconfig=kubeconfig.value if kubeconfig else str(default_path),
         context=context.value if context else None,
         account=service_account,
+        # Decision 0004: not the pod's own namespace, or a laptop and a daemon would hold two Leases.
         namespace=namespace.value if namespace else KubernetesSettings().namespace,
         bounds=bounds,
         withheld=secrets(env),

@@ -113,6 +113,7 @@ def _chosen_vcenter(all_sources: list[VcenterSource]) -> Address:
     source = next((source for source in all_sources if source.address), None)
     if source is None or source.address is None:
         raise UsageError("No vCenter is given.", hint=_how_to_set("vcenter"))
+    # Decision 0008: people have GOVC_* for one vCenter and VSPHERE_* for another in the same shell.
     families = [other for other in all_sources if source.family and other.family and other.address]
     other = next((other for other in families if other.address != source.address), None)
     if other:
@@ -125,6 +126,7 @@ def _chosen_vcenter(all_sources: list[VcenterSource]) -> Address:
 
 
 def _usable_sources(all_sources: list[VcenterSource], chosen: Address) -> list[Source]:
+    # Decision 0008: trust belongs to a vCenter, too. A lab's GOVC_INSECURE must not reach production.
     fitting = [source for source in all_sources if source.address in {None, chosen}]
     families = [source for source in fitting if source.family]
     # Prefer a family that names this vCenter to one that names none; then one with a password.
@@ -135,12 +137,14 @@ def _usable_sources(all_sources: list[VcenterSource], chosen: Address) -> list[S
 def _password(usable: list[Source], chosen: Address, user: SettingValue) -> Password | None:
     for source in usable:
         found = next((source[name] for name in SECRETS if name in source), None)
+        # Decision 0008: a password is used only beside its user.
         if found is None or source.get("vcenter-user", user).value != user.value:
             continue
         if PASSWORD in source:
             return Password(found.value, found.origin)
         if "password-file" in source:
             path = Path(found.value).expanduser()
+            # Kubernetes: a Secret that is mounted as a file is renewed there.
             return Password.read(partial(passwords.from_file, path), f"the file {path}")
         if is_true(found):
             return Password.read(partial(passwords.from_keyring, str(chosen), user.value), "the keyring")
@@ -158,6 +162,7 @@ def _trust(usable: list[Source], chosen: Address) -> Trust:
     files = first_setting(usable, "ca-file")
     return Trust(
         ca_file=os.pathsep.join(str(Path(p).expanduser()) for p in files.value.split(os.pathsep)) if files else None,
+        # Decision 0008: a pin is checked instead of a CA, so `insecure` does not undo it.
         verify=not is_true(first_setting(usable, "insecure")),
         pin=digits,
         pinned_by=pin.origin if pin else "",

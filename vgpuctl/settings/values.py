@@ -30,6 +30,7 @@ NAMES = (
 TIMES = ("lease-seconds", "connect-seconds", "call-seconds", "blind-seconds")
 SIZES = ("reply-mib",)
 
+#: The words of Go's ParseBool, which govc and Terraform use, and of Ansible.
 _YES, _NO = {"1", "true", "t", "yes", "y", "on"}, {"0", "false", "f", "no", "n", "off"}
 
 
