@@ -24,6 +24,8 @@ class Alarm:
 
     def run(self, work: Callable[[], None]) -> None:
         """Work now, and at every alarm, until the end."""
+        # APScheduler 3.11 only wakes the loop up, and holds no truth. For it, `0 8 * * 1-5` is Tuesday to Saturday.
+        # In autumn, its 02:30 comes twice. It never resumes a job that was killed.
         from apscheduler.schedulers.background import BackgroundScheduler  # noqa: PLC0415
 
         scheduler = BackgroundScheduler(timezone="UTC")
@@ -41,6 +43,7 @@ class Alarm:
     def _ring_at_next_start(self, scheduler: object) -> None:
         start = self._next_start()
         if start is not None:
+            # APScheduler: by default, an alarm that is more than a second late is dropped.
             scheduler.add_job(  # type: ignore[attr-defined]
                 self._woken.set, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
             )

@@ -74,6 +74,7 @@ class ScheduleLoop:
         """Carry out the shift that is due in each timetable."""
         for timetable in self._files.timetables.values():
             try:
+                # The wish is that of now, not of the last alarm: a start that was missed is made up for.
                 due = timetable.shift_at(self._now())
                 if due is not None and not self._ending:
                     self._keep(timetable, due[0].name)
@@ -103,6 +104,7 @@ class ScheduleLoop:
             return switch_wish(fleet, self._files.catalogue, timetable, shift, self._now())
 
         fleet = self._connection.fleet()
+        # Decision 0018: nothing is decided on an old picture.
         if unheard := fleet.unheard():
             raise PassingError(f"{unheard}.")
         preview = look_ahead(fleet, wish(fleet))
@@ -114,6 +116,7 @@ class ScheduleLoop:
         self._operation = Operation(
             world=self._connection.world(), listener=self._make_listener(), timetable=timetable.name
         )
+        # Decision 0004: the Lease is taken in here, and only for a plan that is not empty.
         report = self._operation.carry_out(wish, former_wish)
         if report.unheard:
             self._say(f"{shift} on {timetable.name} stopped: {' and '.join(report.unheard)} did not answer.")
