@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
+#: Kubernetes' whole numbers are int64.
 MOST_WHOLE = 2**63 - 1
 #: Ten years: no step, switch or Lease lasts longer.
 MOST_SECONDS = 10 * 365 * 86400.0
@@ -39,6 +40,7 @@ def whole(value: Any, of: str, least: int = 0, most: int = MOST_WHOLE) -> int:
     """Return a whole number, written as a number or as a text of plain digits."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
+    # In Python, True is an int.
     if not isinstance(value, int) or isinstance(value, bool):
         raise UnreadableError(f"{of} is no whole number of at most 19 digits")
     if not least <= value <= most:
@@ -104,6 +106,7 @@ def time(value: Any, of: str) -> datetime:
         found = datetime.fromisoformat(written)
     except ValueError:
         raise UnreadableError(f"{of} is no time such as 2026-01-31T08:00:00Z") from None
+    # Python: a time without a zone cannot be compared with one that has a zone.
     if found.tzinfo is None or not FIRST_YEAR < found.year < LAST_YEAR:
         raise UnreadableError(f"{of} is no time such as 2026-01-31T08:00:00Z")
     return found.astimezone(UTC)

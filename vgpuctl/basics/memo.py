@@ -20,6 +20,7 @@ class Memo(Generic[Made]):
 
     def of(self, key: str, made_of: object, make: Callable[[], Made]) -> Made:
         known = self._known.get(key)
+        # Decision 0015: expensive answers are worked out again only after a change.
         if known is None or known[0] != made_of:
             known = self._known[key] = (made_of, make())
         return known[1]
