@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vgpuctl.vsphere.property_filters import ObservationScope
 
 #: The signals that ask this process to end.
+#: POSIX: SIGHUP is what a closed terminal sends.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: The least pauses before another try: of a server that does not answer, and of a login that was refused.
 PAUSE_S, LOGIN_PAUSE_S = 0.5, 1.0
@@ -98,11 +99,13 @@ def connected(
         _open(connection, found.connect_s, lasting=lasting)
         yield connection
     finally:
+        # Decision 0018: no session is left behind, also if Kubernetes did not answer or SIGTERM came.
         connection.close()
 
 
 def raise_on_stop_signals() -> None:
     """Log out first at SIGTERM and at a closed terminal, as at Ctrl-C. Signals that `nohup` ignores stay ignored."""
+    # Python: only the main thread may set handlers.
     if threading.current_thread() is not threading.main_thread():
         return
     for number in STOP_SIGNALS:
@@ -131,6 +134,7 @@ def _open(connection: Connection, connect_s: float, *, lasting: bool) -> None:
         try:
             retry(connection.open, PAUSE_S, connect_s, on_failure=show_once)
             return
+        # Decision 0018: a command gives up at the first refusal, for refusals lock accounts.
         except LoginRefusedError as error:
             if not lasting:
                 raise

@@ -16,6 +16,7 @@ def as_line(document: Document) -> str:
 
 
 def as_json(document: Document) -> str:
+    # JSON reads an escaped character back as the same one, and no terminal obeys it.
     return escaped(json.dumps(document, indent=2, ensure_ascii=False))
 
 

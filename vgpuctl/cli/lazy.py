@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from vgpuctl.cli.sanitize import sanitize
 
+# Decision 0007: if typer renames it, completion is slower and a test says so, but nothing breaks.
 with suppress(ImportError):
     from typer import _completion_classes
 
@@ -38,6 +39,7 @@ def group(**settings: Any) -> typer.Typer:
     """Return a group of commands with plain help: rich takes longer to load than everything else."""
     return typer.Typer(
         no_args_is_help=not settings.get("invoke_without_command"),
+        # Decision 0007: plain help is also easier to read aloud, to search and to paste.
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -77,10 +79,12 @@ def build_command(app: typer.Typer) -> Any:
     command = get_command(app)
     for each in (command, *getattr(command, "commands", {}).values()):
         each.short_help = (each.help or "").partition("\n")[0]
+        # click: a paragraph after a line with only \b is not wrapped anew.
         each.help = re.sub(r"\n\n(?=  )", "\n\n\b\n", each.help or "")
     return command
 
 
+# Decision 0007: typer converts each value by pydantic, also one that is not given, and even to complete a name.
 class _PlainConverter:
     """Skips typer's own converter, which loads pydantic, where it is not needed: for defaults and for plain words."""
 

@@ -42,6 +42,7 @@ class GuardedOutput:
         """
         self.failure = self.failure or error
         null = os.open(os.devnull, os.O_WRONLY)
+        # The descriptor is replaced, not the object: Python flushes its own at exit.
         os.dup2(null, self._stream.fileno())
         os.close(null)
         if not self.mutes:
@@ -61,6 +62,7 @@ def guard() -> None:
 
 
 def _guarded(stream: TextIO | None, *, mutes: bool) -> Any:
+    # Python: a standard stream that was closed before the start is None.
     found = stream or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     if hasattr(found, "reconfigure"):
         found.reconfigure(errors="replace")
@@ -90,6 +92,7 @@ def failure() -> OSError | None:
 def complaint() -> str:
     """Return the message about a failed output; "" if nothing failed, or only the reader closed the pipe."""
     found = failure()
+    # A reader such as `head` ends when it has seen enough.
     if found is None or isinstance(found, BrokenPipeError):
         return ""
     return f"The output could not be written: {found.strerror or found}."

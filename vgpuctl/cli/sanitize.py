@@ -7,9 +7,11 @@ leaves: `SafeConsole` for people, `documents` for programs, `progress.Lines` for
 
 from __future__ import annotations
 
+#: ECMA-48: 128 to 159 are controls as well; 155 begins what ESC [ begins.
 _CONTROLS = {*range(32), *range(127, 160)}
 #: Marks that change the writing direction, line breaks other than the line feed, and code points without a character.
 _ODD = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x2070), 0xFFFE, 0xFFFF}
+#: Measured before: half a character ended the output with a traceback.
 _SURROGATES = {*range(0xD800, 0xE000)}
 _LAYOUT = {ord("\n"), ord("\t")}
 

@@ -87,6 +87,7 @@ def _with_history(preview: Preview, connection: Connection) -> Preview:
     """Add how long the steps took earlier. The history is read only when a plan is shown."""
     from vgpuctl.operations import with_history  # noqa: PLC0415
 
+    # Decision 0011: one list, and a forecast without it if it cannot be read.
     return with_history(preview, connection.history())
 
 
@@ -193,6 +194,7 @@ def _interruptible(operation: Operation) -> Iterator[None]:
             raise KeyboardInterrupt
         operation.interrupt()
 
+    # vSphere: not every task can be cancelled, so the steps in flight are waited for.
     handled = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in handled}
     try:

@@ -40,6 +40,7 @@ def _keep(flags: Flags) -> None:
 
     files = read_all_files(flags)
     scope = ObservationScope(neighbours=True, drains=True, scales=files.scales)
+    # Decision 0018: kubelet would start it again after a refused login, and knows no rule about accounts.
     with connected(flags, files, scope, lasting=True) as connection:
         connection.follow(departures=True)
         keeper = ScheduleLoop(files, connection, lambda: Lines(console()))

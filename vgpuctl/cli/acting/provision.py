@@ -125,6 +125,7 @@ class _Request:
                 f"{count(len({step.subject for step in preview.plan}), 'worker')} provisioned in "
                 f"{format_duration(report.seconds)}."
             ),
+            # NVIDIA AI Enterprise: cards with large BARs need address space in the VM's settings.
             scope=ObservationScope(mmio=True, neighbours=True, drains=True),
         )
 

@@ -77,6 +77,7 @@ def _watch(connection: Connection, source: SituationSource, view: View) -> None:
     timer = RedrawTimer()
     connection.on_change(timer.changed)
     try:
+        # A switch reads departures just before it writes. A command that stays would show those of its start.
         connection.follow(departures=True)
         watch(source.look, timer.wait, view)
     except KeyboardInterrupt:

@@ -44,6 +44,7 @@ def folder_of(dir: Path) -> Path:
     """Return the resolved folder; refuse it if another user could have put something there."""
     from vgpuctl.sim.folder import owned_folder  # noqa: PLC0415
 
+    # Decision 0016: the folder holds passwords, a process number and lines that a shell executes.
     return owned_folder(dir)
 
 

@@ -77,6 +77,8 @@ def _environment(folder: Path) -> dict[str, str]:
     """Return only the laboratory's variables and what a process needs, so that no variable leads to other servers."""
     from vgpuctl.sim.environment import needed_variables, parse_exports  # noqa: PLC0415
 
+    # Decision 0016: in a shell with VGPUCTL_VCENTER, the demo once acted on production.
+    # A list of forbidden variables would be wrong with the next tool's variable.
     return needed_variables(os.environ) | parse_exports((folder / "env").read_text())
 
 
@@ -118,5 +120,6 @@ def picture(shown: str) -> str:
     recorder = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     recorder.print(Text.from_ansi(shown.rstrip()))
     drawn = recorder.export_svg(title="vgpuctl demo", unique_id="vgpuctl-demo")
+    # rich fetches its font from a server.
     drawn = re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
     return drawn.replace("Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono")

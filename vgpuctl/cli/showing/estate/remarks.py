@@ -16,6 +16,7 @@ from vgpuctl.reporting.situation import JudgedWorker, Situation
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
 
 #: For vCenter's name of a task, what the VM is doing meanwhile.
+#: vSphere: the last part of a task's descriptionId.
 _DOING = {
     "suspend": "suspending",
     "powerOn": "starting",
@@ -104,6 +105,7 @@ def outlook(each: Waiting, now: datetime) -> str:
 
 def scheduler_words(message: str) -> str:
     """Return what concerns matching nodes in `0/6 nodes are available: 1 Insufficient x, 5 node(s) didn't match … .`"""
+    # kube-scheduler lists why no node fits. After `preemption:`, it lists why preemption does not help.
     told = message.partition("preemption:")[0].partition(" nodes are available: ")[2].strip(" .") or message.strip()
     parts = [part for part in told.split(", ") if "didn't match Pod's node affinity/selector" not in part]
     return ", ".join(parts) or "no node matches"

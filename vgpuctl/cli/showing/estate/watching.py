@@ -39,8 +39,10 @@ class SituationSource:
             self._checked = True
         self._silent = {name: self._silent.get(name, now) for name in fleet.stale}
         seen = situate(fleet, self.files.catalogue, self.files.timetables.values(), self.selection, now)
+        # Kubernetes: a pod counts against its quota while it waits. Without such pods, quotas are not asked for.
         if seen.waiting:
             seen = seen.with_quotas(self.connection.quotas(follow=self.follow))
+        # kubernetes#117658: sleeping nodes hold up rollouts. Without sleepers, DaemonSets are not asked for.
         if any(not worker.on and worker.node for worker in fleet.workers.values()):
             seen = seen.with_rollouts(self.connection.rollouts(follow=self.follow))
         return replace(seen, stale=self._silent)
