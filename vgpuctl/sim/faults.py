@@ -29,6 +29,11 @@ class How(StrEnum):
     PERSON = "person"
     DOWN = "down"
 
+    @property
+    def needs_time(self) -> bool:
+        """True if the effect lasts for a time that must be given."""
+        return self in (How.HANG, How.DOWN)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:

@@ -11,6 +11,7 @@ from vgpuctl.cli.common import console, print_json
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import Output, OutputOption
 from vgpuctl.cli.simulating.access import DirOption, controls, duration_s, sim_explained
+from vgpuctl.sim.faults import How
 
 app = group(add_completion=False, help="Make calls to the simulators fail on purpose.")
 #: What happens to a call, by the word that asks for it.
@@ -91,7 +92,7 @@ def add(
     how, value = _only_one(faults)
     rule: dict[str, Any] = {"on": on, "nth": nth, "every": every, "chance": chance}
     rule |= {"seed": seed, "times": times, "lasts": duration_s(lasts) if lasts else None}
-    rule |= {"seconds": duration_s(value)} if how in ("hang", "down") else {"what": value if value is not True else ""}
+    rule |= {"seconds": duration_s(value)} if How(how).needs_time else {"what": value if value is not True else ""}
     rule |= {"seconds": duration_s(retry_after)} if retry_after else {}
     with sim_explained():
         added = controls(dir).fault(call, how, **rule)

@@ -89,7 +89,7 @@ def _parse_effect(server: str, method: str, request: Mapping[str, Any]) -> Effec
     # Kubernetes: Retry-After. SOAP has no such word.
     if how is How.FAIL and seconds and server != KUBERNETES:
         raise InvalidRequest("only Kubernetes says how long to wait before the next try")
-    if how in (How.HANG, How.DOWN) and seconds <= 0:
+    if how.needs_time and seconds <= 0:
         raise InvalidRequest(f"{how.value} needs a time, such as 10s")
     return Effect(how=how, what=what, seconds=seconds)
 

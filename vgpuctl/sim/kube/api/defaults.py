@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from vgpuctl.sim.kube.api.kinds import STORED
 from vgpuctl.sim.kube.objects import Object
 
 #: Kubernetes: the admission plugin DefaultTolerationSeconds.
 TOLERATION_S = 300
-#: Counts in the status of a new workload: a real server shows them even before a controller has written one.
-_ZERO_COUNTS: dict[str, tuple[str, ...]] = {
-    "deployments": (),
-    "jobs": (),
-    "replicasets": ("replicas",),
-    "statefulsets": ("replicas", "availableReplicas"),
-    "daemonsets": ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
-}
-_WITHOUT_SPEC = ("namespaces", "events", "configmaps")
 _NODE_PROBLEM_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def fill_in(plural: str, item: Object) -> None:
     """Add the defaults. Values that are there stay, so it may be repeated."""
-    if plural not in _WITHOUT_SPEC:
+    kind = STORED[plural]
+    if kind.has_spec:
         item["spec"] = item.get("spec") or {}
-    if plural in _ZERO_COUNTS:
-        # Measured with kube-apiserver 1.36 for each of these kinds.
-        item.setdefault("status", dict.fromkeys(_ZERO_COUNTS[plural], 0))
+    if kind.zero_counts is not None:
+        # Measured with kube-apiserver 1.36: counts are shown even before a controller has written a status.
+        item.setdefault("status", dict.fromkeys(kind.zero_counts, 0))
     if plural == "pods":
         _pod(item)
     elif plural == "deployments":

@@ -9,7 +9,12 @@ STATUS, SCALE, EVICTION = "status", "scale", "eviction"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One resource. `fields`: the field selectors that it supports beside name and namespace; `indexed`: those with an
+    """One resource. A new kind is a row here and its columns in `tables`.
+
+    Where the kind has them, too: types of its fields in `shapes`, defaults in `defaults`, fixed fields in `rules`, and
+    its fields in `protobuf`, if kubectl has a `create` for it.
+    `has_spec`: an object without a spec gets an empty one. `zero_counts`: the counts in the status of a new object.
+    `fields`: the field selectors that it supports beside name and namespace; `indexed`: those with an
     index.
 
     `custom`: defined by a CustomResourceDefinition, so it exists only in some clusters.
@@ -27,6 +32,8 @@ class Kind:
     indexed: tuple[str, ...] = ()
     generations: bool = False
     custom: bool = False
+    has_spec: bool = True
+    zero_counts: tuple[str, ...] | None = None
 
     @property
     def api_version(self) -> str:
@@ -58,6 +65,7 @@ KINDS: tuple[Kind, ...] = (
         short_names=("ns",),
         subresources=(STATUS,),
         fields=("status.phase",),
+        has_spec=False,
     ),
     Kind(
         kind="Node",
@@ -81,8 +89,8 @@ KINDS: tuple[Kind, ...] = (
         indexed=("spec.nodeName",),
         generations=True,
     ),
-    Kind(kind="Event", plural="events", short_names=("ev",), fields=_EVENT_FIELDS),
-    Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
+    Kind(kind="Event", plural="events", short_names=("ev",), fields=_EVENT_FIELDS, has_spec=False),
+    Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",), has_spec=False),
     Kind(kind="ResourceQuota", plural="resourcequotas", short_names=("quota",), subresources=(STATUS,)),
     Kind(kind="Service", plural="services", short_names=("svc",), categories=("all",), subresources=(STATUS,)),
     Kind(kind="PersistentVolumeClaim", plural="persistentvolumeclaims", short_names=("pvc",), subresources=(STATUS,)),
@@ -94,6 +102,7 @@ KINDS: tuple[Kind, ...] = (
         categories=("all",),
         subresources=(SCALE, STATUS),
         generations=True,
+        zero_counts=(),
     ),
     Kind(
         group="apps",
@@ -104,6 +113,7 @@ KINDS: tuple[Kind, ...] = (
         subresources=(SCALE, STATUS),
         fields=("status.replicas",),
         generations=True,
+        zero_counts=("replicas",),
     ),
     Kind(
         group="apps",
@@ -113,6 +123,7 @@ KINDS: tuple[Kind, ...] = (
         categories=("all",),
         subresources=(STATUS,),
         generations=True,
+        zero_counts=("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
     ),
     Kind(
         group="apps",
@@ -122,6 +133,7 @@ KINDS: tuple[Kind, ...] = (
         categories=("all",),
         subresources=(SCALE, STATUS),
         generations=True,
+        zero_counts=("replicas", "availableReplicas"),
     ),
     Kind(
         group="batch",
@@ -131,6 +143,7 @@ KINDS: tuple[Kind, ...] = (
         subresources=(STATUS,),
         fields=("status.successful",),
         generations=True,
+        zero_counts=(),
     ),
     Kind(
         group="autoscaling",
@@ -163,6 +176,7 @@ KINDS: tuple[Kind, ...] = (
         plural="events",
         short_names=("ev",),
         fields=(*_REGARDING, "reason", "reportingController", "type"),
+        has_spec=False,
     ),
 )
 
