@@ -147,3 +147,12 @@ def test_no_secret_is_in_the_picture_or_the_pages() -> None:
     assert "<svg" in (ROOT / "docs" / "demo.svg").read_text()
     for page in PAGES:
         assert "BEGIN CERTIFICATE" not in page.read_text()
+
+
+def test_the_files_where_changes_begin_are_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition("## Where a change begins")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([a-z_/-]+/[a-z_.-]*)`", table))
+    assert len(named) > 15
+    missing = {name for name in named if not any((root / name).exists() for root in (ROOT, ROOT / "vgpuctl"))}
+    assert not missing
