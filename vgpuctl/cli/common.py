@@ -104,13 +104,17 @@ def connected(
 
 
 def raise_on_stop_signals() -> None:
-    """Log out first at SIGTERM and at a closed terminal, as at Ctrl-C. Signals that `nohup` ignores stay ignored."""
+    """Log out first at SIGTERM and at a closed terminal, as at Ctrl-C."""
     # Python: only the main thread may set handlers.
     if threading.current_thread() is not threading.main_thread():
         return
-    for number in STOP_SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+    for number in stop_signals():
+        signal.signal(number, signal.default_int_handler)
+
+
+def stop_signals() -> list[int]:
+    """Return the signals that ask this process to end. Signals that `nohup` ignores stay ignored."""
+    return [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def warn_unverified(server: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.wire import Wire, answer, saying, self_signed
-from vgpuctl.cli.common import connected, raise_on_stop_signals
+from vgpuctl.cli.common import connected, raise_on_stop_signals, stop_signals
 from vgpuctl.cli.showing.history import _past
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError, UnreachableError
@@ -131,3 +131,11 @@ def test_a_kubernetes_that_nobody_verifies_is_said_by_every_command(
         with pytest.raises(UnreachableError), connected(Flags(kubeconfig=path), FILES):
             pass
         assert told in said(capsys.readouterr().err)
+
+
+def test_a_signal_that_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert stop_signals() == [signal.SIGINT, signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGHUP, before)

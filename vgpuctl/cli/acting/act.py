@@ -12,7 +12,7 @@ import typer
 
 from vgpuctl.basics.names import fold
 from vgpuctl.cli import output
-from vgpuctl.cli.common import STOP_SIGNALS, confirmed, connected, console, print_json, read_all_files, showing_errors
+from vgpuctl.cli.common import confirmed, connected, console, print_json, read_all_files, showing_errors, stop_signals
 from vgpuctl.cli.options import Output
 from vgpuctl.model.errors import ExitCode
 
@@ -184,7 +184,7 @@ def _show_missing(preview: Preview) -> None:
 def _interruptible(operation: Operation) -> Iterator[None]:
     """Finish only the steps in flight at the first Ctrl-C, and end at once at the second.
 
-    SIGTERM and a closed terminal's SIGHUP count like Ctrl-C; signals that `nohup` ignores stay ignored.
+    SIGTERM and a closed terminal's SIGHUP count like Ctrl-C.
     """
     received: list[int] = []
 
@@ -195,8 +195,7 @@ def _interruptible(operation: Operation) -> Iterator[None]:
         operation.interrupt()
 
     # vSphere: not every task can be cancelled, so the steps in flight are waited for.
-    handled = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handle) for number in handled}
+    before = {number: signal.signal(number, handle) for number in stop_signals()}
     try:
         yield
     finally:

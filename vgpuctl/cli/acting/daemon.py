@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vgpuctl.cli import output
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import STOP_SIGNALS, connected, console, read_all_files, showing_errors
+from vgpuctl.cli.common import connected, console, read_all_files, showing_errors, stop_signals
 from vgpuctl.cli.options import DebugOption
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _keep(flags: Flags) -> None:
             alarm.end()
             keeper.interrupt()
 
-        for number in STOP_SIGNALS:
+        for number in stop_signals():
             signal.signal(number, end)
         with output.muting():
             alarm.run(keeper.keep)
