@@ -1,15 +1,17 @@
-"""What a stranger gets: the wheel, in an environment of its own, with no checkout at hand."""
+"""What a stranger gets: the wheel, in an environment of its own, with no checkout at hand; and the source archive."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 
 from tests.support.lab import BIN
 from tests.support.lock import fits
@@ -29,6 +31,17 @@ def run(*words: str, cwd: Path) -> str:
     done = ran(*words, cwd=cwd)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def test_the_source_archive_has_every_file_of_the_checkout(tmp_path: Path) -> None:
+    """Else its own tests fail: they read the pages, the examples and what runs them."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("only a checkout lists its files")
+    checkout = set(run("git", "ls-files", cwd=ROOT).splitlines())
+    (archive,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with tarfile.open(archive) as opened:
+        archived = {name.partition("/")[2] for name in opened.getnames()}
+    assert checkout - archived == set()
 
 
 @pytest.fixture(scope="module")
