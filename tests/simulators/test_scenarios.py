@@ -195,3 +195,55 @@ def test_cards_that_are_no_list_are_told(tmp_path: Path, cards: str) -> None:
     path.write_text(f"version: 1\nhosts: [{{name: esx-1, cards: {cards}}}]\n")
     with pytest.raises(SimError, match="must be a list of models"):
         read_scenario(path, Durations())
+
+
+DOUBTFUL = """\
+version: 1
+hosts:
+  - {name: "esx-[1-2]", cards: [V100-16]}
+  - {cards: [V100-16]}
+  - name: esx-2
+profiles:
+  small one: grid_v100-4q
+  small: grid_v100-4q
+  small: grid_v100-8q
+workers:
+  - profile: small
+workloads:
+  - {name: notebooks, replicas: 2}
+  - {replicas: 1}
+  - {name: Note_Books}
+  - name: notebooks
+    kind: Job
+  - name: gateway
+    budget:
+      min-available: 1
+      max-unavailable: 1
+"""
+
+
+def test_names_that_are_missing_doubled_or_none_are_refused_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "doubtful.yaml"
+    path.write_text(DOUBTFUL)
+    with pytest.raises(SimError) as caught:
+        read_scenario(path, Durations())
+    assert [line.strip() for line in str(caught.value).splitlines()[1:]] == [
+        "line 9: profiles.small: is written twice",
+        "line 4: hosts[1]: needs a name",
+        "line 5: hosts[2].name: esx-2 is there twice",
+        "line 7: profiles.small one: is no label's value",
+        "line 11: workers[0]: needs a name",
+        "line 14: workloads[1]: needs a name",
+        "line 15: workloads[2].name: 'Note_Books' must be of a-z, 0-9, - and ., 63 at most",
+        "line 16: workloads[3].name: notebooks is there twice",
+        "line 19: workloads[4].budget: must set only one of min-available and max-unavailable",
+    ]
+
+
+def test_profiles_of_one_workload_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "alike.yaml"
+    workers = "[{name: a, profile: v1.5}, {name: b, profile: V1_5}]"
+    profiles = "{v1.5: grid_v100-4q, V1_5: grid_v100-8q}"
+    path.write_text(f"version: 1\nhosts: [{{name: esx-1}}]\nprofiles: {profiles}\nworkers: {workers}\n")
+    with pytest.raises(SimError, match=r"line 3: profiles.V1_5: its pods would be called pods-of-v1-5, too"):
+        read_scenario(path, Durations())

@@ -32,10 +32,16 @@ class ScenarioReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problems: list[str] = []
+        self._lines: dict[str, int] = {}
         self._names_read = 0
 
     def add_problem(self, key: str, what: str) -> None:
-        self.problems.append(f"{key}: {what}")
+        """Add a problem of a key such as `hosts[0].name`. A key that is missing has the line of what lacks it."""
+        place = key.lstrip(".")
+        while place and place not in self._lines:
+            place = place[: max(place.rfind("."), place.rfind("["), 0)]
+        where = f"line {self._lines[place]}: " if place else ""
+        self.problems.append(f"{where}{key.lstrip('.')}: {what}")
 
     def finish(self) -> None:
         if self.problems:
@@ -46,13 +52,17 @@ class ScenarioReader:
     def document(self) -> Any:
         try:
             with self.path.open("rb") as file:
-                return load(file.read(MAX_BYTES + 1))
+                loaded = load(file.read(MAX_BYTES + 1))
         except OSError as error:
             raise BadScenario(f"{self.path} cannot be read: {error}.") from error
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             where = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
             raise BadScenario(f"{self.path} is no YAML:{where} {getattr(error, 'problem', error)}") from error
+        self._lines = loaded.lines
+        for key in loaded.twice:
+            self.add_problem(key, "is written twice")
+        return loaded.data
 
     def mapping(self, value: Any, key: str, known: Iterable[str] | None = None) -> Section:
         if value is None:
@@ -124,6 +134,9 @@ class ScenarioReader:
     def names(self, section: Section, key: str, field: str = "name") -> list[str]:
         """Expand `worker-[1-4]` to four names."""
         pattern = section.get(field)
+        if pattern is None:
+            self.add_problem(key, f"needs a {field}")
+            return []
         bare = _RANGE.sub("0", str(pattern))
         ranges = [(int(first), int(last)) for first, last in _RANGE.findall(str(pattern))]
         if not _NAME.fullmatch(bare) or len(ranges) > 1 or any(last < first for first, last in ranges):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,11 @@ DRS = {
     "fully-automated": FULLY_AUTOMATED,
 }
 OVERRIDES = {"": "", DRS_DISABLED: DRS_DISABLED, **{word: DRS[word] for word in DRS if word not in ("off", "on")}}
+#: Kubernetes: names of workloads and values of labels.
+_WORKLOAD_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+LONGEST_LABEL = 63
 DEFAULT_STARTS = {"day": "0 8 * * *", "night": "0 20 * * *"}
 
 
@@ -86,7 +92,7 @@ class _Scenario:
         self._reader = reader
         self._durations = durations
         self._document = reader.mapping(reader.document(), "", KEYS)
-        self._hosts: list[HostSpec] = []
+        self._hosts: dict[str, HostSpec] = {}
         self._vms: dict[str, VmSpec] = {}
         self._profiles: dict[str, tuple[str, ...]] = {}
         self._workers: dict[str, list[str]] = {}
@@ -97,6 +103,10 @@ class _Scenario:
         self._read_hosts()
         profiles = self._reader.mapping(self._document.get("profiles"), "profiles")
         self._profiles = {name: self._reader.texts(value, f"profiles.{name}") for name, value in profiles.items()}
+        for name in self._profiles:
+            # Kubernetes: a profile's name becomes a label's value on its nodes.
+            if not _LABEL_VALUE.fullmatch(name) or len(name) > LONGEST_LABEL:
+                self._reader.add_problem(f"profiles.{name}", "is no label's value")
         for key, item in self._reader.items(self._document.get("workers"), "workers", (*VM_KEYS, "profile")):
             names = self._add_vms(key, item)
             self._workers.setdefault(self._profile(item, key), []).extend(names)
@@ -106,7 +116,7 @@ class _Scenario:
         groups = tuple(Group(name, vgpus, tuple(self._workers.get(name, ()))) for name, vgpus in self._profiles.items())
         return Inventory(
             cluster=self._reader.text(self._document, "cluster", "", "gpu"),
-            hosts=tuple(self._hosts),
+            hosts=tuple(self._hosts.values()),
             vms=tuple(self._vms.values()),
             groups=tuple(group for group in groups if group.workers),
             shifts=self._shifts(),
@@ -123,6 +133,8 @@ class _Scenario:
         for key, item in self._reader.items(self._document.get("hosts"), "hosts", known):
             unsuspendable = item.get("unsuspendable")
             for name in self._reader.names(item, key):
+                if name in self._hosts:
+                    self._reader.add_problem(f"{key}.name", f"{name} is there twice")
                 host = HostSpec(
                     name=name,
                     cards=self._cards(item.get("cards") or [], f"{key}.cards"),
@@ -131,7 +143,7 @@ class _Scenario:
                     in_maintenance=self._reader.boolean(item, "maintenance", key),
                     unsuspendable=self._reader.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
                 )
-                self._hosts.append(host)
+                self._hosts[name] = host
         if not self._hosts:
             self._reader.add_problem("hosts", "at least one is needed")
 
@@ -194,7 +206,7 @@ class _Scenario:
 
     def _hosts_for(self, item: Section, key: str) -> list[str]:
         """Return one host, or a range of hosts over which the VMs are spread evenly, in order."""
-        hosts = self._reader.names(item, key, "host") if "host" in item else [each.name for each in self._hosts[:1]]
+        hosts = self._reader.names(item, key, "host") if "host" in item else list(self._hosts)[:1]
         for host in hosts:
             self._require_host(host, f"{key}.host")
         return hosts or [""]
@@ -206,7 +218,7 @@ class _Scenario:
         return host
 
     def _require_host(self, host: str, key: str) -> None:
-        self._require(host, key, "host", [each.name for each in self._hosts])
+        self._require(host, key, "host", self._hosts)
 
     def _require(self, name: str, key: str, kind: str, known: Iterable[str]) -> None:
         if name not in (names := list(known)):
@@ -239,15 +251,12 @@ class _Scenario:
     def _workloads(self) -> tuple[Workload, ...]:
         """Without workloads in the file, each worker gets one pod."""
         if "workloads" not in self._document:
-            return tuple(
-                Workload(name=f"pods-of-{name.lower()}", replicas=len(workers), profile=name)
-                for name, workers in self._workers.items()
-                if name in self._profiles
-            )
+            return self._usual_workloads()
         known = ("name", "replicas", "kind", "profile", "budget", "after-first-shift")
+        names: set[str] = set()
         return tuple(
             Workload(
-                name=self._reader.text(item, "name", key),
+                name=self._workload_name(item, key, names),
                 replicas=self._reader.number(item, "replicas", key, 1),
                 kind=self._reader.choice(item, "kind", key, ("Deployment", "Job"), "Deployment"),
                 profile=self._profile(item, key) if "profile" in item else None,
@@ -257,8 +266,34 @@ class _Scenario:
             for key, item in self._reader.items(self._document.get("workloads"), "workloads", known)
         )
 
+    def _usual_workloads(self) -> tuple[Workload, ...]:
+        made: dict[str, Workload] = {}
+        for profile, workers in self._workers.items():
+            if profile in self._profiles:
+                name = _pods_of(profile)
+                if name in made:
+                    self._reader.add_problem(f"profiles.{profile}", f"its pods would be called {name}, too")
+                made[name] = Workload(name=name, replicas=len(workers), profile=profile)
+        return tuple(made.values())
+
+    def _workload_name(self, item: Section, key: str, names: set[str]) -> str:
+        """Return a name that no other workload has: its pods' label and its budget are called by it."""
+        name = self._reader.text(item, "name", key)
+        if not item.get("name"):
+            self._reader.add_problem(key, "needs a name")
+        # Kubernetes: an RFC 1123 subdomain, and 63 characters at most for a label's value and for a Job.
+        elif not _WORKLOAD_NAME.fullmatch(name) or len(name) > LONGEST_LABEL:
+            self._reader.add_problem(f"{key}.name", f"{name!r} must be of a-z, 0-9, - and ., {LONGEST_LABEL} at most")
+        elif name in names:
+            self._reader.add_problem(f"{key}.name", f"{name} is there twice")
+        names.add(name)
+        return name
+
     def _budget(self, value: Any, key: str) -> dict[str, int] | None:
         section = self._reader.mapping(value, key, ("min-available", "max-unavailable"))
+        # Kubernetes: minAvailable and maxUnavailable cannot be both set.
+        if len(section) > 1 and not section.keys() - {"min-available", "max-unavailable"}:
+            self._reader.add_problem(key, "must set only one of min-available and max-unavailable")
         wire = {"min-available": "minAvailable", "max-unavailable": "maxUnavailable"}
         return {wire[name]: self._reader.number(section, name, key, 0) for name in section if name in wire} or None
 
@@ -284,3 +319,8 @@ class _Scenario:
             slot_mib=self._reader.mib(section, "slot", "ha") or 0,
             hosts=hosts,
         )
+
+
+def _pods_of(profile: str) -> str:
+    """Return the name of a profile's usual workload."""
+    return f"pods-of-{_NOT_IN_NAMES.sub('-', profile.lower())}"[:LONGEST_LABEL].rstrip("-")

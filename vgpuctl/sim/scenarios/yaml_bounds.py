@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -48,7 +49,31 @@ class _Loader(yaml.SafeLoader):
             raise ConstructorError(None, None, "cannot be read", node.start_mark) from error
 
 
-def load(data: bytes) -> Any:
+@dataclass(slots=True)
+class Loaded:
+    """A document. `lines`: the line of each key, such as `hosts[0].name`. `twice`: keys of which YAML drops all but the
+    last.
+    """
+
+    data: Any = None
+    lines: dict[str, int] = field(default_factory=dict)
+    twice: list[str] = field(default_factory=list)
+
+    def note_lines(self, node: yaml.Node | None, key: str = "") -> None:
+        if isinstance(node, yaml.MappingNode):
+            for name, value in node.value:
+                inner = f"{key}.{name.value}" if key else str(name.value)
+                if inner in self.lines:
+                    self.twice.append(inner)
+                self.lines[inner] = name.start_mark.line + 1
+                self.note_lines(value, inner)
+        elif isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                self.lines[f"{key}[{number}]"] = item.start_mark.line + 1
+                self.note_lines(item, f"{key}[{number}]")
+
+
+def load(data: bytes) -> Loaded:
     """Return the document. Raise YAMLError, whose text names the line, if it is not YAML or exceeds a bound."""
     if len(data) > MAX_BYTES:
         raise _at(data.count(b"\n", 0, MAX_BYTES), f"larger than {MAX_BYTES} bytes")
@@ -61,7 +86,11 @@ def load(data: bytes) -> Any:
     except yaml.reader.ReaderError as error:
         raise _at(text.count("\n", 0, error.position), "a control character") from None
     try:
-        return loader.get_single_data()
+        node = loader.get_single_node()
+        loaded = Loaded()
+        loaded.note_lines(node)
+        loaded.data = None if node is None else loader.construct_document(node)
+        return loaded
     finally:
         loader.dispose()
 
