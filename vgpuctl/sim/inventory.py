@@ -11,6 +11,8 @@ from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Off
 #: vSphere's words for what DRS does by itself. In manual mode it only recommends, and places no VM.
 MANUAL, FULLY_AUTOMATED = "manual", "fullyAutomated"
 DRS_DISABLED = "disabled"
+#: kubelet: a heartbeat carries whole seconds. With none between two of them, time would never pass.
+LEAST_HEARTBEAT_S = 1.0
 
 
 @dataclass(slots=True)
@@ -43,6 +45,10 @@ class Durations:
     training_s: float = 3600.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
+
+    def __post_init__(self) -> None:
+        if not self.heartbeat_s >= LEAST_HEARTBEAT_S:
+            raise ValueError(f"heartbeat_s must be at least {LEAST_HEARTBEAT_S:.0f}, not {self.heartbeat_s}")
 
     @classmethod
     def instant(cls) -> Durations:

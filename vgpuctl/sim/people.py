@@ -9,11 +9,14 @@ from typing import Any
 from vgpuctl.sim.kube.api.api import Api
 from vgpuctl.sim.kube.api.errors import ApiError
 from vgpuctl.sim.kube.api.patches import MERGE
-from vgpuctl.sim.kube.api.request import Request
+from vgpuctl.sim.kube.api.request import Reply, Request
+from vgpuctl.sim.kube.objects import name_of
 from vgpuctl.sim.vcenter.physics.estate import Estate
 from vgpuctl.sim.vcenter.physics.records import Vm
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.words import nearest
+
+_ON_NODES = ("cordon", "uncordon", "label", "delete-node")
 
 
 class NotDone(Exception):  # noqa: N818
@@ -48,22 +51,43 @@ class People:
         except ApiError as error:
             raise NotDone(error.message) from None
 
+    def act_or_log(self, sentence: str) -> None:
+        """Act, or log why not: no client waits for a person's result, so none may be disturbed by it."""
+        try:
+            self.act(sentence)
+        except NotDone as error:
+            print(f"A person could not {sentence}: {error}", flush=True)  # into the folder's log
+
     def check(self, sentence: str) -> None:
-        """Refuse a sentence that cannot be understood. Its names are looked up only when it is carried out."""
+        """Refuse a sentence that cannot be understood, or that names a VM or node that does not exist.
+
+        Pods come and go under names that nobody chooses, so theirs are looked up only when the person acts.
+        """
         verb, *words = sentence.split() or [""]
         if verb not in self._acts:
             acts = f"; there are: {', '.join(sorted(self._acts))}"
             raise NotDone(f"no act is called {verb!r}{nearest(verb, self._acts) or acts}")
         if len(words) != (2 if verb == "label" else 1):
             raise NotDone(f"{verb} needs {'a node and key=value' if verb == 'label' else 'one name'}")
+        if verb == "label" and not ("=" in words[1] or words[1].endswith("-")):
+            raise NotDone(f"label needs key=value, or key- to remove it, not {words[1]}")
+        if verb != "delete-pod":
+            self._check_name(words[0], "node" if verb in _ON_NODES else "VM")
 
-    def _vm(self, name: str) -> Vm:
-        if name not in self._estate.vms:
-            raise NotDone(f"there is no VM {name}")
-        return self._estate.vms[name]
+    def _check_name(self, name: str, kind: str) -> None:
+        """A node may be away for a while; then its VM still has its name."""
+        nodes = () if kind == "VM" else self._nodes()
+        if name not in self._estate.vms and name not in nodes:
+            raise NotDone(f"there is no {kind} {name}{nearest(name, (*nodes, *self._estate.vms))}")
+
+    def _nodes(self) -> list[str]:
+        reply = self._api.answer(Request(method="GET", path="/api/v1/nodes"))
+        assert isinstance(reply, Reply)
+        return [name_of(node) for node in reply.body["items"]]
 
     def _power(self, change: Callable[[Vm], object], name: str) -> None:
-        change(self._vm(name))
+        self._check_name(name, "VM")
+        change(self._estate.vms[name])
 
     def _label(self, node: str, change: str) -> None:
         """`key=value` sets a label, `key-` removes it."""

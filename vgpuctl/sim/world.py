@@ -46,7 +46,7 @@ class World:
         self.estate = Estate(self.clock, self.inventory, self.durations, self.kubernetes)
         self.center = Center(self.estate, Sessions(_accounts(self.logins), self.clock))
         self.people = People(self.estate, self.api)
-        self.calls.act_as_person = self.people.act
+        self.calls.act_as_person = self.people.act_or_log
 
     def wait(self, seconds: float) -> None:
         """Let time pass. Everything due on the way happens, in order."""

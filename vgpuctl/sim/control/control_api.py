@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 from vgpuctl.sim.control.fault_rules import InvalidRequest, as_document, rule_of
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import ActiveFault, How
-from vgpuctl.sim.people import NotDone
+from vgpuctl.sim.inventory import LEAST_HEARTBEAT_S
 from vgpuctl.sim.words import duration_name, nearest
 from vgpuctl.sim.world import World
 
@@ -104,8 +104,7 @@ class ControlApi:
             names, there = (sorted(map(duration_name, some)) for some in (unknown, known))
             raise InvalidRequest(f"no duration is called {', '.join(names)}; there are: {', '.join(there)}")
         for name, value in request.items():
-            if value is not None and not 0 <= float(value) <= MAX_ADVANCE_S:
-                raise InvalidRequest(f"{duration_name(name)} must be from 0 to {MAX_ADVANCE_S:.0f}, not {value}")
+            _check_duration(name, value)
         for name, value in request.items():
             setattr(self._world.durations, name, None if value is None else float(value))
         return self.durations({})
@@ -118,7 +117,7 @@ class ControlApi:
         people.check(act)
         in_s = float(request.get("in") or 0)
         if in_s:
-            self._world.clock.after(in_s, lambda: _act_or_log(people.act, act))
+            self._world.clock.after(in_s, lambda: people.act_or_log(act))
         else:
             people.act(act)
         return {"act": act, "in": in_s}
@@ -160,8 +159,10 @@ def _find(known: Mapping[str, Found], request: Document, kind: str) -> Found:
     return known[name]
 
 
-def _act_or_log(act: Callable[[str], None], sentence: str) -> None:
-    try:
-        act(sentence)
-    except NotDone as error:
-        print(f"A person could not {sentence}: {error}", flush=True)  # into the folder's log
+def _check_duration(name: str, value: Any) -> None:
+    """Only the datastore's throughput may be unset: then a suspend takes its usual time."""
+    if value is None and name == "store_mib_per_s":
+        return
+    least = LEAST_HEARTBEAT_S if name == "heartbeat_s" else 0.0
+    if value is None or not least <= float(value) <= MAX_ADVANCE_S:
+        raise InvalidRequest(f"{duration_name(name)} must be from {least:.0f} to {MAX_ADVANCE_S:.0f}, not {value}")

@@ -1,0 +1,99 @@
+"""What the control of the simulators refuses, and that a person's mistake disturbs no client. No server is started."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.kubernetes_asked import Asked
+from tests.support.kubernetes_cluster import BEGAN
+from vgpuctl.sim.control.control_api import ControlApi
+from vgpuctl.sim.control.fault_rules import InvalidRequest
+from vgpuctl.sim.driver import Driver
+from vgpuctl.sim.inventory import Durations
+from vgpuctl.sim.people import NotDone
+from vgpuctl.sim.world import World
+
+
+class WithoutServers:
+    """A world in this thread has no ports to close."""
+
+    def apply_down_faults(self) -> None:
+        return
+
+    def reset(self) -> None:
+        raise AssertionError("there is nothing to reset")
+
+
+@pytest.fixture
+def world() -> World:
+    return World(began=BEGAN)
+
+
+def controlled(world: World, do: Callable[[ControlApi], Any]) -> Any:
+    async def within_a_loop() -> Any:
+        return do(ControlApi(world, Driver(world.clock, frozen=True), WithoutServers()))
+
+    return asyncio.run(within_a_loop())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("heartbeat_s", 0, "heartbeat must be from 1 to 2678400, not 0"),
+        ("heartbeat_s", 1e-9, "heartbeat must be from 1"),
+        ("suspend_s", -1, "suspend must be from 0"),
+        ("suspend_s", None, "suspend must be from 0"),
+        ("suspend_s", float("nan"), "suspend must be from 0"),
+    ],
+)
+def test_durations_with_which_time_would_not_pass_are_refused(
+    world: World, name: str, value: float | None, why: str
+) -> None:
+    before = controlled(world, lambda control: control.durations({}))
+    with pytest.raises(InvalidRequest, match=why):
+        controlled(world, lambda control: control.set_durations({name: value}))
+    assert controlled(world, lambda control: control.durations({})) == before
+
+
+def test_no_world_begins_without_time_between_heartbeats() -> None:
+    with pytest.raises(ValueError, match="heartbeat_s must be at least 1, not 0"):
+        Durations(heartbeat_s=0)
+
+
+def by_person(act: str) -> dict[str, Any]:
+    return {"target": "GET nodes", "how": "person", "what": act, "nth": 1}
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        ("cordon worker-99", "there is no node worker-99; did you mean worker-"),
+        ("label worker-99 a=b", "there is no node worker-99"),
+        ("delete-node stranger", "there is no node stranger"),
+        ("suspend worker-99", "there is no VM worker-99"),
+        ("label worker-1 team", "label needs key=value, or key- to remove it, not team"),
+    ],
+)
+def test_a_fault_by_a_person_who_cannot_act_is_refused(world: World, act: str, why: str) -> None:
+    with pytest.raises(NotDone, match=why):
+        controlled(world, lambda control: control.add_fault(by_person(act)))
+    with pytest.raises(NotDone, match=why):
+        controlled(world, lambda control: control.send_person({"act": act, "in": 5}))
+    assert controlled(world, lambda control: control.faults({})) == {"faults": []}
+
+
+@pytest.mark.parametrize("act", ["delete-pod nobody", "cordon worker-1", "label worker-1 a=!", "shut-down worker-1"])
+def test_what_a_person_cannot_do_by_then_disturbs_no_call(
+    world: World, act: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The worker's node is deleted meanwhile, and its VM is off."""
+    controlled(world, lambda control: control.add_fault(by_person(act)))
+    world.people.act("delete-node worker-1")
+    code, body = Asked(world).send("GET", "/api/v1/nodes")
+    assert (code, body["kind"]) == (200, "NodeList")
+    assert [fault.met for fault in world.calls.faults] == [1]
+    assert f"A person could not {act}: " in capsys.readouterr().out
