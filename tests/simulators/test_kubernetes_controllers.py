@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.support.kubernetes_cluster import DAY, DAY_PROFILE, MERGE, NIGHT, PODS, UNREACHABLE, Cluster, taints
+from vgpuctl.sim.kube.api.patches import STRATEGIC
 from vgpuctl.sim.kube.objects import Object, at, condition, is_active, is_leaving, is_true, name_of, uid_of
 
 APPS = "/apis/apps/v1/namespaces/default"
@@ -156,6 +157,33 @@ def test_a_rollout_that_cannot_start_leaves_the_old_pods_alone(day: Cluster) -> 
     assert sum(is_true(pod, "Ready") for pod in day.pods("shop")) == 3
 
 
+ROLLING = {"type": "RollingUpdate"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "missing", "available"),
+    [
+        ({}, 1, True),
+        ({}, 2, False),
+        (ROLLING | {"rollingUpdate": {"maxUnavailable": 2}}, 2, True),
+        (ROLLING | {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}, 1, False),
+        (ROLLING | {"rollingUpdate": {"maxUnavailable": "100%"}}, 4, True),
+        ({"type": "Recreate"}, 1, False),
+    ],
+)
+def test_a_deployment_is_available_within_its_own_max_unavailable(
+    day: Cluster, strategy: Object, missing: int, available: bool
+) -> None:
+    day.ask("POST", f"{APPS}/deployments", workload("shop", replicas=4, strategy=strategy))
+    day.wait(10)
+    for pod in day.pods("shop")[:missing]:
+        conditions = [{"type": "Ready", "status": "False"}]
+        change = {"status": {"conditions": conditions}}
+        day.ask("PATCH", f"{PODS}/{name_of(pod)}/status", change, content_type=STRATEGIC)
+    day.wait(1)
+    assert is_true(day.ask("GET", f"{APPS}/deployments/shop"), "Available") is available
+
+
 def failing_job(**spec: object) -> Object:
     given = template("work", restartPolicy="Never")
     return {"metadata": {"name": "work"}, "spec": {"template": given, "backoffLimit": 1, **spec}}
@@ -209,6 +237,16 @@ def test_most_of_a_zone_in_trouble_stops_its_emptying_and_the_excluded_do_not_co
         day.patch_node(name, {"metadata": {"labels": {"node.kubernetes.io/exclude-disruption": ""}}})
     day.wait(60)
     assert all((UNREACHABLE, "NoExecute") in taints(day.node(name)) for name in DAY[:3])
+
+
+def test_a_zone_that_no_node_has_any_more_lets_nothing_be_emptied(day: Cluster) -> None:
+    """Each node gets a zone after it has registered, as a person or a cloud provider does it."""
+    names = [name_of(node) for node in day.ask("GET", "/api/v1/nodes")["items"]]
+    for name in names:
+        day.patch_node(name, {"metadata": {"labels": {"topology.kubernetes.io/zone": "a"}}})
+        day.kubernetes.freeze(name)
+    day.wait(300)
+    assert not any((UNREACHABLE, "NoExecute") in taints(day.node(name)) for name in DAY)
 
 
 def test_nodes_are_emptied_one_in_ten_seconds(day: Cluster) -> None:

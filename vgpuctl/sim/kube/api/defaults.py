@@ -76,8 +76,11 @@ def _deployment(item: Object) -> None:
     spec = item["spec"]
     spec.setdefault("replicas", 1)
     # Kubernetes: apps/v1, a Deployment's defaults.
-    rolling = {"maxSurge": "25%", "maxUnavailable": "25%"}
-    spec.setdefault("strategy", {"type": "RollingUpdate", "rollingUpdate": rolling})
+    strategy: Object = spec.get("strategy") or {}
+    spec["strategy"] = {"type": "RollingUpdate"} | strategy
+    if spec["strategy"]["type"] == "RollingUpdate":
+        rolling = {"maxSurge": "25%", "maxUnavailable": "25%"}
+        spec["strategy"]["rollingUpdate"] = rolling | (strategy.get("rollingUpdate") or {})
     spec.setdefault("progressDeadlineSeconds", 600)
     spec.setdefault("revisionHistoryLimit", 10)
 

@@ -55,17 +55,12 @@ class Deployments(Workloads):
             if not any(at(found, "status.replicas") for found in old):
                 self._scale(item, current, wanted)
             return
-        rolling = at(item, "spec.strategy.rollingUpdate") or {}
-        # Kubernetes: maxSurge is rounded up, maxUnavailable down.
-        surge = amount_of(rolling.get("maxSurge", "25%"), wanted, up=True)
-        missing = amount_of(rolling.get("maxUnavailable", "25%"), wanted, up=False) if wanted else 0
-        # Kubernetes: if both come out as zero, one pod may be missing, or the rollout could not begin.
-        missing = missing or (0 if surge else 1)
+        surge, _ = _limits(item)
         now = current["spec"]["replicas"]
         room = wanted + surge - now - old_replicas
         self._scale(item, current, wanted if now > wanted or not old else min(wanted, now + max(0, room)))
         unready = max(0, now - (at(current, "status.availableReplicas") or 0))
-        spare = now + old_replicas - (wanted - missing) - unready
+        spare = now + old_replicas - (wanted - _most_missing(item)) - unready
         # Kubernetes: old pods that are not available go first, beyond what the limits spare.
         self._scale_old(item, old, min(old_replicas, max(spare, _unavailable(old))))
 
@@ -99,7 +94,7 @@ class Deployments(Workloads):
         done = updated == total == ready == wanted
 
         def set_conditions(present: Object) -> None:
-            set_condition(present, now, _available(ready, wanted))
+            set_condition(present, now, _available(ready >= wanted - _most_missing(item)))
             set_condition(present, now, _progressing(newest, done))
 
         self._store.edit(*path_of(self.plural, item), set_conditions)
@@ -110,9 +105,24 @@ def _unavailable(old: list[Object]) -> int:
     return sum(max(0, found["spec"]["replicas"] - (at(found, "status.availableReplicas") or 0)) for found in old)
 
 
-def _available(ready: int, wanted: int) -> Object:
-    # Kubernetes: available from `replicas - maxUnavailable` on. Here this is the default, 25 % rounded down.
-    enough = ready >= wanted - wanted // 4
+def _limits(item: Object) -> tuple[int, int]:
+    """Return how many pods a rolling update may have too many, and how many too few."""
+    wanted, rolling = item["spec"]["replicas"], at(item, "spec.strategy.rollingUpdate") or {}
+    # Kubernetes: maxSurge is rounded up, maxUnavailable down.
+    surge = amount_of(rolling.get("maxSurge", "25%"), wanted, up=True)
+    missing = amount_of(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    # Kubernetes: if both come out as zero, one pod may be missing, or the rollout could not begin.
+    return surge, missing or (0 if surge else 1)
+
+
+def _most_missing(item: Object) -> int:
+    """Return how many pods an available Deployment may miss. Only a rolling update may miss any."""
+    # Kubernetes: MaxUnavailable in pkg/controller/deployment/util.
+    rolls = at(item, "spec.strategy.type") == "RollingUpdate"
+    return min(_limits(item)[1], item["spec"]["replicas"]) if rolls else 0
+
+
+def _available(enough: bool) -> Object:
     reason = "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable"
     message = f"Deployment {'has' if enough else 'does not have'} minimum availability."
     return {"type": "Available", "status": "True" if enough else "False", "reason": reason, "message": message}

@@ -78,8 +78,9 @@ class Zones:
             zone.waiting[name] = None
 
     def _serve_all(self) -> None:
-        # Kubernetes: if all zones are lost, all evictions stop.
-        if all(zone.lost for zone in self._zones.values()):
+        # Kubernetes: if all zones are lost, all evictions stop. A zone whose nodes are all excluded or gone is none.
+        counted = [zone for zone in self._zones.values() if zone.ready or zone.troubled]
+        if counted and all(zone.lost for zone in counted):
             return
         for zone in self._zones.values():
             self._serve(zone)
