@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from tests.support.peers.clusters import JSON_PATCH, MERGE, STRATEGIC, Cluster, Object, budget, deployment, pod
+from tests.support.peers.clusters import (
+    JSON_PATCH,
+    MERGE,
+    STRATEGIC,
+    Cluster,
+    Object,
+    budget,
+    condition,
+    deployment,
+    pod,
+)
+from tests.support.quantities import NO_QUANTITIES, QUANTITIES
 
 
 def config_map(name: str, **labels: str) -> Object:
@@ -87,6 +98,54 @@ def test_refusals(cluster: Cluster, maps: str, asked: tuple[str, str, Any, int, 
     assert answer.code == code
 
 
+@pytest.mark.parametrize("path", ["/api/v1/pods", "/apis/apps/v1/deployments", "/api/v1/namespaces"])
+def test_nothing_is_deleted_in_all_namespaces_at_once(cluster: Cluster, path: str) -> None:
+    cluster.http("DELETE", f"{path}?labelSelector=none").refused(405, "MethodNotAllowed")
+
+
+def test_nothing_is_created_without_a_namespace(cluster: Cluster) -> None:
+    cluster.http("POST", "/api/v1/pods", pod("nowhere")).refused(405, "MethodNotAllowed")
+
+
+def asks_for(cpu: object) -> Object:
+    return pod("asks", containers=[{"name": "main", "image": "main:1", "resources": {"requests": {"cpu": cpu}}}])
+
+
+def test_quantities_are_stored_in_their_canonical_form(cluster: Cluster) -> None:
+    for sent, stored in QUANTITIES.items():
+        made = cluster.http("POST", f"{cluster.path('pods')}?dryRun=All", asks_for(sent)).ok()
+        assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": stored}, sent
+
+
+def test_what_is_no_quantity_is_refused(cluster: Cluster) -> None:
+    for sent in NO_QUANTITIES:
+        assert cluster.http("POST", cluster.path("pods"), asks_for(sent)).refused(400, "BadRequest"), sent
+    refusal = cluster.http("POST", cluster.path("pods"), asks_for("-1")).refused(422, "Invalid")
+    assert_refused_for(refusal, "spec.containers[0].resources.requests[cpu]", "must be greater than or equal to 0")
+
+
+STRATEGIES: dict[str, tuple[Object, Object, str]] = {
+    "none": ({}, {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}, "False"),
+    "some": (
+        {"rollingUpdate": {"maxUnavailable": "100%"}},
+        {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%", "maxSurge": "25%"}},
+        "True",
+    ),
+    "Recreate": ({"type": "Recreate"}, {"type": "Recreate"}, "False"),
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_deployment_is_available_within_its_own_max_unavailable(cluster: Cluster, strategy: str) -> None:
+    """Of two pods that never run."""
+    sent, stored, available = STRATEGIES[strategy]
+    asked = deployment("shop", 2, nodeSelector={"none": "none"})
+    asked["spec"]["strategy"] = sent
+    path = cluster.path("deployments", group="apps")
+    assert cluster.create(path, asked)["spec"]["strategy"] == stored
+    cluster.until(lambda: condition(cluster.get(f"{path}/shop"), "Available") == available)
+
+
 def test_without_the_token_nothing_is_told(cluster: Cluster, maps: str) -> None:
     cluster.http("GET", maps, Authorization="Bearer wrong").refused(401, "Unauthorized")
 
@@ -157,8 +216,11 @@ def test_a_watch_goes_on_from_a_version_and_follows_its_selector(cluster: Cluste
         assert _told(next(events)) == ("ADDED", "a")
         cluster.patch(f"{maps}/a", {"data": {"key": "new"}})
         assert _told(next(events)) == ("MODIFIED", "a")
-        cluster.patch(f"{maps}/a", {"metadata": {"labels": {"parity": "even"}}})
-        assert _told(next(events)) == ("DELETED", "a")
+        left = cluster.patch(f"{maps}/a", {"metadata": {"labels": {"parity": "even"}}})
+        gone = next(events)
+        assert _told(gone) == ("DELETED", "a")
+        assert gone["object"]["metadata"]["labels"] == {"parity": "odd"}, "as it was when it was last selected"
+        assert gone["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
         cluster.http("DELETE", f"{maps}/b").ok()
         assert _told(next(events)) == ("DELETED", "b")
 

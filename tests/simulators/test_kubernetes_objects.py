@@ -53,8 +53,12 @@ def test_a_watch_follows_a_selector_and_goes_on_from_a_version(day: Cluster) -> 
     day.label(DAY_PROFILE, "worker-1")
     watch = day.watch("/api/v1/nodes", labelSelector=f"vgpu.type={DAY_PROFILE}", resourceVersion=start)
     day.cordon("worker-1")
-    day.label(NIGHT_PROFILE, "worker-1")
-    assert [event.type for event in watch.take()] == ["ADDED", "MODIFIED", "DELETED"]
+    left = day.patch_node("worker-1", {"metadata": {"labels": {"vgpu.type": NIGHT_PROFILE}}, "spec": {"taints": []}})
+    events = watch.take()
+    assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+    *_, cordoned, gone = (event.object for event in events)
+    version = {"resourceVersion": left["metadata"]["resourceVersion"]}
+    assert gone == cordoned | {"metadata": cordoned["metadata"] | version}, "as it was last seen, at the new version"
 
 
 def test_a_watch_from_before_the_compaction_is_told_to_list_anew(day: Cluster) -> None:

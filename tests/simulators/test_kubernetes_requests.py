@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.kubernetes_asked import Asked
-from tests.support.kubernetes_cluster import BEGAN, MERGE, boot_the_day
+from tests.support.kubernetes_cluster import BEGAN, MERGE, PODS, boot_the_day
+from tests.support.quantities import NO_QUANTITIES, QUANTITIES
 from vgpuctl.sim.world import World
 
 EVENTS = "/api/v1/namespaces/default/events"
@@ -55,6 +56,10 @@ def refusals() -> Iterator[Any]:
     )
     yield "data of a wrong type", ("POST", maps, {"metadata": {"name": "a"}, "data": 1}), 400, "BadRequest"
     yield "POST to an object", ("POST", "/api/v1/nodes/worker-1", {}), 405, "MethodNotAllowed"
+    yield "DELETE of all namespaces' pods", ("DELETE", "/api/v1/pods"), 405, "MethodNotAllowed"
+    yield "DELETE of all namespaces' Jobs", ("DELETE", "/apis/batch/v1/jobs"), 405, "MethodNotAllowed"
+    yield "DELETE of all namespaces", ("DELETE", "/api/v1/namespaces"), 405, "MethodNotAllowed"
+    yield "POST to all namespaces", ("POST", "/api/v1/pods", {}), 405, "MethodNotAllowed"
     yield "an unknown method", ("TRACE", "/api/v1/nodes"), 405, "MethodNotAllowed"
     yield "DELETE of a status", ("DELETE", "/api/v1/nodes/worker-1/status"), 405, "MethodNotAllowed"
     yield "GET of an eviction", ("GET", "/api/v1/namespaces/default/pods/a/eviction"), 405, "MethodNotAllowed"
@@ -71,6 +76,38 @@ def test_refusals_are_status_objects(asked: Asked, request_: tuple[Any, ...], co
     answered, status = asked.send(*request_)
     assert (answered, status["kind"], status["code"]) == (code, "Status", code)
     assert (status["status"], status["reason"]) == ("Failure", reason)
+
+
+def requests(cpu: object, name: str = "asks") -> dict[str, Any]:
+    container = {"name": "main", "image": "main:1", "resources": {"requests": {"cpu": cpu}}}
+    return {"metadata": {"name": name}, "spec": {"containers": [container]}}
+
+
+@pytest.mark.parametrize(("sent", "stored"), [*QUANTITIES.items()])
+def test_quantities_are_stored_in_their_canonical_form(asked: Asked, sent: object, stored: str) -> None:
+    code, pod = asked.send("POST", f"{PODS}?dryRun=All", requests(sent))
+    assert (code, pod["spec"]["containers"][0]["resources"]["requests"]) == (201, {"cpu": stored})
+
+
+@pytest.mark.parametrize("sent", NO_QUANTITIES)
+def test_what_is_no_quantity_cannot_be_decoded(asked: Asked, sent: object) -> None:
+    code, status = asked.send("POST", PODS, requests(sent))
+    assert (code, status["reason"]) == (400, "BadRequest")
+
+
+def test_a_negative_quantity_is_decoded_and_refused(asked: Asked) -> None:
+    code, status = asked.send("POST", PODS, requests("-1"))
+    message = 'Invalid value: "-1": must be greater than or equal to 0'
+    cause = {"reason": "FieldValueInvalid", "message": message, "field": "spec.containers[0].resources.requests[cpu]"}
+    assert (code, status["details"]["causes"]) == (422, [cause])
+
+
+@pytest.mark.parametrize(("cpu", "fits"), [("1e3", False), ("7e0", True), (0.5, True), ("1Pi", False), ("100u", True)])
+def test_the_scheduler_counts_with_any_form_of_a_quantity(asked: Asked, cpu: object, fits: bool) -> None:
+    boot_the_day(asked.world)
+    assert asked.send("POST", PODS, requests(cpu))[0] == 201
+    asked.world.wait(1)
+    assert ("nodeName" in asked.send("GET", f"{PODS}/asks")[1]["spec"]) is fits
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from vgpuctl.sim.kube.api.kinds import KINDS, Kind
-from vgpuctl.sim.kube.api.shapes import INT_OR_PERCENT, QUANTITIES, SHAPES, TEXTS, TIME, TIMES
+from vgpuctl.sim.kube.api.resource_lists import QUANTITIES
+from vgpuctl.sim.kube.api.shapes import INT_OR_PERCENT, SHAPES, TEXTS, TIME, TIMES
 
 
 def base(kind: Kind) -> str:
@@ -56,7 +57,9 @@ FITTING: dict[Any, st.SearchStrategy[Any]] = {
         st.sampled_from(["app", "a", "kubernetes.io/os"]), st.sampled_from(["one", "linux", ""]), max_size=2
     ),
     QUANTITIES: st.dictionaries(
-        st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), st.sampled_from(["1", "500m", "1Gi", 2]), max_size=2
+        st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]),
+        st.sampled_from(["1", "500m", "1Gi", 2, 0.5, "1e3", "-1", "9Ei"]),
+        max_size=2,
     ),
     TIMES: st.dictionaries(WORDS, st.just("2026-01-01T00:00:00Z"), max_size=1),
     TIME: st.sampled_from(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
+
+from vgpuctl.sim.kube.quantities import quantity
 
 Object = dict[str, Any]
 FINISHED = ("Succeeded", "Failed")
-#: Kubernetes: the suffixes of a quantity. Others, such as E and exponents, are not read here.
-_SUFFIXES = {"m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_SUFFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-_QUANTITY = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})")
 
 
 def copied(value: Any) -> Any:
@@ -41,17 +37,6 @@ def micro_timestamp(moment: datetime) -> str:
 
 def from_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
-
-
-@lru_cache(maxsize=1024)
-def quantity(text: str | int) -> float:
-    """Return what `500m`, `16Gi` or `3` amounts to. Raise ValueError for what the API server would not decode."""
-    if isinstance(text, int):
-        return float(text)
-    parts = _QUANTITY.fullmatch(text)
-    if parts is None:
-        raise ValueError(f"{text!r} is no quantity")
-    return float(parts[1]) * _SUFFIXES[parts[2]]
 
 
 def name_of(item: Object) -> str:

@@ -27,6 +27,9 @@ class Api:
         # Kubernetes: a custom resource exists only once its definition does.
         if target.kind.group not in self._served:
             raise errors.no_such_resource()
+        # Measured: kube-apiserver 1.36 answers 405 to a DELETE or POST of /api/v1/pods.
+        if request.method != "GET" and target.is_everywhere:
+            raise errors.method_not_allowed()
         match request.method, target.subresource, bool(target.name):
             case "POST", "eviction", _:
                 reply: Reply | Watch = deleting.evict(self._context, request, target)
@@ -61,6 +64,9 @@ class Api:
     def _delete(self, request: Request, target: Target) -> Reply:
         if target.name:
             return deleting.delete(self._context, request, target)
+        # Measured: kube-apiserver 1.36 deletes all nodes if it is asked to, and never all namespaces.
+        if target.kind.plural == "namespaces":
+            raise errors.method_not_allowed()
         items = deleting.delete_collection(self._context, request, target)
         return reading.listing(target.kind, items, {"resourceVersion": str(self._context.store.version)})
 

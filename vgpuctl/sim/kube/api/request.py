@@ -114,6 +114,11 @@ class Target:
         return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
 
     @property
+    def is_everywhere(self) -> bool:
+        """Return True for a kind's objects in all namespaces, which can only be read together."""
+        return not self.name and self.kind.namespaced and not self.namespace
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names by which a fault can select the object."""
         return (self.name, f"{self.namespace}/{self.name}") if self.name else ()

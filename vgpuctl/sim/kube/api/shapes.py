@@ -8,11 +8,12 @@ from typing import Any
 
 from vgpuctl.sim.kube.api.errors import ApiError, invalid
 from vgpuctl.sim.kube.api.kinds import Kind
+from vgpuctl.sim.kube.api.resource_lists import QUANTITIES, are_quantities, canonical_lists, negative_amounts
 from vgpuctl.sim.kube.api.selectors import selector_test
 from vgpuctl.sim.kube.controllers import int_or_percent
-from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of, quantity
+from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of
 
-TEXTS, QUANTITIES, INT_OR_PERCENT = "map[string]string", "resource.Quantity", "intstr.IntOrString"
+TEXTS, INT_OR_PERCENT = "map[string]string", "intstr.IntOrString"
 TIME, TIMES = "v1.Time", "map[string]v1.Time"
 #: Kubernetes: an RFC 1123 subdomain, 253 characters at most.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -142,6 +143,13 @@ def check(kind: Kind, item: Object, before: Object | None = None) -> None:
         raise invalid(kind, item["metadata"].get("name", ""), causes)
 
 
+def canonical(kind: Kind, item: Object, before: Object | None = None) -> Object:
+    """Return a checked object as the server stores it. Parts shared with `before` were stored in this form."""
+    touched = {key: value for key, value in item.items() if before is None or value is not before.get(key)}
+    written: Object = canonical_lists(touched, SHAPES.get(kind.plural))
+    return item | written
+
+
 def check_types(kind: Kind, item: Object, before: Object | None = None) -> None:
     """Refuse what cannot be decoded. Parts shared with `before`, a stored object, were checked when they
     were stored.
@@ -168,7 +176,7 @@ def _check_shape(value: Any, schema: Schema, path: str) -> None:
     elif schema == TEXTS:
         _expect(isinstance(value, dict) and all(isinstance(text, str) for text in value.values()), value, path)
     elif schema == QUANTITIES:
-        _expect(isinstance(value, dict) and all(map(_is_quantity, value.values())), value, path)
+        _expect(are_quantities(value), value, path)
     elif schema == TIMES:
         _expect(isinstance(value, dict) and all(map(_is_time, value.values())), value, path)
     elif schema == TIME:
@@ -188,15 +196,6 @@ def _is_time(value: Any) -> bool:
     try:
         return bool(from_timestamp(value))
     except (ValueError, AttributeError, OverflowError):
-        return False
-
-
-def _is_quantity(value: Any) -> bool:
-    if not isinstance(value, str):
-        return _is_int(value)
-    try:
-        return quantity(value) >= 0
-    except ValueError:
         return False
 
 
@@ -230,7 +229,7 @@ def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
             too_many = f"must be less than or equal to {MAX_PODS} in this simulator"
             message = int_or_percent.NOT_NEGATIVE if count < 0 else too_many
             causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {message}"))
-    return [*causes, *int_or_percent.causes(kind, item)]
+    return [*causes, *int_or_percent.causes(kind, item), *negative_amounts(item, SHAPES.get(kind.plural))]
 
 
 def _selector_causes(item: Object) -> list[tuple[str, str, str]]:

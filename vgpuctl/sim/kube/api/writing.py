@@ -39,6 +39,7 @@ def create(context: ControllerContext, request: Request, target: Target) -> Obje
         metadata["name"] = f"{metadata['generateName']}{context.store.suffix()}"
     check_namespace(context, target.kind, metadata.get("name", ""), target.namespace)
     shapes.check(target.kind, item)
+    item = shapes.canonical(target.kind, item)
     # Kubernetes: where status is a subresource, a request for the object cannot change it.
     if STATUS in target.kind.subresources:
         item.pop("status", None)
@@ -106,6 +107,7 @@ def _check_patched(kind: Kind, before: Object, item: Object) -> None:
 
 def _store(context: ControllerContext, request: Request, kind: Kind, before: Object, item: Object) -> Object:
     shapes.check(kind, item, before=before)
+    item = shapes.canonical(kind, item, before=before)
     defaults.fill_in(kind.plural, item)
     rules.check_change(kind, before, item)
     now = timestamp(context.clock.utc())

@@ -16,10 +16,10 @@ from vgpuctl.sim.kube.objects import (
     labels_of,
     name_of,
     namespace_of,
-    quantity,
     requests_of,
     uid_of,
 )
+from vgpuctl.sim.kube.quantities import quantity
 from vgpuctl.sim.kube.store import Change
 
 
