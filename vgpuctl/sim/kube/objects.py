@@ -8,6 +8,9 @@ from typing import Any
 from vgpuctl.sim.kube.quantities import quantity
 
 Object = dict[str, Any]
+Requests = dict[str, float]
+#: Kubernetes: the resources that a pod may request as a whole, beside hugepages.
+_OF_WHOLE_PODS = ("cpu", "memory")
 FINISHED = ("Succeeded", "Failed")
 
 
@@ -122,14 +125,48 @@ def is_mirror(pod: Object) -> bool:
     return "kubernetes.io/config.mirror" in annotations_of(pod)
 
 
-def requests_of(pod: Object) -> dict[str, float]:
-    """Return the sum of the containers' requests, and one of the node's `pods`."""
+def requests_of(pod: Object) -> Requests:
+    """Return what the pod takes of its node at most at any moment, and one of the node's `pods`."""
+    spec = pod["spec"]
     # Kubernetes: a node has a limit for its pods as well.
-    total: dict[str, float] = {"pods": 1.0}
-    for container in pod["spec"].get("containers") or []:
-        for resource, amount in ((container.get("resources") or {}).get("requests") or {}).items():
-            total[resource] = total.get(resource, 0.0) + quantity(amount)
+    total: Requests = {"pods": 1.0}
+    for container in spec.get("containers") or []:
+        _add(total, _requests(container))
+    sidecars: Requests = {}
+    peaks: list[Requests] = []
+    for container in spec.get("initContainers") or []:
+        # Kubernetes (PodRequests): a sidecar stays. An init container runs beside the sidecars that began before it.
+        if is_sidecar(container):
+            _add(total, _requests(container))
+            _add(sidecars, _requests(container))
+            peaks.append(dict(sidecars))
+        else:
+            _add(peak := dict(sidecars), _requests(container))
+            peaks.append(peak)
+    for peak in peaks:
+        for resource, amount in peak.items():
+            total[resource] = max(total.get(resource, 0.0), amount)
+    # Kubernetes: what is requested for the whole pod counts instead of its containers' requests.
+    for resource, amount in _requests(spec).items():
+        if resource in _OF_WHOLE_PODS or resource.startswith("hugepages-"):
+            total[resource] = amount
+    _add(total, {resource: quantity(amount) for resource, amount in (spec.get("overhead") or {}).items()})
     return total
+
+
+def is_sidecar(container: Object) -> bool:
+    """Return True for an init container that goes on running."""
+    return container.get("restartPolicy") == "Always"
+
+
+def _requests(asking: Object) -> Requests:
+    asked = (asking.get("resources") or {}).get("requests") or {}
+    return {resource: quantity(amount) for resource, amount in asked.items()}
+
+
+def _add(total: Requests, more: Requests) -> None:
+    for resource, amount in more.items():
+        total[resource] = total.get(resource, 0.0) + amount
 
 
 def tolerates(pod: Object, taint: Object) -> list[Object]:

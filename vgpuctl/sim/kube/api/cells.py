@@ -7,7 +7,17 @@ from datetime import datetime
 from typing import Any
 
 from vgpuctl.sim.kube.api.selectors import selector_text
-from vgpuctl.sim.kube.objects import Object, at, from_timestamp, is_leaving, is_true, labels_of, name_of
+from vgpuctl.sim.kube.objects import (
+    Object,
+    at,
+    condition,
+    from_timestamp,
+    is_leaving,
+    is_sidecar,
+    is_true,
+    labels_of,
+    name_of,
+)
 
 Cell = Callable[[Object, datetime], Any]
 _ROLE = "node-role.kubernetes.io/"
@@ -85,8 +95,19 @@ def kernel(node: Object, now: datetime) -> str:
 
 
 def pod_ready(pod: Object, now: datetime) -> str:
-    statuses = at(pod, "status.containerStatuses") or []
-    return f"{sum(bool(found.get('ready')) for found in statuses)}/{len(pod['spec'].get('containers') or [])}"
+    ready = sum(bool(found.get("ready")) for found in _lasting_statuses(pod))
+    return f"{ready}/{len(_sidecars(pod)) + len(pod['spec'].get('containers') or [])}"
+
+
+def _sidecars(pod: Object) -> list[str]:
+    return [found["name"] for found in pod["spec"].get("initContainers") or [] if is_sidecar(found)]
+
+
+def _lasting_statuses(pod: Object) -> list[Object]:
+    """Return the statuses of the containers and the sidecars."""
+    sidecars = _sidecars(pod)
+    inits = [found for found in at(pod, "status.initContainerStatuses") or [] if found["name"] in sidecars]
+    return [*inits, *(at(pod, "status.containerStatuses") or [])]
 
 
 def pod_status(pod: Object, now: datetime) -> str:
@@ -94,6 +115,8 @@ def pod_status(pod: Object, now: datetime) -> str:
         return "Terminating"
     # Kubernetes: a container's reason, such as ContainerCreating, is shown instead of the phase.
     text = str(at(pod, "status.reason") or at(pod, "status.phase") or "")
+    if (condition(pod, "PodScheduled") or {}).get("reason") == "SchedulingGated":
+        text = "SchedulingGated"
     for found in at(pod, "status.containerStatuses") or []:
         state = found.get("state") or {}
         not_running = state.get("waiting") or state.get("terminated") or {}
@@ -102,7 +125,7 @@ def pod_status(pod: Object, now: datetime) -> str:
 
 
 def pod_restarts(pod: Object, now: datetime) -> str:
-    return str(sum(found.get("restartCount", 0) for found in at(pod, "status.containerStatuses") or []))
+    return str(sum(found.get("restartCount", 0) for found in _lasting_statuses(pod)))
 
 
 def ready_of_replicas(item: Object, now: datetime) -> str:

@@ -7,6 +7,7 @@ from vgpuctl.sim.kube.objects import Object
 
 #: Kubernetes: the admission plugin DefaultTolerationSeconds.
 TOLERATION_S = 300
+DEFAULT_SCHEDULER = "default-scheduler"
 _NODE_PROBLEM_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -42,7 +43,8 @@ def fill_in(plural: str, item: Object) -> None:
 
 def _pod(item: Object) -> None:
     spec = item["spec"]
-    for container in spec["containers"]:
+    containers = [*(spec.get("initContainers") or []), *spec["containers"]]
+    for container in containers:
         resources = container.setdefault("resources", {})
         # Kubernetes: what is limited and not requested is requested as it is limited.
         if resources.get("limits"):
@@ -60,7 +62,7 @@ def _pod(item: Object) -> None:
             tolerations.append(limited)
     item["status"] = item.get("status") or {}
     item["status"].setdefault("phase", "Pending")
-    has_resources = any(container["resources"] for container in spec["containers"])
+    has_resources = any(container["resources"] for container in containers)
     item["status"].setdefault("qosClass", "Burstable" if has_resources else "BestEffort")
 
 
@@ -69,18 +71,21 @@ def _pod_spec(spec: Object) -> None:
     # Kubernetes: a grace period is 30 s, unless the pod says otherwise. It may be an hour.
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
-    spec.setdefault("schedulerName", "default-scheduler")
+    if not spec.get("schedulerName"):
+        spec["schedulerName"] = DEFAULT_SCHEDULER
 
 
 def _deployment(item: Object) -> None:
     spec = item["spec"]
     spec.setdefault("replicas", 1)
     # Kubernetes: apps/v1, a Deployment's defaults.
-    strategy: Object = spec.get("strategy") or {}
-    spec["strategy"] = {"type": "RollingUpdate"} | strategy
-    if spec["strategy"]["type"] == "RollingUpdate":
+    strategy: Object = {"type": "RollingUpdate"} | (spec.get("strategy") or {})
+    if strategy["type"] == "RollingUpdate":
         rolling = {"maxSurge": "25%", "maxUnavailable": "25%"}
-        spec["strategy"]["rollingUpdate"] = rolling | (strategy.get("rollingUpdate") or {})
+        strategy["rollingUpdate"] = rolling | (strategy.get("rollingUpdate") or {})
+    # A spec that a patch left alone is the stored one, and is not written.
+    if strategy != spec.get("strategy"):
+        spec["strategy"] = strategy
     spec.setdefault("progressDeadlineSeconds", 600)
     spec.setdefault("revisionHistoryLimit", 10)
 

@@ -32,6 +32,7 @@ _FIXED = {
     "volumeattachments": ("spec",),
 }
 _MUTABLE = ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "minReadySeconds")
+_MUTABLE_OF_PODS = ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds", "schedulingGates")
 Cause = tuple[str, str, str]
 
 
@@ -59,14 +60,55 @@ def _kind_rules(kind: Kind, before: Object, after: Object) -> list[Cause]:
     # Kubernetes: a provider's id is set once. A kubelet may set it when it registers its node (decision 0017).
     if kind.plural == "nodes" and before.get("providerID") and before["providerID"] != after.get("providerID"):
         return [("spec.providerID", "FieldValueForbidden", _PROVIDER_RULE)]
-    if kind.plural == "pods" and not (_fixed_part(before) == _fixed_part(after) and _keeps_tolerations(before, after)):
-        return [("spec", "FieldValueForbidden", _POD_RULE)]
+    if kind.plural == "pods":
+        return _pod_rules(before, after)
     if kind.plural == "statefulsets" and _without(before, _MUTABLE) != _without(after, _MUTABLE):
         return [("spec", "FieldValueForbidden", _STATEFULSET_RULE)]
     bound = kind.plural == "persistentvolumeclaims" and before.get("volumeName")
     if bound and _without(before, ("resources",)) != _without(after, ("resources",)):
         return [("spec", "FieldValueForbidden", _CLAIM_RULE)]
     return []
+
+
+def _pod_rules(before: Object, after: Object) -> list[Cause]:
+    causes = [*_new_gates(before, after), *_deadline_causes(before, after)]
+    if causes:
+        return causes
+    if not (_fixed_part(before) == _fixed_part(_with_selector_of(before, after)) and _keeps_tolerations(before, after)):
+        return [("spec", "FieldValueForbidden", _POD_RULE)]
+    return []
+
+
+def _with_selector_of(before: Object, after: Object) -> Object:
+    """Return the new spec with the old nodeSelector, if the pod is gated and the new one only asks for more."""
+    old, new = before.get("nodeSelector") or {}, after.get("nodeSelector") or {}
+    # Measured: of a gated pod kube-apiserver 1.36 lets a nodeSelector grow.
+    if not before.get("schedulingGates") or not old.items() <= new.items():
+        return after
+    return _without(after, ("nodeSelector",)) | ({"nodeSelector": old} if old else {})
+
+
+def _new_gates(before: Object, after: Object) -> list[Cause]:
+    old = [gate["name"] for gate in before.get("schedulingGates") or []]
+    why = "Forbidden: only deletion is allowed, but found new scheduling gate"
+    # Measured: kube-apiserver 1.36 lets gates only be taken away.
+    return [
+        (f"spec.schedulingGates[{number}].name", "FieldValueForbidden", f"{why} '{gate['name']}'")
+        for number, gate in enumerate(after.get("schedulingGates") or [])
+        if gate["name"] not in old
+    ]
+
+
+def _deadline_causes(before: Object, after: Object) -> list[Cause]:
+    """A pod's deadline may be set, and may come nearer."""
+    old, new = (spec.get("activeDeadlineSeconds") for spec in (before, after))
+    if old is None or (new is not None and new <= old):
+        return []
+    # Measured: the words of kube-apiserver 1.36.
+    why = "must not update from a positive integer to nil value"
+    if new is not None:
+        why = "must be less than or equal to previous value"
+    return [("spec.activeDeadlineSeconds", "FieldValueInvalid", f"Invalid value: {json.dumps(new)}: {why}")]
 
 
 def _keeps_tolerations(before: Object, after: Object) -> bool:
@@ -77,8 +119,8 @@ def _keeps_tolerations(before: Object, after: Object) -> bool:
 
 
 def _fixed_part(spec: Object) -> Object:
-    fixed: Object = copied(_without(spec, ("tolerations", "activeDeadlineSeconds", "terminationGracePeriodSeconds")))
-    for container in fixed.get("containers") or []:
+    fixed: Object = copied(_without(spec, _MUTABLE_OF_PODS))
+    for container in [*(fixed.get("containers") or []), *(fixed.get("initContainers") or [])]:
         container.pop("image", None)
     return fixed
 

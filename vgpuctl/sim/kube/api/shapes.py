@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from vgpuctl.sim.kube.api import pod_specs
 from vgpuctl.sim.kube.api.errors import ApiError, invalid
 from vgpuctl.sim.kube.api.kinds import Kind
 from vgpuctl.sim.kube.api.resource_lists import QUANTITIES, are_quantities, canonical_lists, negative_amounts
@@ -24,12 +25,17 @@ _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 # A schema is a type, one of the words above, a list with one schema, or a dict of fields. A field with `!` is required;
 # fields that are not named may contain anything.
 Schema = Any
-_CONTAINER = {"!name": str, "image": str, "resources": {"requests": QUANTITIES, "limits": QUANTITIES}}
+_RESOURCES = {"requests": QUANTITIES, "limits": QUANTITIES}
+_CONTAINER = {"!name": str, "image": str, "resources": _RESOURCES, "restartPolicy": str}
 _TOLERATION = {"key": str, "operator": str, "effect": str, "value": str, "tolerationSeconds": int}
 _EXPRESSION = {"!key": str, "!operator": str, "values": [str]}
 _SELECTOR = {"matchLabels": TEXTS, "matchExpressions": [_EXPRESSION]}
 _NODE_TERMS = {"!nodeSelectorTerms": [{"matchExpressions": [_EXPRESSION], "matchFields": [_EXPRESSION]}]}
-_AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_TERMS}, "podAffinity": {}}
+_POD_TERMS = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": str}]}
+_AFFINITY = {
+    "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_TERMS},
+    **{"podAffinity": _POD_TERMS, "podAntiAffinity": _POD_TERMS},
+}
 _VOLUME = {"!name": str, "persistentVolumeClaim": {"!claimName": str}}
 _SPREAD = {"topologyKey": str, "maxSkew": int, "whenUnsatisfiable": str, "labelSelector": _SELECTOR}
 _POD_SPEC = {
@@ -44,6 +50,11 @@ _POD_SPEC = {
     "volumes": [_VOLUME],
     "hostNetwork": bool,
     "schedulerName": str,
+    "initContainers": [_CONTAINER],
+    "schedulingGates": [{"name": str}],
+    "activeDeadlineSeconds": int,
+    **{"priority": int, "priorityClassName": str, "preemptionPolicy": str},
+    **{"resources": _RESOURCES, "overhead": QUANTITIES},
 }
 _CONDITION_TIMES = {"lastTransitionTime": TIME, "lastHeartbeatTime": TIME}
 _CONDITIONS = {"conditions": [{"!type": str, "!status": str} | _CONDITION_TIMES]}
@@ -90,7 +101,12 @@ SHAPES: dict[str, Schema] = {
         "status": {"capacity": QUANTITIES, "allocatable": QUANTITIES, "addresses": [_ADDRESS], "nodeInfo": {}}
         | _CONDITIONS,
     },
-    "pods": {"spec": _POD_SPEC, "status": {"phase": str, "containerStatuses": [_CONTAINER_STATUS]} | _CONDITIONS},
+    "pods": {
+        "spec": _POD_SPEC,
+        "status": {"phase": str, "startTime": TIME}
+        | {key: [_CONTAINER_STATUS] for key in ("containerStatuses", "initContainerStatuses")}
+        | _CONDITIONS,
+    },
     "configmaps": {"data": TEXTS},
     "resourcequotas": {"spec": {"hard": QUANTITIES}, "status": {"hard": QUANTITIES, "used": QUANTITIES}},
     "leases": {"spec": {"holderIdentity": str, "leaseDurationSeconds": int, "renewTime": TIME, "acquireTime": TIME}},
@@ -229,7 +245,8 @@ def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
             too_many = f"must be less than or equal to {MAX_PODS} in this simulator"
             message = int_or_percent.NOT_NEGATIVE if count < 0 else too_many
             causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {message}"))
-    return [*causes, *int_or_percent.causes(kind, item), *negative_amounts(item, SHAPES.get(kind.plural))]
+    amounts = negative_amounts(item, SHAPES.get(kind.plural))
+    return [*causes, *int_or_percent.causes(kind, item), *pod_specs.causes(kind, item), *amounts]
 
 
 def _selector_causes(item: Object) -> list[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.kube.api import defaults
 from vgpuctl.sim.kube.objects import (
     Object,
+    condition,
     copied,
     is_finished,
     is_leaving,
@@ -24,6 +25,15 @@ from vgpuctl.sim.kube.store import Store, path_of
 EVENT_LIFE_S = 3600.0
 #: Kubernetes: terminationGracePeriodSeconds, where the pod says nothing.
 DEFAULT_GRACE_S = 30
+
+
+#: Measured: kube-apiserver 1.36 gives this condition to a new pod with gates.
+GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class ControllerContext:
         item = copied(item)
         item["metadata"].setdefault("uid", self.store.new_uid())
         defaults.fill_in(plural, item)
+        if plural == "pods" and item["spec"].get("schedulingGates") and condition(item, "PodScheduled") is None:
+            set_condition(item, self.clock.utc(), GATED)
         return item
 
     def delete(self, plural: str, item: Object, grace_s: int | None = None) -> Object:
@@ -78,9 +90,9 @@ class ControllerContext:
     def mark_disrupted(self, pod: Object, reason: str, message: str) -> None:
         """Set the DisruptionTarget condition, which says why the pod is about to be deleted."""
         # Kubernetes: evictions and the taint manager set it; a Job's podFailurePolicy may go by it.
-        condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+        target = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
         now = self.clock.utc()
-        self.store.edit(*path_of("pods", pod), lambda item: set_condition(item, now, condition))
+        self.store.edit(*path_of("pods", pod), lambda item: set_condition(item, now, target))
 
     def record_event(
         self, about: Object, source: EventSource, reason: str, message: str, *, warning: bool = False
@@ -130,8 +142,8 @@ def _is_held(item: Object) -> bool:
     return bool(metadata.get("finalizers") or (metadata.get("deletionGracePeriodSeconds") and not is_finished(item)))
 
 
-def _event(about: Object, source: EventSource, condition: tuple[str, str, str], now: str) -> Object:
-    reason, message, kind = condition
+def _event(about: Object, source: EventSource, what: tuple[str, str, str], now: str) -> Object:
+    reason, message, kind = what
     involved = {"kind": about["kind"], "apiVersion": about["apiVersion"], "name": name_of(about), "uid": uid_of(about)}
     if namespace_of(about):
         involved["namespace"] = namespace_of(about)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from vgpuctl.sim.kube.api.defaults import DEFAULT_SCHEDULER
 from vgpuctl.sim.kube.controllers.cluster_capacity import ClusterCapacity, NodeUsage
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
 from vgpuctl.sim.kube.controllers.node_choice import (
@@ -28,7 +29,7 @@ from vgpuctl.sim.kube.objects import (
 )
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
-_EVENT_SOURCE = EventSource("default-scheduler")
+_EVENT_SOURCE = EventSource(DEFAULT_SCHEDULER)
 # The real scheduler retries a pod after 1 to 10 s, so its messages follow a fast-changing cluster with a delay.
 MESSAGE_EVERY_S = 5.0
 
@@ -110,7 +111,7 @@ class Scheduler:
 
     def _pod_changed(self, change: Change) -> None:
         key, pod = key_of(change.object), change.object
-        if change.type == "DELETED" or is_finished(pod) or is_leaving(pod) or pod["spec"].get("nodeName"):
+        if change.type == "DELETED" or is_finished(pod) or is_leaving(pod) or not _is_ours(pod):
             self._remove_waiting(key)
         elif change.before is None or change.before.get("spec") != pod.get("spec"):
             self._remove_waiting(key)
@@ -200,3 +201,10 @@ class Scheduler:
             return
         self._context.store.edit("pods", *key, lambda item: set_condition(item, now, unscheduled))
         self._context.record_event(pod, _EVENT_SOURCE, "FailedScheduling", why, warning=True)
+
+
+def _is_ours(pod: Object) -> bool:
+    """Return True for a pod without a node that this scheduler may place now."""
+    spec = pod["spec"]
+    # Kubernetes: pods of other schedulers are left to them, and wait here for ever. Gated pods wait for their gates.
+    return not spec.get("nodeName") and not spec.get("schedulingGates") and spec["schedulerName"] == DEFAULT_SCHEDULER

@@ -13,12 +13,13 @@ from vgpuctl.sim.kube.store import Change, Key, key_of
 #: vSphere CSI: the name of its driver.
 DRIVER = "csi.vsphere.vmware.com"
 ATTACH_S = DETACH_S = 1.0
+SHARED_MODES = ("ReadWriteMany", "ReadOnlyMany")
 _EVENT_SOURCE = EventSource("attachdetach-controller")
 
 
 class Volumes:
     """Binds claims, attaches and detaches disks. A disk is attached to one node at a time, also while that
-    node sleeps.
+    node sleeps; a shared volume to all nodes of its pods.
     """
 
     def __init__(self, context: ControllerContext) -> None:
@@ -82,10 +83,21 @@ class Volumes:
             # So a VM may sleep only when its attachments are gone.
             if item["spec"]["nodeName"] not in wanted:
                 self._context.clock.after(DETACH_S, partial(self._detach, disk, name_of(item)))
-        if not attachments and wanted:
+        attached = {item["spec"]["nodeName"] for item in attachments}
+        if self._is_shared(disk):
+            for node in sorted(wanted - attached):
+                self._attach(disk, node)
+        elif not attachments and wanted:
             self._attach(disk, min(wanted))
-        elif wanted - {item["spec"]["nodeName"] for item in attachments}:
-            self._report_multi_attach(disk, {item["spec"]["nodeName"] for item in attachments})
+        elif wanted - attached:
+            self._report_multi_attach(disk, attached)
+
+    def _is_shared(self, disk: str) -> bool:
+        """Return True for a volume that several nodes may use at once."""
+        # Kubernetes: isMultiAttachForbidden in the attach/detach controller.
+        specs = [claim["spec"] for claim in self._store.all("persistentvolumeclaims")]
+        modes = [mode for spec in specs if spec.get("volumeName") == disk for mode in spec.get("accessModes") or []]
+        return any(mode in SHARED_MODES for mode in modes)
 
     def _attach(self, disk: str, node: str) -> None:
         # Kubernetes: the attachment's name is a hash, so a volume and a node have one attachment only.

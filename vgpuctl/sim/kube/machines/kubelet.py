@@ -13,6 +13,7 @@ from vgpuctl.sim.kube.machines import nodes, pod_status
 from vgpuctl.sim.kube.machines.machine import Machine
 from vgpuctl.sim.kube.objects import (
     Object,
+    from_timestamp,
     is_finished,
     is_leaving,
     is_mirror,
@@ -59,6 +60,7 @@ class Kubelet(Machine):
         self._heartbeat_id = 0
         self._addresses_given = 0
         self._stage: dict[str, str] = {}
+        self._deadlines_s: dict[str, int] = {}
         # The status posted last. While the node still has it, only the heartbeat has to change.
         self._posted: Object | None = None
         self._since_report_s = 0.0
@@ -85,6 +87,7 @@ class Kubelet(Machine):
         super().halt()
         # A power-off loses everything that ran: the containers, and what the kubelet knew.
         self._stage.clear()
+        self._deadlines_s.clear()
         self._heartbeat_id += 1
         self._boot_id = ""
         self._posted = None
@@ -190,6 +193,8 @@ class Kubelet(Machine):
         # Measured on kubemark 1.36: after a resume a pod has its UID, no restart, and is Ready again with its node.
         elif ran and self._stage.get(uid_of(pod)) == "running":
             self._edit(pod, lambda item: pod_status.ready_again(item, self._context.clock.utc()))
+        # kubelet: a deadline is a moment of the wall clock, and may have passed while the VM slept.
+        self._deadlines_s.pop(uid_of(pod), None)
         self.sync_pod(self._present(pod) or pod)
 
     def _restart(self, pod: Object) -> None:
@@ -209,6 +214,7 @@ class Kubelet(Machine):
         if not self.reporting or is_finished(pod):
             return
         uid = uid_of(pod)
+        self._note_deadline(pod)
         if is_leaving(pod):
             if self._stage.get(uid) != "ending":
                 self._end(pod)
@@ -217,6 +223,34 @@ class Kubelet(Machine):
 
     def forget(self, pod: Object) -> None:
         self._stage.pop(uid_of(pod), None)
+        self._deadlines_s.pop(uid_of(pod), None)
+
+    def _note_deadline(self, pod: Object) -> None:
+        """Check the pod again when its deadline has come, also when that was moved."""
+        limit_s, left_s = pod["spec"].get("activeDeadlineSeconds"), self._left_s(pod)
+        if left_s is not None and self._deadlines_s.get(uid_of(pod)) != limit_s:
+            self._deadlines_s[uid_of(pod)] = limit_s
+            self._time.after(max(0.0, left_s), lambda: self._end_if_past_deadline(pod))
+
+    def _left_s(self, pod: Object) -> float | None:
+        """Return how long the pod may still be active; None if it has no deadline, or has not begun."""
+        limit_s, began = pod["spec"].get("activeDeadlineSeconds"), pod["status"].get("startTime")
+        if limit_s is None or not began:
+            return None
+        return float(limit_s) - (self._context.clock.utc() - from_timestamp(began)).total_seconds()
+
+    def _end_if_past_deadline(self, pod: Object) -> None:
+        present = self._present(pod)
+        if present is None or is_finished(present) or is_leaving(present):
+            return
+        left_s = self._left_s(present)
+        # datetime has microseconds, so the remaining time may be slightly above zero.
+        if left_s is not None and left_s < 1e-3:
+            message = pod_status.PAST_DEADLINE
+            self._context.record_event(present, self._event_source, pod_status.DEADLINE_EXCEEDED, message)
+            now = self._context.clock.utc()
+            self._stage[uid_of(present)] = "ended"
+            self._edit(present, lambda item: pod_status.past_deadline(item, now))
 
     def _start(self, pod: Object) -> None:
         self._stage[uid_of(pod)] = "starting"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from vgpuctl.sim.kube.objects import Object, controller_of, set_condition, timestamp
+from vgpuctl.sim.kube.objects import Object, controller_of, is_sidecar, set_condition, timestamp
 
+#: kubelet: the reason and message of a pod that was active for longer than its `activeDeadlineSeconds`.
+DEADLINE_EXCEEDED = "DeadlineExceeded"
+PAST_DEADLINE = "Pod was active on the node longer than the specified deadline"
 Edit = Callable[[Object], None]
 
 
@@ -22,11 +25,12 @@ def creating(pod: Object, now: datetime, host_address: str) -> None:
     _conditions(pod, now, {"Initialized": "True"})
     _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, "ContainersNotReady")
     # kubelet: this is what `kubectl get pods` shows of a pod that starts.
-    waiting = {"waiting": {"reason": "ContainerCreating"}}
-    status["containerStatuses"] = [
-        _container(pod, container, {"ready": False, "started": False, "state": waiting})
-        for container in pod["spec"]["containers"]
-    ]
+    inits = pod["spec"].get("initContainers") or []
+    waiting = {"waiting": {"reason": "PodInitializing" if inits else "ContainerCreating"}}
+    new = {"ready": False, "started": False, "state": waiting}
+    status["containerStatuses"] = [_container(pod, container, new) for container in pod["spec"]["containers"]]
+    if inits:
+        status["initContainerStatuses"] = [_container(pod, container, new) for container in inits]
 
 
 def running(pod: Object, now: datetime, address: str) -> None:
@@ -34,11 +38,13 @@ def running(pod: Object, now: datetime, address: str) -> None:
     status["phase"] = "Running"
     status["podIP"], status["podIPs"] = address, [{"ip": address}]
     _conditions(pod, now, {"Initialized": "True", "Ready": "True", "ContainersReady": "True"})
-    state = {"running": {"startedAt": timestamp(now)}}
-    status["containerStatuses"] = [
-        _container(pod, container, {"ready": True, "started": True, "state": state})
-        for container in pod["spec"]["containers"]
-    ]
+    up = {"ready": True, "started": True, "state": {"running": {"startedAt": timestamp(now)}}}
+    status["containerStatuses"] = [_container(pod, container, up) for container in pod["spec"]["containers"]]
+    times = {"startedAt": timestamp(now), "finishedAt": timestamp(now)}
+    # kubelet: an init container that has done its work stays ready; a sidecar runs on.
+    done = {"ready": True, "started": False, "state": {"terminated": {"exitCode": 0, "reason": "Completed"} | times}}
+    if inits := pod["spec"].get("initContainers"):
+        status["initContainerStatuses"] = [_container(pod, each, up if is_sidecar(each) else done) for each in inits]
 
 
 def ready_again(pod: Object, now: datetime) -> None:
@@ -52,7 +58,7 @@ def not_ready(pod: Object, now: datetime) -> None:
 
 def restarting(pod: Object, now: datetime) -> None:
     _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, "ContainersNotReady")
-    for container in pod["status"].get("containerStatuses") or []:
+    for container in _statuses(pod):
         # Kubernetes: a restart counts, a resume does not: this tells frozen pods from restarted ones.
         container["restartCount"] = container.get("restartCount", 0) + 1
         container["ready"] = False
@@ -67,11 +73,23 @@ def failed(pod: Object, now: datetime) -> None:
     _set_terminated(pod, now, "Failed", {"exitCode": 137, "reason": "Error"})
 
 
+def past_deadline(pod: Object, now: datetime) -> None:
+    failed(pod, now)
+    pod["status"] |= {"reason": DEADLINE_EXCEEDED, "message": PAST_DEADLINE}
+
+
+def _statuses(pod: Object) -> list[Object]:
+    status = pod["status"]
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
 def _set_terminated(pod: Object, now: datetime, phase: str, terminated: Object) -> None:
     pod["status"]["phase"] = phase
     reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
     _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, reason)
-    for container in pod["status"].get("containerStatuses") or []:
+    for container in _statuses(pod):
+        if "terminated" in container.get("state", {}):
+            continue
         started = (container.get("state", {}).get("running") or {}).get("startedAt", timestamp(now))
         times = {"startedAt": started, "finishedAt": timestamp(now)}
         container |= {"ready": False, "started": False, "state": {"terminated": terminated | times}}
@@ -84,7 +102,7 @@ def ends_by_itself(pod: Object) -> bool:
 
 def _container(pod: Object, container: Object, state: Object) -> Object:
     name = container["name"]
-    former = [found for found in pod["status"].get("containerStatuses") or [] if found.get("name") == name]
+    former = [found for found in _statuses(pod) if found.get("name") == name]
     restarts = former[0].get("restartCount", 0) if former else 0
     image = container.get("image", "")
     return {"name": name, "image": image, "imageID": image, "restartCount": restarts, "lastState": {}} | state
