@@ -63,6 +63,21 @@ def test_the_present_session_says_who_it_is(vcenter: Vcenter, client: Client) ->
     assert session.key
 
 
+def test_sessions_are_ended_one_after_another_up_to_the_first_that_cannot_be(vcenter: Vcenter, client: Client) -> None:
+    others = [vcenter.connect() for _ in range(2)]
+    first, last = (other.content.sessionManager.currentSession.key for other in others)
+    manager = client.content.sessionManager
+    with pytest.raises(vim.fault.NotFound):
+        manager.TerminateSession([first, "nobody's", last])
+    left = {session.key for session in manager.sessionList}
+    assert (first in left, last in left) == (False, True)
+    with pytest.raises(vmodl.fault.InvalidArgument):
+        manager.TerminateSession([last, manager.currentSession.key])
+    assert last not in {session.key for session in manager.sessionList}
+    for other in others:
+        other._stub.DropConnections()
+
+
 def test_an_unknown_method_is_a_method_not_found(vcenter: Vcenter) -> None:
     connection = http.client.HTTPSConnection("127.0.0.1", vcenter.port, context=vcenter.trust(), timeout=20)
     body = (
@@ -145,6 +160,16 @@ def test_a_view_knows_its_kinds_and_its_reach(client: Client) -> None:
     shallow.DestroyView()
     with pytest.raises(vmodl.fault.ManagedObjectNotFound):
         shallow.DestroyView()
+
+
+def test_a_clusters_view_begins_with_its_hosts_and_its_pool(client: Client, vcenter: Vcenter) -> None:
+    (cluster,) = client.view(vim.ClusterComputeResource).view
+    view = client.content.viewManager.CreateContainerView(cluster, [], False)
+    kinds = {type(one) for one in view.view}
+    view.DestroyView()
+    assert {vim.HostSystem, vim.ResourcePool} <= kinds
+    vcenter.holds_not("vcsim", "it leaves out the hosts' VMs, which the API reference names")
+    assert vim.VirtualMachine in kinds
 
 
 def test_the_ways_to_find_a_vm(client: Client) -> None:

@@ -88,6 +88,20 @@ def test_only_sessions_of_others_that_exist_can_be_ended(client: Any) -> None:
     assert manager.currentSession.key == mine
 
 
+def test_sessions_are_ended_one_after_another_up_to_the_first_that_cannot_be(estate: Estate, client: Any) -> None:
+    manager = content_of(client).sessionManager
+    others = [connect(estate) for _ in range(2)]
+    first, last = (content_of(other).sessionManager.currentSession.key for other in others)
+    with pytest.raises(vim.fault.NotFound):
+        manager.TerminateSession([first, "nobody's", last])
+    assert {session.key for session in manager.sessionList} == {manager.currentSession.key, last}
+    with pytest.raises(vmodl.fault.InvalidArgument):
+        manager.TerminateSession([last, manager.currentSession.key])
+    assert {session.key for session in manager.sessionList} == {manager.currentSession.key}
+    for other in others:
+        other._stub.DropConnections()
+
+
 WRITES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "power on": ("VirtualMachine.Interact.PowerOn", lambda vm: vm.PowerOn()),
     "power off": ("VirtualMachine.Interact.PowerOff", lambda vm: vm.PowerOff()),
@@ -98,6 +112,10 @@ WRITES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "pin memory": (
         "VirtualMachine.Config.Resource",
         lambda vm: vm.ReconfigVM_Task(vim.vm.ConfigSpec(memoryReservationLockedToMax=True)),
+    ),
+    "write a note": (
+        "VirtualMachine.Config.Rename",
+        lambda vm: vm.ReconfigVM_Task(vim.vm.ConfigSpec(annotation="ours")),
     ),
     "what is not simulated either": ("VirtualMachine.Interact.Reset", lambda vm: vm.ResetVM_Task()),
 }

@@ -206,6 +206,19 @@ def test_every_property_of_every_thing_can_be_sent(client: Any) -> None:
     assert all({"name", "parent"} <= {each.name for each in one.propSet} for one in found)
 
 
+def test_a_clusters_view_has_its_hosts_and_their_vms_recursive_or_not(client: Any) -> None:
+    content = content_of(client)
+    views = content.viewManager
+    (cluster,) = views.CreateContainerView(content.rootFolder, [vim.ClusterComputeResource], True).view
+    for recursive in (False, True):
+        found = views.CreateContainerView(cluster, [], recursive).view
+        assert {type(one) for one in found} == {vim.HostSystem, vim.ResourcePool, vim.VirtualMachine}
+        assert {one.name for one in found if isinstance(one, vim.HostSystem)} == {"esx-1"}
+        assert len({one for one in found if isinstance(one, vim.VirtualMachine)}) == 11
+    host = next(one for one in found if isinstance(one, vim.HostSystem))
+    assert {type(one) for one in views.CreateContainerView(host, [], False).view} == {vim.VirtualMachine}
+
+
 def test_every_handler_takes_what_its_metadata_say() -> None:
     assert len(HANDLERS) > 40
     for method, handler in HANDLERS.items():

@@ -60,14 +60,14 @@ def logout(call: Call) -> None:
 
 @handles("TerminateSession")
 def terminate_session(call: Call, keys: list[str]) -> None:
-    """End all of these sessions or none. A client's own session and unknown sessions are refused."""
-    # vcsim 0.56 refuses the caller's own session, too.
-    if call.required_session.key in keys:
-        raise faults.invalid_argument("sessionId")
-    found = [call.center.sessions.find(key) for key in dict.fromkeys(keys)]
-    if None in found:
-        raise vim.fault.NotFound(msg="The object or item referred to could not be found.")
-    for session in filter(None, found):
+    """End these sessions one after another, up to the first that cannot be ended."""
+    # vcsim 0.56: the caller's own session and unknown ones are refused when it is their turn.
+    for key in keys:
+        if key == call.required_session.key:
+            raise faults.invalid_argument("sessionId")
+        session = call.center.sessions.find(key)
+        if session is None:
+            raise vim.fault.NotFound(msg="The object or item referred to could not be found.")
         call.center.sessions.end(session)
         call.center.history.record(
             "SessionTerminatedEvent", call.required_session.user, sessionId=session.key, terminatedUsername=session.user

@@ -101,12 +101,15 @@ def _listed(_: Any, subject: Any) -> Any:
 def _entities_below(center: Center, container: Any, recursive: bool) -> list[Any]:
     """Return all entities below one, each once: a cluster reaches its VMs through its pool and through its hosts."""
     found: dict[str, Any] = {}
+    # vSphere API (CreateContainerView): a cluster's view has its hosts' and pools' VMs, recursive or not. vcsim leaves
+    # them out. No pool here has pools below it.
+    goes_on = recursive or isinstance(container, vim.ComputeResource)
     pending = deque(children_of(center, container))
     while pending:
         ref = pending.popleft()
         if ref._moId not in found:
             found[ref._moId] = ref
-            pending.extend(children_of(center, ref) if recursive else ())
+            pending.extend(children_of(center, ref) if goes_on else ())
     return list(found.values())
 
 

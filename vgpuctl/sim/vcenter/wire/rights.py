@@ -18,14 +18,14 @@ _NOT_IN_METADATA = {
     "Destroy_Task": "VirtualMachine.Inventory.Delete",
     "CancelTask": "Global.CancelTask",
 }
-#: vSphere API: "Reconfigure privilege" of each field of VirtualMachineConfigSpec. That of `annotation` is inferred.
+#: vSphere API: "Reconfigure privilege" of each field of VirtualMachineConfigSpec.
 _CONFIG_PRIVILEGES = {
     "memoryMB": "VirtualMachine.Config.Memory",
     "numCPUs": "VirtualMachine.Config.CPUCount",
     "memoryReservationLockedToMax": "VirtualMachine.Config.Resource",
     "memoryAllocation": "VirtualMachine.Config.Resource",
     "extraConfig": "VirtualMachine.Config.AdvancedConfig",
-    "annotation": "VirtualMachine.Config.Annotation",
+    "annotation": "VirtualMachine.Config.Rename",
 }
 #: vSphere API: EditDevice for a change of a device, AddRemoveDevice for adding and removing.
 _DEVICE_PRIVILEGES = {"edit": "VirtualMachine.Config.EditDevice"}
