@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.peers.clusters import (
     STRATEGIC,
     UNREACHABLE,
     Cluster,
+    Object,
     budget,
     condition,
     deployment,
@@ -234,3 +236,38 @@ def test_a_frozen_machine_is_lost_and_truly_back(cluster: Cluster) -> None:
     assert back["metadata"]["uid"] == stays["metadata"]["uid"]
     assert back["status"]["containerStatuses"][0]["restartCount"] == 0
     cluster.until(lambda: not cluster.pods("app=goes"), LATER_S, "the hasty pod is gone")
+
+
+def tolerated(limit_s: int | None, key: str = "example.test/ill") -> Object:
+    limit = {} if limit_s is None else {"tolerationSeconds": limit_s}
+    return {"key": key, "operator": "Exists", "effect": "NoExecute"} | limit
+
+
+def test_a_toleration_counts_from_the_first_look_and_the_first_that_matches(cluster: Cluster) -> None:
+    node, key = "worker-2", "example.test/ill"
+    tolerations = {
+        "patient": [tolerated(None), tolerated(1)],
+        "hasty": [tolerated(1), tolerated(None)],
+        "timed": [tolerated(6), tolerated(1, "example.test/worse")],
+        "not-at-all": [],
+    }
+    for name, found in tolerations.items():
+        cluster.create(cluster.path("pods"), pod(name, **here(node, tolerations=found)))
+        cluster.until_running(f"app={name}", 1)
+    ill = {"key": key, "effect": "NoExecute", "timeAdded": "2020-01-01T00:00:00Z"}
+    began = time.monotonic()
+    cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [ill]}})
+    try:
+        cluster.until(lambda: left(cluster, tolerations) == {"patient", "timed"}, what="two have left")
+        worse = {"key": "example.test/worse", "effect": "NoExecute"}
+        cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [ill, worse]}})
+        cluster.until(lambda: left(cluster, tolerations) == {"timed"}, what="what does not tolerate both has left")
+        cluster.until(lambda: not left(cluster, tolerations), what="the last has left")
+        assert time.monotonic() - began >= 5.5, "as its first toleration said, and the second one did not change"
+    finally:
+        cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": None}})
+
+
+def left(cluster: Cluster, names: Iterable[str]) -> set[str]:
+    present = {one["metadata"]["name"] for one in cluster.pods() if "deletionTimestamp" not in one["metadata"]}
+    return present & set(names)

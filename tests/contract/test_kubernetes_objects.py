@@ -313,6 +313,56 @@ def test_a_finalizer_holds_what_is_deleted(cluster: Cluster, maps: str) -> None:
     cluster.http("GET", f"{maps}/a").refused(404, "NotFound")
 
 
+DELETED: dict[str, tuple[str, str, Object]] = {
+    "PersistentVolumeClaim": (
+        "",
+        "persistentvolumeclaims",
+        {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
+    ),
+    "ResourceQuota": ("", "resourcequotas", {"spec": {"hard": {"pods": "5"}}}),
+    "Service": ("", "services", {"spec": {"ports": [{"port": 80}]}}),
+    "Pod": ("", "pods", pod("one", nodeSelector={"none": "none"})),
+    "ConfigMap": ("", "configmaps", {}),
+    "Lease": ("coordination.k8s.io", "leases", {}),
+    "Deployment": ("apps", "deployments", deployment("one", 0)),
+}
+
+
+@pytest.mark.parametrize("kind", DELETED)
+def test_a_deletion_answers_with_the_object_or_a_status_by_its_kind(cluster: Cluster, kind: str) -> None:
+    group, plural, body = DELETED[kind]
+    path = cluster.path(plural, group=group)
+    cluster.create(path, {"metadata": {"name": "one"}} | body)
+    expected = "Status" if kind in ("ConfigMap", "Lease", "Deployment") else kind
+    for query in ("?dryRun=All", ""):
+        assert cluster.http("DELETE", f"{path}/one{query}").ok()["kind"] == expected
+
+
+@pytest.mark.parametrize("asked_s", [-1, -30])
+def test_a_grace_period_below_zero_is_a_second(cluster: Cluster, asked_s: int) -> None:
+    cluster.create(cluster.path("pods"), pod("one", nodeName="worker-1", terminationGracePeriodSeconds=30))
+    gone = cluster.http("DELETE", cluster.path("pods", "one"), {"gracePeriodSeconds": asked_s}).ok()
+    assert gone["metadata"]["deletionGracePeriodSeconds"] == 1
+    own = cluster.create(cluster.path("pods"), pod("two", terminationGracePeriodSeconds=asked_s))
+    assert own["spec"]["terminationGracePeriodSeconds"] == 1
+
+
+JOBS: list[tuple[Object, int, int | None]] = [
+    ({}, 1, 1),
+    ({"parallelism": 3}, 3, None),
+    ({"completions": 4}, 1, 4),
+    ({"parallelism": 0}, 0, None),
+]
+
+
+@pytest.mark.parametrize(("sent", "parallelism", "completions"), JOBS)
+def test_the_defaults_of_a_job(cluster: Cluster, sent: Object, parallelism: int, completions: int | None) -> None:
+    template = {"spec": pod("one", restartPolicy="Never")["spec"]}
+    job = {"metadata": {"name": "one"}, "spec": sent | {"template": template, "suspend": True}}
+    spec = cluster.create(cluster.path("jobs", group="batch"), job)["spec"]
+    assert (spec["parallelism"], spec.get("completions")) == (parallelism, completions)
+
+
 def test_both_forms_of_an_event(cluster: Cluster) -> None:
     involved = {"kind": "ConfigMap", "name": "a", "namespace": cluster.namespace}
     told = {

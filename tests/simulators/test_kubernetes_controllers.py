@@ -218,6 +218,45 @@ def test_a_policy_that_ignores_disruptions_spares_the_backoff_limit(day: Cluster
     assert len([pod for pod in day.pods("work") if is_active(pod)]) == 1
 
 
+def test_a_work_queue_is_done_when_one_pod_has_succeeded_and_none_is_left(day: Cluster) -> None:
+    day.ask("POST", JOBS, failing_job(parallelism=3))
+    day.wait(5)
+    first, *others = day.pods("work")
+    assert len(others) == 2
+    succeed(day, first)
+    job = day.ask("GET", f"{JOBS}/work")
+    assert (job["status"]["succeeded"], job["status"]["active"], is_true(job, "Complete")) == (1, 2, False)
+    evict_all(day, "work")
+    job = day.ask("GET", f"{JOBS}/work")
+    assert is_true(job, "Failed"), "two failures are more than its limit, whatever has succeeded"
+
+
+def test_no_pod_of_a_work_queue_is_replaced_after_a_success(day: Cluster) -> None:
+    day.ask("POST", JOBS, failing_job(parallelism=3, backoffLimit=9))
+    day.wait(5)
+    succeed(day, day.pods("work")[0])
+    evict_all(day, "work")
+    job = day.ask("GET", f"{JOBS}/work")
+    assert (is_true(job, "Complete"), job["status"]["failed"], job["status"]["succeeded"]) == (True, 2, 1)
+    assert "completions" not in job["spec"]
+    table = day.ask("GET", f"{JOBS}/work", accept="application/json;as=Table;g=meta.k8s.io;v=v1")
+    assert table["rows"][0]["cells"][:3] == ["work", "Complete", "1/1 of 3"]
+
+
+def test_a_job_that_fails_and_succeeds_at_once_has_failed(day: Cluster) -> None:
+    day.ask("POST", JOBS, failing_job(activeDeadlineSeconds=30))
+    day.wait(29.995)
+    succeed(day, day.pods("work")[0])
+    job = day.ask("GET", f"{JOBS}/work")
+    assert (job["status"]["succeeded"], is_true(job, "Complete")) == (1, False)
+    assert (condition(job, "Failed") or {})["reason"] == "DeadlineExceeded"
+
+
+def succeed(day: Cluster, pod: Object) -> None:
+    day.ask("PATCH", f"{PODS}/{name_of(pod)}/status", {"status": {"phase": "Succeeded"}}, content_type=MERGE)
+    day.wait(1)
+
+
 def test_a_job_that_is_deleted_takes_its_pods_along(day: Cluster) -> None:
     day.ask("POST", JOBS, failing_job(parallelism=3, completions=3))
     day.wait(5)
@@ -260,17 +299,115 @@ def test_nodes_are_emptied_one_in_ten_seconds(day: Cluster) -> None:
     assert all((UNREACHABLE, "NoExecute") in taints(day.node(name)) for name in DAY[:2])
 
 
-def test_the_smallest_limit_of_all_matching_tolerations_counts(day: Cluster) -> None:
-    patient = {"operator": "Exists", "effect": "NoExecute"}
-    hasty = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20}
-    for name, tolerations in (("both", [patient, hasty]), ("patient", [patient])):
-        spec = template(name, nodeName="worker-1", tolerations=tolerations)["spec"]
-        day.ask("POST", PODS, {"metadata": {"name": name}, "spec": spec})
+def lone(day: Cluster, name: str, **spec: object) -> None:
+    own = template(name, nodeName="worker-1", **spec)["spec"]
+    day.ask("POST", PODS, {"metadata": {"name": name}, "spec": own})
+
+
+def tolerated(limit_s: int | None = None, key: str = "test") -> Object:
+    limit = {} if limit_s is None else {"tolerationSeconds": limit_s}
+    return {"key": key, "operator": "Exists", "effect": "NoExecute"} | limit
+
+
+def taint(day: Cluster, *keys: str, **more: str) -> None:
+    found = [{"key": key, "effect": "NoExecute", **more} for key in keys]
+    day.patch_node("worker-1", {"spec": {"taints": found}})
+
+
+def stays(day: Cluster, name: str) -> bool:
+    found = day.kubernetes.store.get("pods", "default", name)
+    return found is not None and not is_leaving(found)
+
+
+def test_the_first_toleration_that_matches_a_taint_counts(day: Cluster) -> None:
+    lone(day, "patient", tolerations=[tolerated(), tolerated(20)])
+    lone(day, "hasty", tolerations=[tolerated(20), tolerated()])
+    lone(day, "neither")
+    lone(day, "none-left", tolerations=[tolerated(-5)])
     day.wait(5)
+    taint(day, "test")
+    day.wait(1)
+    assert [stays(day, name) for name in ("patient", "hasty", "neither", "none-left")] == [True, True, False, False]
+    day.wait(20)
+    assert (stays(day, "patient"), stays(day, "hasty")) == (True, False)
+
+
+def test_a_toleration_counts_from_the_first_look_at_the_taint(day: Cluster) -> None:
+    lone(day, "timed", tolerations=[tolerated(30)])
+    day.wait(5)
+    taint(day, "test", timeAdded="2020-01-01T00:00:00Z")
+    day.wait(29)
+    assert stays(day, "timed")
+    day.wait(2)
+    assert not stays(day, "timed")
+
+
+def test_a_later_taint_or_toleration_moves_no_deletion_unless_it_is_not_tolerated(day: Cluster) -> None:
+    both = [tolerated(30), tolerated(2, "more")]
+    for name in ("two", "added", "doomed"):
+        lone(day, name, tolerations=both if name == "two" else both[:1])
+    day.wait(5)
+    taint(day, "test")
+    day.wait(10)
+    path, more = f"{PODS}/added", [*day.stored("pods", "default", "added")["spec"]["tolerations"], both[1], tolerated()]
+    day.ask("PATCH", path, {"spec": {"tolerations": more}}, content_type=MERGE)
+    taint(day, "test", "more")
+    day.wait(10)
+    assert [stays(day, name) for name in ("two", "added", "doomed")] == [True, True, False]
+    day.wait(11)
+    assert [stays(day, name) for name in ("two", "added")] == [False, False]
+
+
+def test_a_taint_that_goes_in_time_deletes_nothing(day: Cluster) -> None:
+    lone(day, "timed", tolerations=[tolerated(30)])
+    day.wait(5)
+    for keys in (("test",), ()):
+        taint(day, *keys)
+        day.wait(20)
+    day.wait(60)
+    assert stays(day, "timed")
+
+
+def test_a_taint_deletes_pods_that_have_ended(day: Cluster) -> None:
+    lone(day, "ended", activeDeadlineSeconds=1)
+    day.wait(5)
+    assert day.stored("pods", "default", "ended")["status"]["phase"] == "Failed"
+    taint(day, "test")
+    day.wait(1)
+    assert not stays(day, "ended")
+
+
+def test_when_all_nodes_are_lost_no_node_is_emptied_any_more(day: Cluster) -> None:
+    """Kubernetes' full disruption: what was tainted before is taken back, and comes again with the first node."""
     day.kubernetes.freeze("worker-1")
-    day.wait(90)
-    assert is_leaving(day.kubernetes.store.get("pods", "default", "both") or {})
-    assert not is_leaving(day.stored("pods", "default", "patient"))
+    day.wait(70)
+    assert (UNREACHABLE, "NoExecute") in taints(day.node("worker-1"))
+    everyone = [name_of(node) for node in day.ask("GET", "/api/v1/nodes")["items"]]
+    for name in everyone:
+        day.kubernetes.freeze(name)
+    day.wait(600)
+    assert all(taints(day.node(name)) == {(UNREACHABLE, "NoSchedule")} for name in everyone)
+    day.kubernetes.thaw("infra-1")
+    day.patch_node(NIGHT, {"metadata": {"labels": {"node.kubernetes.io/exclude-disruption": ""}}})
+    for name in DAY[1:]:
+        day.kubernetes.thaw(name)
+    day.wait(30)
+    assert (UNREACHABLE, "NoExecute") in taints(day.node("worker-1"))
+    assert taints(day.node("worker-2")) == set()
+
+
+def test_the_first_node_that_is_back_gives_all_others_their_time_again(day: Cluster) -> None:
+    """A node that nothing has been heard of since it registered is silent after the grace period, 50 s."""
+    for node in day.ask("GET", "/api/v1/nodes")["items"]:
+        day.kubernetes.freeze(name_of(node))
+    day.wait(120)
+    day.ask("POST", "/api/v1/nodes", {"metadata": {"name": "bare"}})
+    day.wait(40)
+    day.kubernetes.thaw("infra-1")
+    day.wait(45)
+    assert condition(day.node("bare"), "Ready") is None
+    day.wait(15)
+    assert (condition(day.node("bare"), "Ready") or {})["status"] == "Unknown"
 
 
 def test_required_affinity_and_its_operators_choose_the_node(day: Cluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kubernetes_cluster import DAY, DAY_PROFILE, MERGE, NIGHT_PROFILE, Cluster, taints
+from tests.support.kubernetes_cluster import DAY, DAY_PROFILE, MERGE, NIGHT_PROFILE, PODS, Cluster, taints
 from vgpuctl.sim.kube.objects import Object, name_of
 
 
@@ -98,3 +98,47 @@ def test_an_idle_hour_is_a_few_heartbeats(day: Cluster) -> None:
     beats = 5 * 360
     # A Lease and a status each, and the events of the first minutes that expire.
     assert changes <= 2 * beats + 100
+
+
+@pytest.mark.parametrize(("asked_s", "given_s"), [(-1, 1), (-30, 1), (0, 0), (5, 5), (None, 30)])
+def test_a_grace_period_below_zero_is_a_second(day: Cluster, asked_s: int | None, given_s: int) -> None:
+    spec = {"containers": [{"name": "main", "image": "one"}], "nodeName": "worker-1"}
+    day.ask("POST", PODS, {"metadata": {"name": "one"}, "spec": spec})
+    day.kubernetes.freeze("worker-1")
+    options = {} if asked_s is None else {"gracePeriodSeconds": asked_s}
+    gone = day.ask("DELETE", f"{PODS}/one", options)
+    assert gone["metadata"].get("deletionGracePeriodSeconds", 0) == given_s
+    assert (day.kubernetes.store.get("pods", "default", "one") is None) is (given_s == 0)
+
+
+def test_a_pods_own_grace_period_below_zero_is_a_second(day: Cluster) -> None:
+    spec = {"containers": [{"name": "main", "image": "one"}], "terminationGracePeriodSeconds": -3}
+    made = day.ask("POST", PODS, {"metadata": {"name": "one"}, "spec": spec})
+    assert made["spec"]["terminationGracePeriodSeconds"] == 1
+
+
+@pytest.mark.parametrize("query", [{}, {"dryRun": "All"}])
+def test_a_deletion_answers_with_the_object_or_a_status_by_its_kind(day: Cluster, query: dict[str, str]) -> None:
+    answers = {}
+    for kind in ("PersistentVolumeClaim", "ResourceQuota", "Service", "ConfigMap"):
+        path = f"/api/v1/namespaces/default/{kind.lower()}s"
+        day.ask("POST", path, {"metadata": {"name": "one"}, "spec": {}} | ({"data": {}} if kind == "ConfigMap" else {}))
+        answers[kind] = day.ask("DELETE", f"{path}/one", query=query)["kind"]
+    assert answers == {kind: "Status" if kind == "ConfigMap" else kind for kind in answers}
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ({}, (1, 1)),
+        ({"parallelism": 3}, (3, None)),
+        ({"completions": 4}, (1, 4)),
+        ({"completions": 4, "parallelism": 2}, (2, 4)),
+        ({"parallelism": 0}, (0, None)),
+    ],
+)
+def test_the_defaults_of_a_job(day: Cluster, sent: Object, stored: tuple[int, int | None]) -> None:
+    template = {"spec": {"containers": [{"name": "main", "image": "one"}], "restartPolicy": "Never"}}
+    path = "/apis/batch/v1/namespaces/default/jobs"
+    job = day.ask("POST", path, {"metadata": {"name": "one"}, "spec": sent | {"template": template, "suspend": True}})
+    assert (job["spec"]["parallelism"], job["spec"].get("completions")) == stored

@@ -160,7 +160,12 @@ def job_status(job: Object, now: datetime) -> str:
 
 
 def job_completions(job: Object, now: datetime) -> str:
-    return f"{at(job, 'status.succeeded') or 0}/{at(job, 'spec.completions') or 1}"
+    done, wanted = at(job, "status.succeeded") or 0, at(job, "spec.completions")
+    if wanted is not None:
+        return f"{done}/{wanted}"
+    # Kubernetes: a work queue shows how many work on it.
+    parallel = at(job, "spec.parallelism") or 0
+    return f"{done}/1 of {parallel}" if parallel > 1 else f"{done}/1"
 
 
 def job_duration(job: Object, now: datetime) -> str:

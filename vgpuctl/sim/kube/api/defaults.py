@@ -70,6 +70,9 @@ def _pod_spec(spec: Object) -> None:
     spec.setdefault("restartPolicy", "Always")
     # Kubernetes: a grace period is 30 s, unless the pod says otherwise. It may be an hour.
     spec.setdefault("terminationGracePeriodSeconds", 30)
+    # Measured: kube-apiserver 1.36 makes a second of less than none.
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     spec.setdefault("dnsPolicy", "ClusterFirst")
     if not spec.get("schedulerName"):
         spec["schedulerName"] = DEFAULT_SCHEDULER
@@ -101,8 +104,10 @@ def _stateful_set(spec: Object) -> None:
 
 def _job(item: Object) -> None:
     spec, metadata = item["spec"], item["metadata"]
+    # Kubernetes: a Job with parallelism alone is a work queue, whose first success is enough.
+    if spec.get("parallelism") is None:
+        spec.setdefault("completions", 1)
     spec.setdefault("parallelism", 1)
-    spec.setdefault("completions", spec["parallelism"])
     # Kubernetes: batch/v1. Evictions count against this limit, unless podFailurePolicy ignores DisruptionTarget.
     spec.setdefault("backoffLimit", 6)
     spec.setdefault("completionMode", "NonIndexed")

@@ -34,8 +34,8 @@ def delete(context: ControllerContext, request: Request, target: Target) -> Repl
     options = _options(request)
     _check_preconditions(target.kind, item, options)
     gone = item if request.dry_run else _delete(context, target.kind, item, options)
-    # Kubernetes: a deletion answers with the object for these kinds, and for any that something still holds.
-    if target.kind.plural in ("pods", "namespaces") or is_leaving(gone):
+    # Measured: kube-apiserver 1.36 also returns the object while something holds it.
+    if target.kind.returns_deleted or is_leaving(gone):
         return Reply(200, gone)
     details = {"name": target.name} | ({"group": target.kind.group} if target.kind.group else {})
     return Reply(200, SUCCESS | {"details": details | {"kind": target.kind.plural, "uid": uid_of(item)}})

@@ -14,6 +14,7 @@ class Kind:
     Where the kind has them, too: types of its fields in `shapes`, defaults in `defaults`, fixed fields in `rules`, and
     its fields in `protobuf`, if kubectl has a `create` for it.
     `has_spec`: an object without a spec gets an empty one. `zero_counts`: the counts in the status of a new object.
+    `returns_deleted`: the answer to a deletion is the object (Kubernetes: `ReturnDeletedObject`), else a Status.
     `fields`: the field selectors that it supports beside name and namespace; `indexed`: those with an
     index.
 
@@ -34,6 +35,7 @@ class Kind:
     custom: bool = False
     has_spec: bool = True
     zero_counts: tuple[str, ...] | None = None
+    returns_deleted: bool = False
 
     @property
     def api_version(self) -> str:
@@ -66,6 +68,7 @@ KINDS: tuple[Kind, ...] = (
         subresources=(STATUS,),
         fields=("status.phase",),
         has_spec=False,
+        returns_deleted=True,
     ),
     Kind(
         kind="Node",
@@ -88,12 +91,32 @@ KINDS: tuple[Kind, ...] = (
         # kube-apiserver has this index as well: kubelets ask for the pods of one node.
         indexed=("spec.nodeName",),
         generations=True,
+        returns_deleted=True,
     ),
     Kind(kind="Event", plural="events", short_names=("ev",), fields=_EVENT_FIELDS, has_spec=False),
     Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",), has_spec=False),
-    Kind(kind="ResourceQuota", plural="resourcequotas", short_names=("quota",), subresources=(STATUS,)),
-    Kind(kind="Service", plural="services", short_names=("svc",), categories=("all",), subresources=(STATUS,)),
-    Kind(kind="PersistentVolumeClaim", plural="persistentvolumeclaims", short_names=("pvc",), subresources=(STATUS,)),
+    Kind(
+        kind="ResourceQuota",
+        plural="resourcequotas",
+        short_names=("quota",),
+        subresources=(STATUS,),
+        returns_deleted=True,
+    ),
+    Kind(
+        kind="Service",
+        plural="services",
+        short_names=("svc",),
+        categories=("all",),
+        subresources=(STATUS,),
+        returns_deleted=True,
+    ),
+    Kind(
+        kind="PersistentVolumeClaim",
+        plural="persistentvolumeclaims",
+        short_names=("pvc",),
+        subresources=(STATUS,),
+        returns_deleted=True,
+    ),
     Kind(
         group="apps",
         kind="Deployment",
@@ -169,6 +192,7 @@ KINDS: tuple[Kind, ...] = (
         plural="volumeattachments",
         namespaced=False,
         subresources=(STATUS,),
+        returns_deleted=True,
     ),
     Kind(
         group="events.k8s.io",

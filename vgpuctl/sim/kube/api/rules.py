@@ -113,7 +113,7 @@ def _deadline_causes(before: Object, after: Object) -> list[Cause]:
 
 def _keeps_tolerations(before: Object, after: Object) -> bool:
     """A pod's tolerations may only be added to."""
-    # Measured: such an addition buys no time on a lost node. The 300 s stay, and the smallest limit counts.
+    # Measured: such an addition buys no time on a lost node. The 300 s stay: the first toleration that matches counts.
     present = after.get("tolerations") or []
     return all(toleration in present for toleration in before.get("tolerations") or [])
 

@@ -123,7 +123,8 @@ class ControllerContext:
         if plural != "pods" or not item["spec"].get("nodeName") or is_finished(item):
             return 0
         own: int = item["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
-        grace = own if asked_s is None else max(0, asked_s)
+        # Measured: kube-apiserver 1.36 makes a second of a grace period below zero.
+        grace = own if asked_s is None else asked_s if asked_s >= 0 else 1
         already = item["metadata"].get("deletionGracePeriodSeconds")
         # Kubernetes: a second deletion may only shorten the grace period.
         return grace if already is None else min(grace, already)

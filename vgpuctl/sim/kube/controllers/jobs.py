@@ -21,6 +21,8 @@ from vgpuctl.sim.kube.store import Change, Key, key_of, path_of
 
 # Kubernetes' finalizer that keeps an ended pod until the Job has counted its end.
 TRACKING = "batch.kubernetes.io/job-tracking"
+Verdict = tuple[str, str, str]
+SUCCESS: Verdict = ("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
 
 
 class Jobs(Workloads):
@@ -55,13 +57,15 @@ class Jobs(Workloads):
         ended = [pod for pod in held if _ended(pod, waits=waits)]
         done, failed = self._count_ended(item, ended)
         finished = is_true(item, "Complete") or is_true(item, "Failed")
-        verdict = None if finished else self._verdict(item, done, failed, ended)
+        # Kubernetes (syncJob): failures are judged first. A Job succeeds once its surplus pods are gone, too.
+        verdict = None if finished else self._failure(item, failed, ended)
         active = [pod for pod in pods if is_active(pod)]
         if finished or verdict:
             self._delete_beyond(item, active, 0)
             active = []
         else:
             active = self._create_missing(item, pods, active, done)
+            verdict = None if active or not _is_complete(item, done) else SUCCESS
         self._set_counts(item, {"active": len(active), "succeeded": done, "failed": failed}, pods)
         if verdict:
             self._finish(item, verdict)
@@ -79,9 +83,8 @@ class Jobs(Workloads):
                 failed += 1
         return done, failed
 
-    def _verdict(self, item: Object, done: int, failed: int, ended: list[Object]) -> tuple[str, str, str] | None:
-        if done >= item["spec"]["completions"]:
-            return "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
+    def _failure(self, item: Object, failed: int, ended: list[Object]) -> Verdict | None:
+        """Return why the Job has failed."""
         if any(_action(item, pod) == "FailJob" for pod in ended if at(pod, "status.phase") != "Succeeded"):
             return (
                 "Failed",
@@ -100,7 +103,7 @@ class Jobs(Workloads):
     def _create_missing(self, item: Object, pods: list[Object], active: list[Object], done: int) -> list[Object]:
         spec = item["spec"]
         # Kubernetes: a suspended Job has no pods; its active ones are deleted.
-        wanted = 0 if spec["suspend"] else max(0, min(spec["parallelism"], spec["completions"] - done))
+        wanted = 0 if spec["suspend"] else _wanted(spec, len(active), done)
         waits = spec["podReplacementPolicy"] == "Failed"
         leaving = sum(is_leaving(pod) and not is_finished(pod) for pod in pods) if waits else 0
         made = []
@@ -130,7 +133,7 @@ class Jobs(Workloads):
 
         self._store.edit(*path_of(self.plural, item), write)
 
-    def _finish(self, item: Object, verdict: tuple[str, str, str]) -> None:
+    def _finish(self, item: Object, verdict: Verdict) -> None:
         kind, reason, message = verdict
         now = self._context.clock.utc()
 
@@ -144,6 +147,21 @@ class Jobs(Workloads):
         self._store.edit(*path_of(self.plural, item), write)
         event = ("Completed", "Job completed") if kind == "Complete" else (reason, message)
         self._context.record_event(item, self._event_source, *event, warning=kind == "Failed")
+
+
+def _is_complete(item: Object, done: int) -> bool:
+    """Return True if enough pods have succeeded. Without `completions` one is enough, when the others have ended."""
+    completions = item["spec"].get("completions")
+    return done > 0 if completions is None else bool(done >= completions)
+
+
+def _wanted(spec: Object, active: int, done: int) -> int:
+    """Return how many pods should run now."""
+    # Kubernetes (manageJob): a work queue starts no pod after the first success, and lets the others end.
+    if spec.get("completions") is None:
+        return active if done else int(spec["parallelism"])
+    wanted: int = min(spec["parallelism"], spec["completions"] - done)
+    return max(0, wanted)
 
 
 def _ended(pod: Object, *, waits: bool) -> bool:

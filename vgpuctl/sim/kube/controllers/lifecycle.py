@@ -37,7 +37,7 @@ class NodeLifecycle:
         self._last_heard_s: dict[str, float] = {}
         self._evictable: set[str] = set()
         self._taint_queue = Queue(context.clock, self._set_taints)
-        self._zones = Zones(context, self._allow_eviction)
+        self._zones = Zones(context, self)
         context.store.subscribe(["leases"], self._lease_changed)
         context.store.subscribe(["nodes"], self._node_changed)
 
@@ -91,9 +91,19 @@ class NodeLifecycle:
         if set(self._wanted(change.object)) != _present(change.object):
             self._taint_queue.add(key_of(change.object))
 
-    def _allow_eviction(self, name: str) -> None:
+    def allow_eviction(self, name: str) -> None:
         self._evictable.add(name)
         self._taint_queue.add(("", name))
+
+    def stop_evictions(self) -> None:
+        self._evictable.clear()
+        for node in self._context.store.sorted("nodes"):
+            if any(effect == "NoExecute" for _, effect in _present(node)):
+                self._context.store.edit("nodes", "", name_of(node), _without_evictions)
+
+    def resume_evictions(self) -> None:
+        for name in self._last_heard_s:
+            self._last_heard_s[name] = self._context.clock.now_s
 
     def _wanted(self, node: Object) -> list[Pair]:
         """Return the taints that the node should have. A node that is Ready again needs a new permission before it is
@@ -125,6 +135,13 @@ class NodeLifecycle:
             for pod in self._context.store.where("pods", "spec.nodeName", name):
                 # Kubernetes: by force, for no kubelet is left to end them.
                 self._context.store.remove(*path_of("pods", pod))
+
+
+def _without_evictions(node: Object) -> None:
+    own = {(nodes.UNREACHABLE, "NoExecute"), (nodes.NOT_READY, "NoExecute")}
+    left = [taint for taint in node["spec"].pop("taints", []) if _pair(taint) not in own]
+    if left:
+        node["spec"]["taints"] = left
 
 
 def own_taints(node: Object) -> list[Pair]:

@@ -4,8 +4,8 @@ unhealthy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.objects import Object, is_true, labels_of, name_of
@@ -20,10 +20,14 @@ _LARGE_ZONE, _FEW_TROUBLED, _UNHEALTHY_SHARE = 50, 2, 0.55
 
 @dataclass(slots=True)
 class Zone:
-    """Names of nodes. Excluded nodes are in neither count, but may wait to be emptied."""
+    """Names of nodes. Excluded nodes are neither ready nor troubled here, but may wait to be emptied.
+
+    `unready`: all that are not ready; `waiting`: those of them that were not emptied yet.
+    """
 
     ready: set[str] = field(default_factory=set)
     troubled: set[str] = field(default_factory=set)
+    unready: dict[str, None] = field(default_factory=dict)
     waiting: dict[str, None] = field(default_factory=dict)
     next_s: float = 0.0
 
@@ -42,14 +46,26 @@ class Zone:
         return SLOW if total > _LARGE_ZONE else NEVER
 
 
-class Zones:
-    """Calls `allow_eviction` for each unhealthy node, at its zone's pace. While every zone is lost, it calls it for
-    none.
-    """
+class Emptying(Protocol):
+    """What is done about unhealthy nodes."""
 
-    def __init__(self, context: ControllerContext, allow_eviction: Callable[[str], None]) -> None:
+    def allow_eviction(self, name: str) -> None:
+        """Let the node be emptied."""
+
+    def stop_evictions(self) -> None:
+        """Let no node be emptied any more, also where it was allowed before."""
+
+    def resume_evictions(self) -> None:
+        """Judge every node's heartbeats from now on."""
+
+
+class Zones:
+    """Allows the eviction from each unhealthy node, at its zone's pace. While every zone is lost, it stops them all."""
+
+    def __init__(self, context: ControllerContext, emptying: Emptying) -> None:
         self._clock = context.clock
-        self._allow_eviction = allow_eviction
+        self._emptying = emptying
+        self._disrupted = False
         self._zones: dict[str, Zone] = {}
         context.store.subscribe(["nodes"], self._changed)
 
@@ -69,21 +85,37 @@ class Zones:
     def _remove(self, name: str, zone: Zone) -> None:
         zone.ready.discard(name)
         zone.troubled.discard(name)
+        zone.unready.pop(name, None)
         zone.waiting.pop(name, None)
 
     def _add(self, name: str, zone: Zone, counted: bool, ready: bool) -> None:
         if counted:
             (zone.ready if ready else zone.troubled).add(name)
         if not ready:
-            zone.waiting[name] = None
+            zone.unready[name] = zone.waiting[name] = None
 
     def _serve_all(self) -> None:
         # Kubernetes: if all zones are lost, all evictions stop. A zone whose nodes are all excluded or gone is none.
         counted = [zone for zone in self._zones.values() if zone.ready or zone.troubled]
-        if counted and all(zone.lost for zone in counted):
+        disrupted = bool(counted) and all(zone.lost for zone in counted)
+        if disrupted != self._disrupted:
+            self._disrupted = disrupted
+            self._switch()
+        if disrupted:
             return
         for zone in self._zones.values():
             self._serve(zone)
+
+    def _switch(self) -> None:
+        """Enter or leave the state in which every zone is lost. Whoever was emptied before then waits again."""
+        # Kubernetes (handleDisruption): entering it takes the NoExecute taints off all nodes; leaving it makes all
+        # heartbeats count as of now. A cluster without any node that reports has more likely lost its network.
+        if not self._disrupted:
+            self._emptying.resume_evictions()
+            return
+        self._emptying.stop_evictions()
+        for zone in self._zones.values():
+            zone.waiting = dict(zone.unready)
 
     def _serve(self, zone: Zone) -> None:
         now_s = self._clock.now_s
@@ -94,7 +126,7 @@ class Zones:
         # Kubernetes: one node after another; 0.1 a second is one each 10 s.
         zone.next_s = now_s + 1 / zone.pace
         self._clock.after(1 / zone.pace, self._serve_all)
-        self._allow_eviction(name)
+        self._emptying.allow_eviction(name)
 
 
 def _zone_of(node: Object) -> tuple[str, bool, bool]:
