@@ -150,7 +150,7 @@ def test_another_instance_at_work_is_seen(day: Lab) -> None:
 
 
 def wait_for_lease(lab: Lab) -> None:
-    wait_for(lab, "lease", "vgpuctl", "-n", "kube-system", "-o", "jsonpath={.spec.holderIdentity}")
+    wait_for(lab, "lease", "vgpuctl", "-n", "vgpuctl", "-o", "jsonpath={.spec.holderIdentity}")
 
 
 def wait_for_cordon(lab: Lab) -> None:

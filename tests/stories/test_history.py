@@ -24,7 +24,7 @@ def test_a_switch_is_told_step_by_step_and_forecasts_the_next(day: Lab) -> None:
     assert all(step["endedSeconds"] is not None for step in steps.values())
     assert steps["PowerOn/worker-5"]["after"].startswith("Suspend/worker-")
     assert night["timetable"] == "day-night"
-    kept = json.dumps(day.json("kubectl", "get", "configmaps", "-n", "kube-system", "-l", "vgpuctl.io/kind=history"))
+    kept = json.dumps(day.json("kubectl", "get", "configmaps", "-n", "vgpuctl", "-l", "vgpuctl.io/kind=history"))
     assert "PowerOn" in kept
     assert day.env["GOVC_PASSWORD"] not in kept
     plan = day.json("vgpuctl", "switch", "night", "--dry-run")
@@ -89,6 +89,6 @@ def test_the_forecast_does_without_where_it_cannot_be_read(day: Lab) -> None:
 
 def test_nothing_stands_on_it(day: Lab) -> None:
     day.vgpuctl("switch", "night", "--yes").ok()
-    day.kubectl("delete", "configmaps", "-n", "kube-system", "-l", "vgpuctl.io/kind=history").ok()
+    day.kubectl("delete", "configmaps", "-n", "vgpuctl", "-l", "vgpuctl.io/kind=history").ok()
     day.vgpuctl("switch", "day", "--yes").ok()
     assert json.loads(day.vgpuctl("history", "-o", "json").ok().out)["items"][0]["id"] == 1

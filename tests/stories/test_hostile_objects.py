@@ -10,14 +10,14 @@ def test_numbers_without_end_and_depths_without_bottom_are_named_and_end_nothing
     day.vgpuctl("switch", "day", "--yes").ok()
     deep, endless = day.folder / "deep", day.folder / "endless"
     deep.write_text("[" * 300_000)
-    kept = day.json("kubectl", "get", "configmap", "-n", "kube-system", "vgpuctl-history-1")["data"]["entry.json"]
+    kept = day.json("kubectl", "get", "configmap", "-n", "vgpuctl", "vgpuctl-history-1")["data"]["entry.json"]
     endless.write_text(kept.replace('"seconds": ', '"seconds": 1e308, "was": '))
     for number, path in ((7, deep), (8, endless)):
         name = f"vgpuctl-history-{number}"
-        day.kubectl("create", "configmap", name, "-n", "kube-system", f"--from-file=entry.json={path}").ok()
-        day.kubectl("label", "configmap", name, "-n", "kube-system", "vgpuctl.io/kind=history").ok()
-    day.kubectl("delete", "configmap", "vgpuctl", "-n", "kube-system", "--ignore-not-found").ok()
-    day.kubectl("create", "configmap", "vgpuctl", "-n", "kube-system", f"--from-file=day-night.esx-1={deep}").ok()
+        day.kubectl("create", "configmap", name, "-n", "vgpuctl", f"--from-file=entry.json={path}").ok()
+        day.kubectl("label", "configmap", name, "-n", "vgpuctl", "vgpuctl.io/kind=history").ok()
+    day.kubectl("delete", "configmap", "vgpuctl", "-n", "vgpuctl", "--ignore-not-found").ok()
+    day.kubectl("create", "configmap", "vgpuctl", "-n", "vgpuctl", f"--from-file=day-night.esx-1={deep}").ok()
     day.kubectl("create", "deployment", "anybodys", "--image=x", "--replicas=0").ok()
     day.kubectl("annotate", "deployment", "anybodys", f"vgpuctl.io/replicas-before={'9' * 5000}").ok()
     timetable = day.folder / "schedules" / "day-night.yaml"
@@ -26,7 +26,7 @@ def test_numbers_without_end_and_depths_without_bottom_are_named_and_end_nothing
     assert text != timetable.read_text()
 
     shown = day.vgpuctl("status").ok().out
-    told = "kube-system/vgpuctl day-night.esx-1: this departure cannot be read and is left out: it is nested deeper"
+    told = "vgpuctl/vgpuctl day-night.esx-1: this departure cannot be read and is left out: it is nested deeper"
     assert told in shown
     assert "default/deployment/anybodys: bears a mark that cannot be read: vgpuctl.io/replicas-before is no" in shown
 
@@ -43,4 +43,4 @@ def test_numbers_without_end_and_depths_without_bottom_are_named_and_end_nothing
     assert "4 workers go to sleep" in day.vgpuctl("switch", "night", "--dry-run").ok().out
     day.vgpuctl("switch", "night", "--yes").ok()
     assert "cannot be read" in (after := day.vgpuctl("status").ok().out)
-    assert "kube-system/vgpuctl" not in after, "the departure of the same host was written over it"
+    assert "vgpuctl/vgpuctl" not in after, "the departure of the same host was written over it"

@@ -85,15 +85,16 @@ LOOKED_AT = (
     "persistentvolumeclaims",
     "volumeattachments",
 )
-#: Departures, journal and Lease, an Event for each of two owners, one list and one watch of each kind, and one session
-#: at vCenter.
+#: Departures, journal and Lease, and their namespace, which the first Lease did not find; an Event for each of two
+#: owners, one list and one watch of each kind, and one session at vCenter.
 WHATEVER_THE_SIZE = {
     "GET configmaps": 3,
     "PATCH configmaps": 2,
     "POST configmaps": 2,
     "POST events": 2,
     "GET leases": 3,
-    "POST leases": 1,
+    "POST leases": 2,
+    "POST namespaces": 1,
     **{f"GET {kind}": LIST_AND_WATCH for kind in LOOKED_AT},
     "GET nodes": LIST_AND_WATCH + ONCE_MORE,
     "RetrieveServiceContent": 1,

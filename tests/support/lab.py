@@ -168,18 +168,20 @@ class Lab(Controls):
 
     def holder(self) -> str:
         """Of the acting Lease; "" for nobody."""
-        lease = self.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/vgpuctl")
+        lease = self.get("/apis/coordination.k8s.io/v1/namespaces/vgpuctl/leases/vgpuctl")
         return str(lease["spec"].get("holderIdentity") or "")
 
     def hold_the_lease(self, holder: str, *, seconds: int) -> None:
         """As another instance that was seen to renew it just now."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = {"holderIdentity": holder, "leaseDurationSeconds": seconds, "acquireTime": now, "renewTime": now}
-        metadata = {"name": "vgpuctl", "namespace": "kube-system"}
+        metadata = {"name": "vgpuctl", "namespace": "vgpuctl"}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
         path = self.folder / "lease.json"
         path.write_text(json.dumps(lease))
-        self.kubectl("delete", "lease", "vgpuctl", "-n", "kube-system", "--ignore-not-found").ok()
+        # It exists already if anything was written before.
+        self.kubectl("create", "namespace", "vgpuctl")
+        self.kubectl("delete", "lease", "vgpuctl", "-n", "vgpuctl", "--ignore-not-found").ok()
         self.kubectl("create", "--validate=false", "-f", str(path)).ok()
 
     def writes(self) -> dict[str, int]:

@@ -54,7 +54,7 @@ ACCESS: dict[str, Any] = {
     "namespace": Annotated[
         str | None,
         _option(
-            "The namespace of vgpuctl's Lease and history. Default: $VGPUCTL_NAMESPACE, then kube-system.",
+            "The namespace of vgpuctl's Lease and history. Default: $VGPUCTL_NAMESPACE, then vgpuctl.",
             "--namespace",
             "-n",
         ),

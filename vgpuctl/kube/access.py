@@ -34,8 +34,8 @@ class KubernetesSettings:
 
     kubeconfig: str = "~/.kube/config"
     context: str | None = None
-    # Decision 0004: this namespace is always there. Instances with other ones would hold two Leases.
-    namespace: str = "kube-system"
+    # Decision 0004: the same for every instance. Instances with other ones would hold two Leases.
+    namespace: str = "vgpuctl"
     account: ServiceAccount | None = None
     bounds: Bounds = field(default_factory=Bounds)
     withheld: frozenset[str] = frozenset()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError
+from vgpuctl.kube.own_namespace import create_in
 from vgpuctl.kube.reflector import Kind
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.unreadable import Unreadable
@@ -67,7 +68,7 @@ class DepartureMap:
             # Kubernetes: a merge patch creates no object, so the first departure of all does.
             written = {key: text for key, text in data.items() if text is not None}
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": written}
-            self._client.post(self._path, body)
+            create_in(self._client, self._namespace, self._path, body)
 
 
 def _departures(namespace: str, raw: Mapping[str, Any]) -> Departures:

@@ -14,6 +14,7 @@ from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError, Object
 from vgpuctl.kube.leases import acting
+from vgpuctl.kube.own_namespace import create_in
 from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError
 from vgpuctl.model.journal import CUT_SHORT, MOST_NUMBER, RUNNING, Entry, document, from_document
 from vgpuctl.model.record import PREFIX
@@ -133,7 +134,7 @@ class Journal:
             self._client.put(f"{self._path}/{NAME}{self._number}", body)
         # Decision 0011: an entry may be deleted at any time. The next write puts it back.
         except NotFoundError:
-            self._client.post(self._path, body)
+            create_in(self._client, self._namespace, self._path, body)
 
     def _create(self, entry: Entry) -> None:
         """Create the entry under the next free number.
@@ -150,7 +151,7 @@ class Journal:
     def _take(self, entry: Entry, number: int) -> bool:
         path, body, self._tried = f"{self._path}/{NAME}{number}", self._body(entry, number), number
         try:
-            self._client.post(self._path, body)
+            create_in(self._client, self._namespace, self._path, body)
         except ChangedMeanwhileError:
             # Kubernetes: 409 says that it exists. Its holder says whether a lost answer of ours created it.
             if _holder(self._client.get(path)) != self._holder:

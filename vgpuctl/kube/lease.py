@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
 from vgpuctl.kube.leases import NAME, claimed_s, holder_of, lease_body, renewal_of
+from vgpuctl.kube.own_namespace import create_in
 from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, StoppedError, VgpuctlError, with_place
 from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
 
@@ -30,7 +31,7 @@ class ActingLease:
     """The Lease as one instance holds it. Only the monotonic clock decides."""
 
     def __init__(self, client: Client, namespace: str, duration_s: float = 15.0) -> None:
-        self._client, self._duration_s = client, duration_s
+        self._client, self._namespace, self._duration_s = client, namespace, duration_s
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self.identity = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
         self._lease: Object = {}
@@ -143,7 +144,7 @@ class ActingLease:
         began = time.monotonic()
         try:
             if found is None:
-                self._lease = self._client.post(self._path, self._body(None, holder=self.identity))
+                self._lease = self._create()
             else:
                 self._lease = self._client.put(f"{self._path}/{NAME}", self._body(found, holder=self.identity))
         except ChangedMeanwhileError as error:
@@ -185,7 +186,7 @@ class ActingLease:
             self._write(holder=self.identity)
         except NotFoundError:
             # Decision 0004: a Lease may be deleted in the middle of a switch. It was once reported as unheard for ever.
-            self._lease = self._client.post(self._path, self._body(None, holder=self.identity))
+            self._lease = self._create()
 
     def _take_back(self, began: float) -> None:
         """Find out who wrote the Lease: we did, if only an answer was lost; otherwise the Lease is lost."""
@@ -201,6 +202,9 @@ class ActingLease:
             self._released.set()
             return
         self._lease, self._renewed_s = found, began
+
+    def _create(self) -> Object:
+        return create_in(self._client, self._namespace, self._path, self._body(None, holder=self.identity))
 
     def _body(self, found: Object | None, *, holder: str) -> Object:
         return lease_body(found, holder, self._duration_s)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vgpuctl.kube.access import KubernetesSettings, ServiceAccount
+from vgpuctl.model.errors import UsageError
 from vgpuctl.settings.environment import secrets
-from vgpuctl.settings.values import Source, first_setting
+from vgpuctl.settings.values import SettingValue, Source, first_setting
 from vgpuctl.wire.replies import Bounds
 
 #: The folder where every pod finds its account.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+#: Kubernetes: a namespace's name is an RFC 1123 label.
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path, bounds: Bounds) -> KubernetesSettings:
@@ -31,10 +35,19 @@ def kubernetes(sources: Sequence[Source], env: Mapping[str, str], account: Path,
         context=context.value if context else None,
         account=service_account,
         # Decision 0004: not the pod's own namespace, or a laptop and a daemon would hold two Leases.
-        namespace=namespace.value if namespace else KubernetesSettings().namespace,
+        namespace=_namespace(namespace) if namespace else KubernetesSettings().namespace,
         bounds=bounds,
         withheld=secrets(env),
     )
+
+
+def _namespace(setting: SettingValue) -> str:
+    """Return a valid name. Messages show it inside commands to paste."""
+    if not _NAMESPACE.fullmatch(setting.value):
+        raise UsageError(
+            f"{setting.origin} must be a namespace: at most 63 lower-case letters, digits and '-' between them."
+        )
+    return setting.value
 
 
 def _default_path(env: Mapping[str, str]) -> Path:

@@ -64,7 +64,7 @@ class Server:
 
 
 def lease(server: Server, duration_s: float = 0.3) -> ActingLease:
-    return ActingLease(server, "kube-system", duration_s)  # type: ignore[arg-type]
+    return ActingLease(server, "vgpuctl", duration_s)  # type: ignore[arg-type]
 
 
 def acquire(some: ActingLease) -> list[str]:

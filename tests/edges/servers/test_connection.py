@@ -99,7 +99,7 @@ def test_a_command_that_is_terminated_while_it_waits_has_logged_out(by_day: Lab,
 
 def test_who_stays_sees_where_hosts_go_without_asking(by_day: Lab, opened: Connection) -> None:
     """They were read once, at the start."""
-    written = DepartureMap(opened._client, "kube-system")
+    written = DepartureMap(opened._client, "vgpuctl")
     assert opened.fleet().departures == {}
     opened.follow(departures=True)
     try:
@@ -108,7 +108,7 @@ def test_who_stays_sees_where_hosts_go_without_asking(by_day: Lab, opened: Conne
         written.write({LEFT.key: None})
         until(lambda: opened.fleet().departures == {})
     finally:
-        opened._client.delete("/api/v1/namespaces/kube-system/configmaps/vgpuctl")
+        opened._client.delete("/api/v1/namespaces/vgpuctl/configmaps/vgpuctl")
 
 
 def test_who_does_not_stay_reads_them_when_they_are_needed(opened: Connection) -> None:

@@ -72,6 +72,6 @@ def test_a_node_that_goes_with_its_label_leaves_a_worker(
 
 
 def test_departures_that_could_not_be_read_are_part_of_the_picture(connection: Connection) -> None:
-    left_out = Unreadable(kind="departure", name="kube-system/vgpuctl x", why="it is no JSON")
+    left_out = Unreadable(kind="departure", name="vgpuctl/vgpuctl x", why="it is no JSON")
     connection._last_departures = Departures({}, (left_out,))
     assert connection.fleet().unreadable == (left_out,)

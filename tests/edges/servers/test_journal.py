@@ -76,7 +76,7 @@ def now() -> str:
 
 
 def journal(server: Server, holder: str = ME) -> Journal:
-    return Journal(server, "kube-system", holder, "ann@laptop")  # type: ignore[arg-type]
+    return Journal(server, "vgpuctl", holder, "ann@laptop")  # type: ignore[arg-type]
 
 
 def wait_until(done: Callable[[], bool]) -> None:

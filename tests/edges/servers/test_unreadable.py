@@ -150,7 +150,7 @@ LEFT = Departure(timetable="day-night", host="esx-1", origin="day", to="night", 
 
 def departures(**more: Any) -> DepartureMap:
     server = Maps()
-    found = DepartureMap(server, "kube-system")  # type: ignore[arg-type]
+    found = DepartureMap(server, "vgpuctl")  # type: ignore[arg-type]
     found.write({LEFT.key: LEFT})
     server.maps["vgpuctl"] |= more
     return found
@@ -161,7 +161,7 @@ def test_a_departure_that_cannot_be_read_hides_no_other(bomb: str) -> None:
     found = departures(hostile=BOMBS[bomb])
     assert found.read() == {LEFT.key: LEFT}
     (unreadable,) = found.read_once().unreadable
-    assert (unreadable.kind, unreadable.name) == ("departure", "kube-system/vgpuctl hostile")
+    assert (unreadable.kind, unreadable.name) == ("departure", "vgpuctl/vgpuctl hostile")
     assert unreadable.why.startswith("it ")
     assert len(unreadable.why) < 100
 
@@ -207,7 +207,7 @@ def entry(changed: dict[str, Any]) -> dict[str, str]:
 )
 def test_an_entry_that_cannot_be_read_hides_no_other(data: Any) -> None:
     maps = {"vgpuctl-history-1": data, "vgpuctl-history-2": entry({}), "vgpuctl-history-x": entry({})}
-    read = Journal(Maps(**maps), "kube-system").read()  # type: ignore[arg-type]
+    read = Journal(Maps(**maps), "vgpuctl").read()  # type: ignore[arg-type]
     assert read.entries == (night(number=2),)
     one, other = read.unreadable
     assert (one.kind, one.name) == ("configmap", "vgpuctl-history-1")

@@ -110,6 +110,12 @@ def account(folder: Path, estate: Estate) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("name", ["Night", "a b", "a/b", "-a", "a-", "a;b", "a" * 64, "ä"])
+def test_a_name_that_is_no_namespace_is_refused_before_anything_is_asked(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="--namespace must be a namespace"):
+        kubernetes(tmp_path, namespace=name)
+
+
 def test_in_a_pod_it_is_the_pods_account_and_everybodys_namespace(tmp_path: Path) -> None:
     pod = {"KUBERNETES_SERVICE_HOST": "127.0.0.1"}
     with Estate(tmp_path / "estate") as estate:
