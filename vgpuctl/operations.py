@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -15,10 +16,12 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, HostReport
 from vgpuctl.model.plan import Plan, Remark
 from vgpuctl.model.refusal import Refusal
+from vgpuctl.model.requests import PatchNode, Request
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.departures import to_record
 from vgpuctl.planning.planner import plan
+from vgpuctl.planning.steps import Cordon, Drain, Label, MarkAsleep, ScaleDown, ScaleUp, Uncordon
 from vgpuctl.reporting.codes import more_about
 from vgpuctl.reporting.notices import notices
 from vgpuctl.reporting.remarks import remarks, suspend_slower_than_boot
@@ -116,6 +119,8 @@ class Operation:
                 raise refused(preview)
             if self._stopped:
                 raise StoppedError("Stopped before the first step. Nothing was changed.")
+            # Without a right, a switch would end in the middle, with nodes cordoned or pods gone.
+            self.world.sender.check(requests_ahead(preview, self.world.clock.utc()))
             # Decision 0012: what cannot be written down is not begun.
             self._record_departures(preview)
             self.world.sender.announce(notices(preview.fleet, preview.wish, preview.plan))
@@ -157,6 +162,17 @@ class Operation:
             # Decision 0012: an entry of a host that is whole says nothing any more.
             with suppress(VgpuctlError):
                 self.world.departures.write(dict.fromkeys(arrived))
+
+
+def requests_ahead(preview: Preview, utc: str) -> Iterator[Request]:
+    """Yield requests of each kind that the plan will send to Kubernetes, as far as today's picture shows them."""
+    for step in preview.plan:
+        worker = preview.fleet.find(step.subject)
+        if isinstance(step, Drain | ScaleDown | ScaleUp):
+            yield from step.requests(preview.fleet, utc)
+            yield from step.overdue(preview.fleet) if step.overdue_after_s < math.inf else ()
+        elif isinstance(step, Cordon | Label | MarkAsleep | Uncordon) and worker and worker.node:
+            yield PatchNode(node=worker.node.name)
 
 
 def refused(preview: Preview) -> RefusedError:

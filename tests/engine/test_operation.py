@@ -7,17 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
+from hypothesis import given
 
-from tests.support.fleets import CATALOGUE, day_and_night, timetable
+from tests.support.fleets import CATALOGUE, day_and_night, fleets_and_wishes, night_wish, timetable
 from tests.support.ports import Ports
 from vgpuctl.engine.listening import MutedOnFailure
 from vgpuctl.engine.ports import Report
 from vgpuctl.engine.runner import Progress
-from vgpuctl.model.errors import ExitCode, PassingError, StoppedError
+from vgpuctl.model.conduct import Conduct, OnStuck
+from vgpuctl.model.errors import ExitCode, PassingError, StoppedError, UnreachableError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import INTERRUPTED, Entry
+from vgpuctl.model.requests import DeletePod, Evict, PatchNode
 from vgpuctl.model.wish import Wish
-from vgpuctl.operations import Operation, exit_code
+from vgpuctl.operations import Operation, exit_code, look_ahead, requests_ahead
+from vgpuctl.planning.steps import Cordon, Label, MarkAsleep, Uncordon
 from vgpuctl.planning.wishes import former_wish, switch_wish
 
 DAY = tuple(f"worker-{n}" for n in range(1, 5))
@@ -87,6 +91,40 @@ def test_a_picture_that_is_stale_after_the_lease_begins_nothing() -> None:
     with pytest.raises(PassingError, match=r"Kubernetes cannot be heard\. Nothing was changed\."):
         ports.carry_out()
     assert (ports.sent, ports.written, ports.announced, ports.released) == ([], [], [], 1)
+
+
+def test_an_account_that_lacks_a_right_changes_nothing() -> None:
+    ports = Operated()
+    ports.forbidden = "This account may not create pods/eviction. Nothing was changed."
+    with pytest.raises(UnreachableError, match="may not create pods/eviction") as error:
+        ports.carry_out()
+    assert error.value.exit_code is ExitCode.UNREACHABLE
+    assert (ports.sent, ports.written, ports.announced, ports.entries) == ([], [], [], [])
+    assert ports.released == 1
+
+
+def test_the_rights_that_a_plan_needs_are_asked_for_before_it_begins() -> None:
+    ports = Operated()
+    ports.carry_out()
+    assert {type(request) for request in ports.sent} == {PatchNode}
+    assert {type(request) for request in ports.checked} == {PatchNode, Evict}
+
+
+@pytest.mark.parametrize("on_stuck", OnStuck)
+def test_only_a_timetable_that_forces_needs_the_right_to_delete_pods(on_stuck: OnStuck) -> None:
+    by_day, _ = day_and_night()
+    preview = look_ahead(by_day, night_wish(by_day, conduct=Conduct(on_stuck=on_stuck)))
+    ahead = {type(request) for request in requests_ahead(preview, "")}
+    assert ahead == {PatchNode, Evict} | ({DeletePod} if on_stuck is OnStuck.FORCE else set())
+
+
+@given(fleets_and_wishes())
+def test_what_a_plan_needs_can_be_told_of_every_fleet(case: tuple[Fleet, Wish]) -> None:
+    preview = look_ahead(*case)
+    needed = {type(request) for request in requests_ahead(preview, "")}
+    assert (PatchNode in needed) == any(
+        isinstance(step, Cordon | Label | MarkAsleep | Uncordon) for step in preview.plan
+    )
 
 
 def test_whoever_stops_it_as_the_lease_is_taken_changes_nothing() -> None:

@@ -13,6 +13,8 @@ from vgpuctl.kube.client import Client
 from vgpuctl.vsphere import actions
 
 ASIDE = {"acting-lease", "journal"}
+#: A POST that changes nothing.
+QUESTION = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 WITHIN_S = 10.0
 
 
@@ -27,7 +29,7 @@ def kill_after(nth: str, recorded: str = "") -> None:
             thread = threading.current_thread().name
             if thread == "journal":
                 journal.set()
-            if thread not in ASIDE and next(written) >= int(nth):
+            if thread not in ASIDE and QUESTION not in arguments and next(written) >= int(nth):
                 if recorded:
                     journal.wait(WITHIN_S)
                 os.kill(os.getpid(), signal.SIGKILL)

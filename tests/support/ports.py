@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.engine.runner import Progress, Runner
 from vgpuctl.model.departure import Departure, Key
+from vgpuctl.model.errors import UnreachableError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
@@ -27,6 +28,8 @@ class Ports:
     sent: list[Request] = field(default_factory=list)
     written: list[Mapping[Key, Departure | None]] = field(default_factory=list)
     announced: list[Notice] = field(default_factory=list)
+    checked: list[Request] = field(default_factory=list)
+    forbidden: str = ""
     entries: list[Entry] = field(default_factory=list)
     refreshed: int = 0
     released: int = 0
@@ -49,6 +52,11 @@ class Ports:
     def send(self, request: Request) -> Answer:
         self.sent.append(request)
         return Answer()
+
+    def check(self, requests: Iterable[Request]) -> None:
+        self.checked += requests
+        if self.forbidden:
+            raise UnreachableError(self.forbidden)
 
     def announce(self, notices: Sequence[Notice]) -> None:
         self.announced += notices

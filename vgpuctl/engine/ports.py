@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,6 +41,9 @@ class Sender(Protocol):
     """Carries one request to its server. Returns when the server took it; raises VgpuctlError when it did not."""
 
     def send(self, request: Request) -> Answer: ...
+
+    def check(self, requests: Iterable[Request]) -> None:
+        """Raise VgpuctlError if our account lacks a right that these requests need."""
 
     def announce(self, notices: Sequence[Notice]) -> None:
         """Notify the pods' owners. It returns at once, and nothing depends on it."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from vgpuctl.kube import views
 from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
+from vgpuctl.kube.permissions import Permission, may
 from vgpuctl.kube.reflector import WATCH_S, Kind, Reflector
 
 _GROUP = "cluster.x-k8s.io"
-#: Kubernetes: every account may create such a review.
-_MAY_I = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_MARKING = Permission(verb="patch", group=_GROUP, resource="machines")
 
 
 class Machines(Reflector):
@@ -74,7 +74,7 @@ class Machines(Reflector):
             self._path, self._view = f"{at}/machines", partial(views.machine, at=at)
             super().fill()
             # Decision 0014: if marks may never be set, the plan says so and the switch goes on without them.
-            self._disabled = not self._may_mark()
+            self._disabled = not may(self._client, _MARKING)
         except (NotAllowedError, NotFoundError):
             self._disabled = True
         self._mark_heard()
@@ -84,17 +84,6 @@ class Machines(Reflector):
             return str(group["preferredVersion"]["version"])
         except (KeyError, TypeError) as error:
             raise self._client.garbled(f"its group {_GROUP} has no version") from error
-
-    def _may_mark(self) -> bool:
-        """True if we may mark Machines. If the server cannot answer this question, the first mark will."""
-        attributes = {"group": _GROUP, "resource": "machines", "verb": "patch"}
-        question = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
-        try:
-            answer = self._client.post(_MAY_I, question | {"spec": {"resourceAttributes": attributes}})
-        except (NotAllowedError, NotFoundError):
-            return True
-        status = answer.get("status")
-        return isinstance(status, dict) and bool(status.get("allowed"))
 
     def _watch(self) -> None:
         if not self._disabled:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from vgpuctl.basics.change import changed
 from vgpuctl.engine.ports import BLIND_S, Answer, World
 from vgpuctl.kube import actions as kube_actions
-from vgpuctl.kube import notices
+from vgpuctl.kube import notices, permissions
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.departures import DepartureMap, Departures
@@ -278,6 +278,10 @@ class Connection:
             # Decision 0014: a mark that may never be set is done without.
             self._kubernetes.without_machines()
             return Answer()
+
+    def check(self, requests: Iterable[Request]) -> None:
+        wanted = tuple(requests)
+        retry(lambda: permissions.check(self._client, wanted), REFRESH_AGAIN_AFTER_S)
 
     def announce(self, found: Sequence[Notice]) -> None:
         notices.post(self._client, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -128,6 +128,9 @@ class Drainer:
         self._vcenter.power = Power.SUSPENDED
         self._changed()
         return Answer()
+
+    def check(self, requests: Iterable[Request]) -> None:
+        """The account may do everything."""
 
     def announce(self, notices: Sequence[Notice]) -> None:
         """Nobody listens."""
