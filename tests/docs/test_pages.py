@@ -101,6 +101,7 @@ def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
         "history",
         "profiles",
         "explain",
+        "rights",
         "daemon",
         "demo",
         "sim",

@@ -39,6 +39,10 @@ COMMANDS = {
         "vgpuctl.cli.showing.explain:command",
         "Explain the codes of refusals and of ends: what each means, and what to do.",
     ),
+    "rights": (
+        "vgpuctl.cli.showing.rights:app",
+        "Print the rights that vgpuctl needs, for kubectl and govc.",
+    ),
     "daemon": (
         "vgpuctl.cli.acting.daemon:command",
         "Follow the timetables: keep the current shift on the cards until stopped.",

@@ -248,7 +248,7 @@ def _error_for_status(status: int, body: bytes, server: str) -> VgpuctlError:
             hint = (
                 "Check the kubeconfig's user."
                 if status == 401
-                else "docs/reference/rights.md lists the rights that vgpuctl needs."
+                else "vgpuctl rights kubernetes prints the rights that vgpuctl needs, for kubectl apply -f -"
             )
             kind = UnreachableError if status == 401 else NotAllowedError
             return kind(f"Kubernetes at {server} does not allow that: {message}", hint=hint)

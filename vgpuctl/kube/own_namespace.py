@@ -28,5 +28,6 @@ def _create(client: Client, namespace: str) -> None:
     except NotAllowedError as error:
         raise NotAllowedError(
             f"The namespace {namespace} does not exist, and this account may not create it.",
-            hint=f"kubectl create namespace {namespace}",
+            hint=f"kubectl create namespace {namespace}\n"
+            f"With all rights: vgpuctl rights kubernetes -n {namespace} | kubectl apply -f -",
         ) from error

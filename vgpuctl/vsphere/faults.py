@@ -77,7 +77,7 @@ def translated(server: str) -> Iterator[None]:
     except vim.fault.NoPermission as fault:
         raise UnreachableError(
             f"vCenter {server} does not allow this user to do that ({fault.privilegeId}).",
-            hint="docs/reference/rights.md lists the rights that vgpuctl's role needs.",
+            hint="vgpuctl rights vcenter prints the privileges that vgpuctl needs, as govc commands.",
         ) from fault
     except vmodl.MethodFault as fault:
         explanation = explain(fault)

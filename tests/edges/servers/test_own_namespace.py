@@ -98,7 +98,9 @@ def test_an_account_that_may_not_make_it_gets_the_command_that_does(settings: Ku
     error = caught.value
     assert error.exit_code is ExitCode.UNREACHABLE
     assert error.message == "The namespace vgpuctl does not exist, and this account may not create it."
-    assert error.hint == "kubectl create namespace vgpuctl"
+    assert error.hint == (
+        "kubectl create namespace vgpuctl\nWith all rights: vgpuctl rights kubernetes -n vgpuctl | kubectl apply -f -"
+    )
 
 
 def test_reading_makes_nothing_and_finds_nothing(settings: KubernetesSettings) -> None:
