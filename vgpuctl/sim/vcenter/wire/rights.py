@@ -37,7 +37,7 @@ def check(session: Session | None, request: Request) -> None:
     """Refuse a call whose privileges the user lacks."""
     if session is None or not session.read_only:
         return
-    for target, privilege in _required(request):
+    for target, privilege in required(request):
         # vSphere API: NoPermission names the object and the privilege.
         if privilege not in READING:
             raise faults.no_permission(target, privilege)
@@ -61,19 +61,21 @@ def all_privileges() -> list[str]:
     return sorted({*READING, *filter(None, named), *others, _ADD_DEVICE, _SETTINGS})
 
 
-def _required(request: Request) -> Iterator[tuple[Any, str]]:
+def required(request: Request) -> Iterator[tuple[Any, str]]:
+    """Yield each privilege that a call needs, with its object."""
     info = request.info
     if info.privId or request.method in _NOT_IN_METADATA:
         yield request.this, info.privId or _NOT_IN_METADATA[request.method]
     if request.method == "ReconfigVM_Task":
-        yield request.this, _reconfigure_privilege(request.arguments[0])
+        for privilege in _reconfigure_privileges(request.arguments[0]):
+            yield request.this, privilege
     for parameter, argument in zip(info.params, request.arguments, strict=True):
         if parameter.privId and argument:
             yield argument[0] if isinstance(argument, list) else argument, parameter.privId
 
 
-def _reconfigure_privilege(spec: Any) -> str:
-    for change in spec.deviceChange:
-        return _DEVICE_PRIVILEGES.get(change.operation, _ADD_DEVICE)
-    named = sorted(set_properties(spec))
-    return next((_CONFIG_PRIVILEGES[name] for name in named if name in _CONFIG_PRIVILEGES), _SETTINGS)
+def _reconfigure_privileges(spec: Any) -> list[str]:
+    """Return the privileges of all parts of a change, those of devices first."""
+    devices = [_DEVICE_PRIVILEGES.get(change.operation, _ADD_DEVICE) for change in spec.deviceChange]
+    named = (_CONFIG_PRIVILEGES[name] for name in sorted(set_properties(spec)) if name in _CONFIG_PRIVILEGES)
+    return list(dict.fromkeys([*devices, *named])) or [_SETTINGS]
