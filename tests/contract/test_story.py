@@ -16,7 +16,9 @@ import pytest
 from pyVmomi import vim
 
 from tests.support.fleets import QUARTER, WHOLE
+from tests.support.granted import Asked
 from tests.support.paths import ROOT
+from tests.support.peers.account import Account
 from tests.support.peers.clusters import Cluster, Object, budget, condition, deployment, pod, runs, taints
 from tests.support.peers.control_plane import NODE_GRACE_S, ControlPlane
 from tests.support.peers.machines import PoweredMachines, RealMachines
@@ -53,15 +55,18 @@ def real(logs: Path, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 @dataclasses.dataclass
 class Story:
+    """`account`: that of vgpuctl's commands. The rest is done by an administrator."""
+
     vcenter: Vcenter
     client: Client
     cluster: Cluster
+    account: Account
 
-    def vgpuctl(self, *words: str) -> str:
+    def vgpuctl(self, *words: str, code: int = 0) -> str:
         """The product's real command, with the environment that an operator has."""
         mine = {
             **self.vcenter.environment,
-            "KUBECONFIG": str(self.cluster.kubeconfig),
+            "KUBECONFIG": str(self.account.kubeconfig),
             "VGPUCTL_PROFILES": str(ROOT / "profiles.yaml"),
             "VGPUCTL_SCHEDULES": str(ROOT / "schedules"),
             "NO_COLOR": "1",
@@ -80,7 +85,7 @@ class Story:
         except subprocess.TimeoutExpired:
             process.kill()
             ended = process.wait()
-        assert ended == 0, f"{words}: {ended}\n{log.read_text()}\n{self.stand()}"
+        assert ended == code, f"{words}: {ended}\n{log.read_text()}\n{self.stand()}"
         return log.read_text()
 
     def stand(self) -> str:
@@ -162,7 +167,7 @@ def story(vcenter: Vcenter, client: Client, real: ControlPlane, grace_s: float) 
         machines=RealMachines(real),
     )
     with PoweredMachines(vcenter, real):
-        story = Story(vcenter, client, cluster)
+        story = Story(vcenter, client, cluster, Account.of(cluster))
         story.begin(real, grace_s)
         yield story
 
@@ -201,6 +206,40 @@ def test_day_to_night_and_back(story: Story) -> None:
         assert not taints(story.node(name))
     again = story.vgpuctl("switch", "day", "--yes")
     assert "othing to do" in again or not again
+
+
+#: The most telling rights, and what a night says without each. The API server speaks where it is not asked before.
+TELLING = {
+    Asked("create", "", "pods/eviction", "default", ""): "This account may not create pods/eviction in the namespace",
+    Asked("patch", "", "nodes", "", ""): "This account may not patch nodes.",
+    Asked("update", "coordination.k8s.io", "leases", "vgpuctl", "vgpuctl"): 'cannot update resource "leases"',
+    Asked("get", "", "configmaps", "vgpuctl", "vgpuctl"): 'cannot get resource "configmaps"',
+    Asked("patch", "", "configmaps", "vgpuctl", "vgpuctl"): 'cannot patch resource "configmaps"',
+    Asked("list", "policy", "poddisruptionbudgets", "", ""): 'cannot list resource "poddisruptionbudgets"',
+}
+#: Without these, a night is not written down, and its pods' volumes are not waited for.
+SPARED = tuple(Asked(verb, "", "configmaps", "vgpuctl", "") for verb in ("list", "update", "delete"))
+UNSEEN = Asked("list", "storage.k8s.io", "volumeattachments", "", "")
+
+
+@pytest.mark.parametrize("vcenter", ["ours"], indirect=True)
+def test_a_night_without_a_right_is_not_begun_or_does_without(story: Story) -> None:
+    story.vgpuctl("provision", "--yes")
+    story.vgpuctl("switch", "day", "--yes")
+    until(lambda: story.runs_on("notebooks") == set(DAY), 60, what="a notebook on each day worker")
+    for right, said in TELLING.items():
+        story.account.lose(right)
+        told = story.vgpuctl("switch", "night", "--yes", code=5)
+        assert said in told, right
+        assert "Hint: vgpuctl rights kubernetes prints the rights" in told
+        assert story.power() == dict.fromkeys(DAY, "poweredOn") | {NIGHT: "poweredOff"}
+        assert all(story.marks(name) == set() and not story.node(name)["spec"].get("unschedulable") for name in DAY)
+        story.account.regain(right)
+    story.account.lose(*SPARED, UNSEEN)
+    told = story.vgpuctl("switch", "night", "--yes")
+    assert "Kubernetes shows us no volumeattachments" in told
+    assert 'cannot list resource "configmaps"' in told
+    assert story.power() == dict.fromkeys(DAY, "suspended") | {NIGHT: "poweredOn"}
 
 
 def test_provision_as_govc_and_kubectl_see_it(story: Story) -> None:
