@@ -14,6 +14,7 @@ from multiprocessing import Pool
 
 from tests.support.adventures import adventure
 from tests.support.between.pictures import encounter
+from tests.support.between.switches import switched
 
 TELL_EVERY_S = 10.0
 
@@ -26,15 +27,15 @@ def laws_broken(seed: int) -> tuple[int, list[str]]:
         return seed, [traceback.format_exc(limit=-4)]
 
 
-def pictures_wrong(seed: int) -> tuple[int, list[str]]:
-    """An old picture that counts as true, an end that comes late, and any error that ends a thread."""
+def encounter_wrong(seed: int) -> tuple[int, list[str]]:
+    """Pictures and a switch through an adversary: what is old and not said to be, unlawful, or ended by an error."""
     try:
-        return seed, encounter(seed).wrong
+        return seed, encounter(seed).wrong + switched(seed).wrong
     except Exception:
         return seed, [traceback.format_exc(limit=-4)]
 
 
-CHECKS = {"adventures": laws_broken, "encounters": pictures_wrong}
+CHECKS = {"adventures": laws_broken, "encounters": encounter_wrong}
 
 
 def again(seed: int) -> str:

@@ -75,6 +75,10 @@ class Adversary:
         self._longest_s = chance.choice([0.001, 0.005, 0.02])
         self._excluded: frozenset[Trouble] = frozenset() if lies else LIES
 
+    @property
+    def resting(self) -> bool:
+        return self._resting.is_set()
+
     def rest(self) -> None:
         """From now on each reply passes as it is. A watch that was lied to ends, as after a compaction."""
         # A lie after this would not be healed.
@@ -97,7 +101,7 @@ class Adversary:
             self._pause(chance)
         reply = answer(asked)
         assert isinstance(reply, Reply)
-        if self._resting.is_set():
+        if self.resting:
             # It was drawn before the server was waited for.
             trouble = None
         self._remember(asked, reply)
@@ -167,10 +171,10 @@ class Adversary:
     def _events(self, asked: Asked, lines: Lines) -> Iterator[bytes]:
         window = Window()
         while (taken := lines.take(WINDOW_S if window.is_open else LONG_S)) is not None:
-            if self._resting.is_set() and self._was_lied_about(asked):
+            if self.resting and self._was_lied_about(asked):
                 yield chunk(Event.gone().line) + LAST_CHUNK
                 return
-            if not taken or self._resting.is_set():
+            if not taken or self.resting:
                 # Nothing more came for a moment, so what was held is shown as it is now.
                 yield chunk(b"".join((*window.shut(), *taken)))
                 continue
@@ -235,7 +239,7 @@ class Adversary:
             return random.Random(f"{self._seed} {asked.what} {self._asked_before[f'{asked.server} {asked.what}']}")
 
     def _drawn(self, chance: random.Random, troubles: tuple[Trouble, ...]) -> Trouble | None:
-        if self._resting.is_set() or chance.random() >= self.rate:
+        if self.resting or chance.random() >= self.rate:
             return None
         return chance.choice([each for each in troubles if each not in self._excluded])
 
@@ -250,7 +254,7 @@ class Adversary:
     def _lies(self, asked: Asked) -> bool:
         """True if a lie about this may be told now; it is noted, to be healed."""
         with self._lock:
-            if self._excluded >= LIES or self._resting.is_set():
+            if self._excluded >= LIES or self.resting:
                 return False
             self._lied_about.add(asked.path)
             self.lied_to_vcenters_client |= asked.server != KUBERNETES

@@ -55,6 +55,9 @@ class Inside:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def forget(self) -> None:
+        """Once nothing is asked any more."""
         self._loop.close()
 
     def answer(self, asked: Asked) -> Reply | Lines:
