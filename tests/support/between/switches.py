@@ -20,6 +20,7 @@ from tests.support.judge import Judge
 from vgpuctl.engine.ports import Report
 from vgpuctl.engine.runner import Progress
 from vgpuctl.kube import departures, journal, lease
+from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.model.errors import StoppedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
@@ -36,6 +37,8 @@ from vgpuctl.sim.vcenter.wire import requests
 from vgpuctl.sim.vcenter.wire.api import Answer, Caller
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere.property_filters import ObservationScope
+
+NAMESPACE = KubernetesSettings().namespace
 
 NIGHT, AWAKE_AT_NIGHT = "night", {"worker-5"}
 SCOPE = ObservationScope(mmio=True, neighbours=True, drains=True, scales=True)
@@ -149,10 +152,10 @@ class Switching(Between):
         self._goes_on()
 
     def _find_the_lease_taken(self) -> None:
-        other = ActingLease(self.connect(SCOPE, UNDISTURBED)._client, "kube-system", 1.0)
+        other = ActingLease(self.connect(SCOPE, UNDISTURBED)._client, NAMESPACE, 1.0)
         other.acquire(lambda _: None, lambda: False)
         self._switch(self.connect(SCOPE), self._chance.uniform(0.02, 0.2))
-        found = self.world.kubernetes.store.get("leases", "kube-system", "vgpuctl")
+        found = self.world.kubernetes.store.get("leases", NAMESPACE, "vgpuctl")
         holder = found["spec"]["holderIdentity"] if found else "nobody"
         if holder != other.identity:
             self.wrong.append(f"law 7: {holder} has taken the Lease of a living holder, {other.identity}")
