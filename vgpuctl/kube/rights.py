@@ -46,7 +46,7 @@ class Right:
     note: str = ""
 
 
-_BLIND = "every command ends with 5"
+_BLIND = "every command that looks at workers ends with 5"
 _NOT_ACTING = "whatever acts ends with 5"
 _FOLLOW = ("list", "watch")
 _NO_NAMES_FOR_CREATE = "Kubernetes cannot bound create to names."
