@@ -11,7 +11,7 @@ from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish, WorkerWish
-from vgpuctl.planning.cards.releases import begun, releases
+from vgpuctl.planning.cards.releases import begun, changes_devices, releases
 from vgpuctl.planning.labels import labels_of, taken_off
 from vgpuctl.planning.pods.drain import within_s
 from vgpuctl.planning.scaling import join
@@ -30,7 +30,6 @@ from vgpuctl.planning.steps import (
     Unshield,
     WaitBack,
     WaitDetached,
-    equipped,
 )
 from vgpuctl.planning.steps.step import WorkerStep
 from vgpuctl.planning.waves import Ladders, in_order, in_waves, units
@@ -174,7 +173,7 @@ def _missing(rungs: Iterable[WorkerStep], worker: Worker) -> list[Step]:
 
 def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: LabelChanges) -> Iterator[WorkerStep]:
     name, mine = worker.name, wish.workers[worker.name]
-    wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
+    wrong = changes_devices(wish, worker)
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, former, mine.before if mine.change else None)
         yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)

@@ -122,10 +122,14 @@ def may_start(fleet: Fleet, wish: Wish, worker: Worker, starting: frozenset[str]
 
 def stops(wish: Wish, worker: Worker) -> bool:
     """True if this worker runs and will be stopped: to sleep, or to have its devices changed."""
-    mine = wish.workers[worker.name]
     # vSphere: the vGPU of a VM is changed only while the VM is powered off, so wrong devices mean a stop.
-    wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
-    return worker.on and (mine.awake is False or wrong)
+    return worker.on and (wish.workers[worker.name].awake is False or changes_devices(wish, worker))
+
+
+def changes_devices(wish: Wish, worker: Worker) -> bool:
+    """True if the wish gives the worker other vGPUs, or what its vGPUs need of the VM."""
+    mine = wish.workers[worker.name]
+    return mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
 
 
 def vgpus_wished(wish: Wish, worker: Worker) -> Vgpus:

@@ -10,9 +10,8 @@ from vgpuctl.model.conduct import Asleep
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.cards.releases import stops
+from vgpuctl.planning.cards.releases import changes_devices, stops
 from vgpuctl.planning.checks.host_memory import in_gb
-from vgpuctl.planning.steps import equipped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +61,6 @@ def against_space(fleet: Fleet, wish: Wish, hosts: Iterable[str]) -> Iterator[Re
 
 def suspends(wish: Wish, worker: Worker) -> bool:
     """True if this worker will be put to sleep by a suspend. A VM that is off has nothing to write."""
-    mine = wish.workers[worker.name]
     # A VM whose devices will change is shut down instead: vSphere changes them only while it is powered off.
-    wrong = mine.change and mine.vgpus is not None and not equipped(worker, mine.vgpus)
-    return stops(wish, worker) and not wrong and wish.conduct.asleep is Asleep.SUSPEND
+    suspended = wish.conduct.asleep is Asleep.SUSPEND and not changes_devices(wish, worker)
+    return suspended and stops(wish, worker)

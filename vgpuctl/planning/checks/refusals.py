@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.cards.releases import stops
+from vgpuctl.planning.cards.releases import stops, vgpus_wished
 from vgpuctl.planning.checks.admission import against_admission
 from vgpuctl.planning.checks.card_room import against_room
 from vgpuctl.planning.checks.datastore_space import against_space
@@ -55,8 +55,6 @@ def _against_worker(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Obstac
 
     Few workers have an obstacle at all, and the steps of those alone are worked out.
     """
-    mine = wish.workers[worker.name]
-    vgpus = mine.vgpus if mine.change and mine.vgpus is not None else worker.vgpus
-    if found := list(obstacles(Case(worker, fleet.hosts.get(worker.host), vgpus))):
+    if found := list(obstacles(Case(worker, fleet.hosts.get(worker.host), vgpus_wished(wish, worker)))):
         steps = ladder(fleet, wish, worker, awake_before(fleet, wish, worker.host))
         yield from (obstacle for obstacle in found if obstacle.hinders(steps))

@@ -13,9 +13,6 @@ from vgpuctl.planning.steps import Attach, PowerOn, Suspend, equipped
 from vgpuctl.planning.steps.devices import addressable
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity, place
 
-#: Why an obstacle is only a warning.
-_IDLE: dict[tuple[type[Step], ...], str] = {(Suspend,): " (no shift wants it asleep)"}
-
 
 def of_workers(compared: Compared) -> Iterator[Finding]:
     for worker in compared.fleet.workers.values():
@@ -39,7 +36,9 @@ def _obstacles(compared: Compared, worker: Worker) -> Iterator[Finding]:
         refused = not each.against or not ahead.isdisjoint(each.against)
         if each.passing or not (refused or wanted):
             continue
-        severity, idle = (Severity.ERROR, "") if refused else (Severity.WARNING, _IDLE.get(each.against, ""))
+        # The plan would not suspend this worker, so the obstacle does no harm now.
+        idle = "" if refused or each.against != (Suspend,) else " (no shift wants it asleep)"
+        severity = Severity.ERROR if refused else Severity.WARNING
         yield _found(severity, worker, kind=each.kind, what=f"{each.what}{idle}", hint=each.hint)
 
 
