@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from vgpuctl.model.codes import Coded
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refusal(Coded):
+class Refusal(Coded, ABC):
     """The parts of a refusal. Each kind is a class, and it alone makes sentences of them."""
 
     host: str
 
     @property
-    def message(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def message(self) -> str: ...
 
     @property
     def details(self) -> tuple[str, ...]:

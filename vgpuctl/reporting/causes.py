@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,11 +13,11 @@ from vgpuctl.reporting.waits import sentence
 
 
 @dataclass(frozen=True)
-class Cause(Coded):
+class Cause(Coded, ABC):
     """A reason for an end. Each kind is a class; `str` makes the sentence."""
 
-    def __str__(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True)

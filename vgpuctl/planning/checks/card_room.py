@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,8 +35,8 @@ class RoomRefusal(Refusal):
     trap: PolicyTrap | None = None
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def reasons(self) -> tuple[str, ...]: ...
 
     @property
     def details(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ A new kind of obstacle is one new class here: the planner's refusals and `profil
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -46,14 +47,14 @@ class Obstacle(Refusal):
     worker: str
 
     @classmethod
+    @abstractmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
         """Yield this kind of obstacle, as often as it stands in this worker's way."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def what(self) -> str:
         """Return what is the matter, as it is said of the worker: `is managed by …`."""
-        raise NotImplementedError
 
     @property
     def message(self) -> str:
