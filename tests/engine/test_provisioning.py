@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from tests.support.fleets import CATALOGUE, fleet, pod, with_node, with_worker, worker
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from tests.support.fleets import CATALOGUE, QUARTER, fleet, pod, with_node, with_worker, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.engine import ends as endings
 from vgpuctl.engine.dispatcher import Send
 from vgpuctl.engine.reactor import Goal
+from vgpuctl.engine.run_state import Attempt
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan
+from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.steps import Attach
 from vgpuctl.planning.wishes import Provisioning, former_wish, provision_wish
 
@@ -94,4 +99,39 @@ def test_going_back_waits_for_a_guest_that_another_process_asked_to_shut_down() 
     assert ends(world)["esx-1"] == "went back"
     ((when, _),) = [sent for sent in world.sent if sent[1] == "Uncordon/w-esx-1/"]
     assert when > 30.0
+    assert out(world) == set()
+
+
+@dataclass
+class LateAnswer(VirtualWorld):
+    """Carries out one attach at once, but answers it a second later."""
+
+    late: ClassVar[StepId] = Attach.of("w-2")
+
+    def _take(self, send: Send) -> None:
+        super()._take(send)
+        if send.key.step == self.late and self._seen[str(send.key)] == 1:
+            answered = self.state
+            self.state = replace(answered, attempts={**answered.attempts, self.late: {"": Attempt(sent_s=self.now_s)}})
+            task = answered.attempts[self.late][""].task
+            self.at(self.now_s + 1.0, lambda: self._answer(send, task))
+
+    def _answer(self, send: Send, task: str | None) -> None:
+        self.state = self.state.answered(send.key, self.now_s, task=task, error="")
+
+
+def test_going_back_does_not_await_the_vgpus_that_were_to_come() -> None:
+    """One attach fails while another is still out. Its answer is about vGPUs that nothing asks for any more."""
+
+    def refuse(send: Send, nth: int) -> tuple[str, bool] | None:
+        return ("its datastore is full", False) if send.key.step == Attach.of("w-1") else None
+
+    some = fleet(*(worker(name, profile="v100-8q-8GB") for name in ("w-1", "w-2")))
+    wish = provision_wish(some, CATALOGUE, Provisioning(max_unavailable=2))
+    world = LateAnswer(some, Goal(wish=wish, former=former_wish(wish)), refuse=refuse)
+    assert world.run().finished
+    assert ends(world) == {"esx-1": "went back"}
+    assert world.fleet.worker("w-2").vgpus == (QUARTER,)
+    first, again = [when for when, key in world.sent if key == "Attach/w-2/"]
+    assert again - first < Attach.effect_s / 4
     assert out(world) == set()

@@ -21,7 +21,8 @@ class Attempt:
 
     `answered_s` is None while it is in flight; `spends`: its budgets' versions at that time.
     `after_s`: how long the server that refused it asks to wait. `patience`: how often such a refusal is tried again,
-    although it may pass.
+    although it may pass. `of_former_plan`: it was out when its host turned back, so the present plan may ask for
+    something else.
     """
 
     sent_s: float
@@ -32,6 +33,7 @@ class Attempt:
     after_s: float = 0.0
     patience: int | None = None
     tries: int = 1
+    of_former_plan: bool = False
     spends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
@@ -161,7 +163,7 @@ def _not_to_forget(step: StepId, attempts: Attempts) -> Attempts:
     # vSphere: not every task can be cancelled, and a guest that shuts down cannot be stopped.
     goes_down = kind_named(step.kind).takes_down
     return {
-        part: attempt
+        part: replace(attempt, of_former_plan=True)
         for part, attempt in attempts.items()
         if attempt.answered_s is None or (goes_down and (attempt.passing or not attempt.error))
     }
