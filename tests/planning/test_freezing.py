@@ -38,7 +38,8 @@ BOTH = tuple(exists(key) for key in SILENT)
         (BOTH[:1], Freeze.UNPREPARED),
         ((), Freeze.UNPREPARED),
         (tuple(exists(key, tolerationSeconds=300) for key in SILENT), Freeze.UNPREPARED),
-        ((*BOTH, exists(SILENT[0], tolerationSeconds=86400)), Freeze.UNPREPARED),
+        ((exists(SILENT[0], tolerationSeconds=86400), *BOTH), Freeze.UNPREPARED),
+        ((*BOTH, exists(SILENT[0], tolerationSeconds=86400)), Freeze.READY),
     ],
 )
 def test_only_who_tolerates_silence_without_a_limit_may_be_frozen(tolerations: Any, found: Freeze) -> None:

@@ -84,8 +84,9 @@ def pod(raw: Object, *, with_needs: bool = False) -> Pod:
 def _freeze(annotations: Object, spec: Object) -> Freeze:
     """Return whether a pod can be frozen.
 
-    The taint manager takes the smallest limit of all tolerations that cover a taint. DefaultTolerationSeconds adds a
-    toleration of 300 s for each of these taints that the pod does not name.
+    The taint manager takes the limit of the first toleration that covers a taint (Kubernetes 1.36,
+    GetMatchingTolerations). DefaultTolerationSeconds adds a toleration of 300 s for each of these taints that the pod
+    does not name.
     """
     if annotations.get(ON_SWITCH) != "freeze":
         return Freeze.NO
@@ -93,8 +94,8 @@ def _freeze(annotations: Object, spec: Object) -> Freeze:
     # Measured on a real control plane: a pod with both tolerations kept its UID and went on. A pod to which they
     # were patched later was deleted.
     for key in SILENT:
-        limits = [limit for each, limit in tolerations if each.covers(Taint(key, effect="NoExecute"))]
-        if not limits or any(limit is not None for limit in limits):
+        taint = Taint(key, effect="NoExecute")
+        if next((limit for each, limit in tolerations if each.covers(taint)), 0) is not None:
             return Freeze.UNPREPARED
     return Freeze.READY
 
