@@ -54,7 +54,7 @@ class KubernetesWorld:
             Deployments(self.context),
             ReplicaSets(self.context),
             StatefulSets(self.context),
-            DaemonSets(self.context),
+            DaemonSets(self.context, scheduler.capacity),
             Jobs(self.context),
             Volumes(self.context),
             Budgets(self.context),

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from vgpuctl.sim.kube.controllers.cluster_capacity import ClusterCapacity
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
+from vgpuctl.sim.kube.controllers.daemon_coverage import HASH, Coverage, Mark
 from vgpuctl.sim.kube.controllers.int_or_percent import amount_of
 from vgpuctl.sim.kube.controllers.node_tests import hard_taints, lacks_toleration, node_test
 from vgpuctl.sim.kube.controllers.workloads import Workloads, add_labels, new_pod, template_hash
 from vgpuctl.sim.kube.objects import (
     Object,
     at,
-    is_active,
+    controller_of,
     is_finished,
     is_leaving,
     is_true,
     labels_of,
     name_of,
+    uid_of,
 )
 from vgpuctl.sim.kube.store import Change, key_of
 
-HASH = "controller-revision-hash"
 #: Kubernetes: every DaemonSet pod tolerates these, so it stays on a lost node and starts on a cordoned one.
 _TOLERATED_TAINTS = (
     *(("node.kubernetes.io/not-ready", "NoExecute"), ("node.kubernetes.io/unreachable", "NoExecute")),
@@ -30,9 +34,16 @@ _TOLERATED_TAINTS = (
 class DaemonSets(Workloads):
     kind, plural = "DaemonSet", "daemonsets"
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ControllerContext, capacity: ClusterCapacity) -> None:
+        self._coverages: dict[str, Coverage] = {}
         super().__init__(context)
+        self._capacity = capacity
+        context.store.subscribe([self.plural], self._forget_deleted)
         context.store.subscribe(["nodes"], self._node_changed)
+
+    def _forget_deleted(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._coverages.pop(uid_of(change.object), None)
 
     def _node_changed(self, change: Change) -> None:
         if (
@@ -41,26 +52,44 @@ class DaemonSets(Workloads):
             or _seen_fields(change.before) != _seen_fields(change.object)
         ):
             for item in self._store.all(self.plural):
-                self._queue.add(key_of(item))
+                if _concerns(item, change):
+                    self._coverage(uid_of(item)).dirty[name_of(change.object)] = None
+                    self._queue.add(key_of(item))
+
+    def _owned_changed(self, change: Change) -> None:
+        owner = controller_of(change.object)
+        if owner is not None and owner["kind"] == self.kind:
+            self._coverage(owner["uid"]).pod_changed(target_node(change.object), change)
+            super()._owned_changed(change)
+
+    def _coverage(self, uid: str) -> Coverage:
+        return self._coverages.setdefault(uid, Coverage())
 
     def reconcile(self, item: Object) -> None:
-        pods_by_node: dict[str, list[Object]] = {}
-        for pod in self.owned_objects(item):
-            pods_by_node.setdefault(target_node(pod), []).append(pod)
-        fitting = self._fitting_nodes(item)
-        for node in fitting:
-            self._ensure_one_pod(item, node, pods_by_node.get(node, []))
-        for node in pods_by_node.keys() - fitting.keys():
-            self._delete_unwanted(item, node, pods_by_node[node])
-        self._roll(item, pods_by_node, len(fitting))
-        self._set_counts(item, pods_by_node, set(fitting))
+        coverage = self._coverage(uid_of(item))
+        if coverage.generation != item["metadata"]["generation"]:
+            selector = at(item, "spec.template.spec.nodeSelector")
+            coverage.spec_changed(item["metadata"]["generation"], self._capacity.with_labels(selector))
+        fits, revision = self._fit_test(item), template_hash(item["spec"]["template"])
+        for node in coverage.take_dirty():
+            pods, fitting = coverage.pods_on(node), fits(node)
+            coverage.mark(node, revision, fits=fitting)
+            if fitting:
+                self._ensure_one_pod(item, node, pods)
+            elif pods:
+                self._delete_unwanted(item, node, pods)
+        self._roll(item, coverage)
+        self._set_counts(item, coverage)
 
-    def _fitting_nodes(self, item: Object) -> dict[str, None]:
-        pod = daemon_pod(item, "")
-        chooses = node_test(item["spec"]["template"]["spec"])
-        nodes = self._store.sorted("nodes")
-        # Measured: a device plugin got no pod on a cordoned node that had a taint of another program as well.
-        return {name_of(node): None for node in nodes if chooses(node) and not lacks_toleration(pod, hard_taints(node))}
+    def _fit_test(self, item: Object) -> Callable[[str], bool]:
+        pod, chooses = daemon_pod(item, ""), node_test(item["spec"]["template"]["spec"])
+
+        def fits(name: str) -> bool:
+            node = self._store.get("nodes", "", name)
+            # Measured: a device plugin got no pod on a cordoned node that had a taint of another program as well.
+            return node is not None and chooses(node) and not lacks_toleration(pod, hard_taints(node))
+
+        return fits
 
     def _ensure_one_pod(self, item: Object, node: str, pods: list[Object]) -> None:
         for pod in pods:
@@ -78,7 +107,7 @@ class DaemonSets(Workloads):
                 if not is_leaving(pod):
                     self.delete_pod(item, pod)
 
-    def _roll(self, item: Object, pods_by_node: dict[str, list[Object]], desired: int) -> None:
+    def _roll(self, item: Object, coverage: Coverage) -> None:
         """Replace outdated pods. Pods on sleeping nodes count as unavailable, so one such node can hold up the whole
         rollout.
         """
@@ -87,12 +116,9 @@ class DaemonSets(Workloads):
             return
         limit = at(item, "spec.updateStrategy.rollingUpdate.maxUnavailable")
         # Kubernetes: maxUnavailable is 1 by default, and a percentage is rounded up.
-        allowed = amount_of(1 if limit is None else limit, desired, up=True)
-        revision = template_hash(item["spec"]["template"])
-        current = [pods[0] for pods in pods_by_node.values() if pods and not is_leaving(pods[0])]
+        allowed = amount_of(1 if limit is None else limit, coverage.count(Mark.DESIRED), up=True)
         # Measured: with maxUnavailable 1 and one sleeping node, no awake node was updated (kubernetes#117658).
-        unavailable = sum(not _is_up(pods) for pods in pods_by_node.values())
-        outdated = [pod for pod in current if labels_of(pod).get(HASH) != revision]
+        unavailable, outdated = coverage.count(Mark.UNAVAILABLE), coverage.outdated_pods()
         # Kubernetes: outdated pods that are not ready go at once; they cannot become less available.
         for pod in [pod for pod in outdated if not is_true(pod, "Ready")]:
             self.delete_pod(item, pod)
@@ -100,14 +126,19 @@ class DaemonSets(Workloads):
         for pod in ready_pods[: max(0, allowed - unavailable)]:
             self.delete_pod(item, pod)
 
-    def _set_counts(self, item: Object, pods_by_node: dict[str, list[Object]], fitting: set[str]) -> None:
-        revision = template_hash(item["spec"]["template"])
-        running_here = [pods for node, pods in pods_by_node.items() if node in fitting and any(map(is_active, pods))]
-        ready = sum(_is_up(pods) for pods in running_here)
-        updated = sum(any(labels_of(pod).get(HASH) == revision for pod in pods) for pods in running_here)
-        status: Object = {"desiredNumberScheduled": len(fitting), "currentNumberScheduled": len(running_here)}
-        status |= {"numberMisscheduled": len(pods_by_node.keys() - fitting), "numberReady": ready}
-        more = {"updatedNumberScheduled": updated, "numberAvailable": ready, "numberUnavailable": len(fitting) - ready}
+    def _set_counts(self, item: Object, coverage: Coverage) -> None:
+        desired, ready = coverage.count(Mark.DESIRED), coverage.count(Mark.READY)
+        status: Object = {
+            "desiredNumberScheduled": desired,
+            "currentNumberScheduled": coverage.count(Mark.SCHEDULED),
+            "numberMisscheduled": coverage.count(Mark.MISSCHEDULED),
+            "numberReady": ready,
+        }
+        more = {
+            "updatedNumberScheduled": coverage.count(Mark.UPDATED),
+            "numberAvailable": ready,
+            "numberUnavailable": desired - ready,
+        }
         self.set_status(item, status | {name: count for name, count in more.items() if count})
 
 
@@ -118,11 +149,14 @@ def daemon_pod(item: Object, node: str, suffix: str = "x") -> Object:
     spec = pod["spec"]
     tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in _TOLERATED_TAINTS]
     spec["tolerations"] = [*(spec.get("tolerations") or []), *tolerations]
+    spec["affinity"] = (spec.get("affinity") or {}) | daemon_affinity(node)
+    return pod
+
+
+def daemon_affinity(node: str) -> Object:
     # Kubernetes: the scheduler binds a daemon's pod, too. Its affinity leaves one node.
     named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [named]}}
-    spec["affinity"] = (spec.get("affinity") or {}) | {"nodeAffinity": required}
-    return pod
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [named]}}}
 
 
 def target_node(pod: Object) -> str:
@@ -134,8 +168,11 @@ def target_node(pod: Object) -> str:
     return str(values[0] if values else pod["spec"].get("nodeName") or "")
 
 
-def _is_up(pods: list[Object]) -> bool:
-    return any(is_active(pod) and is_true(pod, "Ready") for pod in pods)
+def _concerns(item: Object, change: Change) -> bool:
+    """Return True if the DaemonSet's nodeSelector fits the node, or fitted it before the change."""
+    # Most nodes of a large cluster have no GPU, so what happens to them is nothing to a device plugin.
+    wanted = (at(item, "spec.template.spec.nodeSelector") or {}).items()
+    return any(node is not None and wanted <= labels_of(node).items() for node in (change.before, change.object))
 
 
 def _seen_fields(node: Object) -> tuple[object, ...]:
