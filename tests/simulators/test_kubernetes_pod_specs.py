@@ -121,7 +121,7 @@ def test_a_node_must_hold_what_a_pod_takes_at_any_moment(day: Cluster, spec: Obj
 def test_sidecars_are_shown_beside_the_containers(day: Cluster) -> None:
     day.ask("POST", PODS, pod(initContainers=[asking("1"), asking("2", restartPolicy="Always")], nodeName="worker-1"))
     day.wait(0)
-    assert cells(day, "pod")[1:3] == ["0/2", "PodInitializing"]
+    assert cells(day, "pod")[1:3] == ["0/2", "Init:0/2"]
     day.wait(5)
     found = day.ask("GET", f"{PODS}/pod")["status"]["initContainerStatuses"]
     assert [next(iter(each["state"])) for each in found] == ["terminated", "running"]

@@ -117,11 +117,28 @@ def pod_status(pod: Object, now: datetime) -> str:
     text = str(at(pod, "status.reason") or at(pod, "status.phase") or "")
     if (condition(pod, "PodScheduled") or {}).get("reason") == "SchedulingGated":
         text = "SchedulingGated"
+    if initializing := _init_status(pod):
+        return initializing
     for found in at(pod, "status.containerStatuses") or []:
         state = found.get("state") or {}
         not_running = state.get("waiting") or state.get("terminated") or {}
         text = not_running.get("reason") or text
     return text
+
+
+def _init_status(pod: Object) -> str:
+    """Return the first init container that is not done, as `Init:0/1`; "" if all are."""
+    sidecars, inits = _sidecars(pod), pod["spec"].get("initContainers") or []
+    # kube-apiserver: the words of its table.
+    for number, found in enumerate(at(pod, "status.initContainerStatuses") or []):
+        state = found.get("state") or {}
+        ended, waiting = state.get("terminated"), (state.get("waiting") or {}).get("reason")
+        if (ended and not ended.get("exitCode")) or (found["name"] in sidecars and found.get("started")):
+            continue
+        if ended:
+            return f"Init:{ended.get('reason') or 'ExitCode:' + str(ended['exitCode'])}"
+        return f"Init:{number}/{len(inits)}" if waiting in (None, "", "PodInitializing") else f"Init:{waiting}"
+    return ""
 
 
 def pod_restarts(pod: Object, now: datetime) -> str:
