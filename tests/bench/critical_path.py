@@ -33,7 +33,15 @@ DRAIN_S, SUSPEND_S, RESUME_S, BACK_S = 2.0, 3.0, 4.0, 1.0
 CHAIN_S = DRAIN_S + SUSPEND_S + RESUME_S + BACK_S
 #: A kubelet renews its Lease after one such time, and posts its status after another.
 INJECTED = (f"pod-end={DRAIN_S}s", f"suspend={SUSPEND_S}s", f"power-on={RESUME_S}s", f"kubelet={BACK_S / 2}s")
-AT_ONCE = ("pod-end=10ms", "suspend=10ms", "power-on=10ms", "kubelet=10ms", "guest-boot=10ms", "tasks-per-host=1000")
+AT_ONCE = (
+    "pod-end=10ms",
+    "suspend=10ms",
+    "power-on=10ms",
+    "kubelet=10ms",
+    "guest-boot=10ms",
+    "gpu-stack=10ms",
+    "tasks-per-host=1000",
+)
 OURS = "/api/v1/namespaces/vgpuctl/configmaps", "/apis/coordination.k8s.io/v1/namespaces/vgpuctl/leases"
 NODES = "/api/v1/nodes"
 ROUNDS = 5

@@ -24,7 +24,13 @@ from vgpuctl.testing import Estate
 
 NODES = ("worker-1", "worker-2", "worker-3")
 PACE = Durations(
-    suspend_s=TASK_S, power_on_s=TASK_S, guest_boot_s=0.1, kubelet_s=0.2, pod_end_s=0.1, node_grace_s=NODE_GRACE_S
+    suspend_s=TASK_S,
+    power_on_s=TASK_S,
+    guest_boot_s=0.1,
+    kubelet_s=0.2,
+    pod_end_s=0.1,
+    node_grace_s=NODE_GRACE_S,
+    gpu_stack_s=0.1,
 )
 
 

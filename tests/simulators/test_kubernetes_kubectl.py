@@ -82,7 +82,8 @@ def test_kubectl_cordons_drains_and_uncordons(served: Estate) -> None:
         told = kubectl(
             served, "drain", "worker-1", "worker-2", "--ignore-daemonsets", "--delete-emptydir-data", "--force"
         )
-    assert told.endswith("node/worker-2 drained\n")
+    assert "node/worker-2 drained\n" in told
+    assert "ignoring DaemonSet-managed Pods: gpu-operator/nvidia-device-plugin-daemonset-" in told
     left = json.loads(kubectl(served, "get", "pods", "--field-selector", "spec.nodeName=worker-1", "-o", "json"))
     assert left["items"] == []
     assert rows(kubectl(served, "get", "node", "worker-1"))[1][1] == "Ready,SchedulingDisabled"
@@ -93,9 +94,9 @@ def test_kubectl_drain_refuses_a_bare_pod_unless_forced(served: Estate) -> None:
     bare = {"metadata": {"name": "bare"}, "spec": {"nodeName": "worker-4", "containers": [{"name": "main"}]}}
     served.within(lambda world: Cluster(world).ask("POST", PODS, bare))
     served.advance(3)
-    assert "use --force to override" in kubectl(served, "drain", "worker-4", fails=True)
+    assert "use --force to override" in kubectl(served, "drain", "worker-4", "--ignore-daemonsets", fails=True)
     with running_time(served):
-        assert "pod/bare evicted" in kubectl(served, "drain", "worker-4", "--force")
+        assert "pod/bare evicted" in kubectl(served, "drain", "worker-4", "--ignore-daemonsets", "--force")
 
 
 def test_kubectl_waits(served: Estate) -> None:
@@ -179,7 +180,7 @@ def test_what_is_fixed_stays_and_what_is_not_simulated_is_refused(served: Estate
 def test_calls_are_counted_by_verb_and_resource(served: Estate) -> None:
     kubectl(served, "cordon", "worker-1")
     with running_time(served):
-        kubectl(served, "drain", "worker-1")
+        kubectl(served, "drain", "worker-1", "--ignore-daemonsets")
     counted = served.calls()["kubernetes"]
     assert counted["PATCH nodes"] == 1
     assert counted["POST pods/eviction"] == counted["GET nodes"] - 1 == 1

@@ -143,7 +143,7 @@ def test_lists_come_in_pages(asked: Asked) -> None:
         if not token:
             break
     assert names == [item["metadata"]["name"] for item in asked.send("GET", "/api/v1/pods")[1]["items"]]
-    assert len(names) == 12
+    assert len(names) == 16
 
 
 def test_both_forms_of_an_event(asked: Asked) -> None:

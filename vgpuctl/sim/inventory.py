@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,7 +24,8 @@ class Durations:
     suspends share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
     `report_s`: how long a kubelet may leave out a status in which nothing changed; five minutes in a usual cluster,
     never in kubemark. `node_grace_s`: how long a silent node counts as healthy. `unhealthy_s`: when a health check
-    replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains.
+    replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains. `gpu_stack_s`: how long driver
+    and toolkit take after a kubelet has started or was resumed; only then a device plugin starts, and offers GPUs.
     """
 
     # Short enough to watch. Real suspends of large VMs take minutes.
@@ -43,6 +45,8 @@ class Durations:
     # Cluster API: the five minutes of the MachineHealthCheck in its documentation.
     unhealthy_s: float = 300.0
     training_s: float = 3600.0
+    # Short enough to watch. Real ones take 20 s, and minutes where a container compiles the driver.
+    gpu_stack_s: float = 2.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
 
@@ -54,7 +58,7 @@ class Durations:
     def instant(cls) -> Durations:
         """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable."""
         # Decision 0005: two heartbeats within a second would look the same.
-        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0)
+        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, gpu_stack_s=0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ class VmSpec:
     owns it, as `config.managedBy`.
 
     `drs`: an override for this VM, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
+    `gpu_stack_s`: how long its GPU stack takes, if not as long as others'; infinite if it never comes up.
     """
 
     name: str
@@ -153,6 +158,12 @@ class VmSpec:
     drs: str = ""
     must_run_on: str = ""
     has_node: bool = True
+    gpu_stack_s: float | None = None
+
+    @property
+    def has_device_plugin(self) -> bool:
+        """True if its device plugin comes up at some time."""
+        return self.gpu_stack_s is None or math.isfinite(self.gpu_stack_s)
 
     @property
     def uuid(self) -> str:

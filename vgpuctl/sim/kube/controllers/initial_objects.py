@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from vgpuctl.sim.inventory import Inventory, VmSpec, Workload
-from vgpuctl.sim.kube.controllers import cluster_api
+from vgpuctl.sim.kube.controllers import cluster_api, gpu_operator
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.controllers.lifecycle import own_taints
 from vgpuctl.sim.kube.controllers.preplaced_pods import PodPlacer
 from vgpuctl.sim.kube.controllers.queue import Queue
-from vgpuctl.sim.kube.machines import nodes
+from vgpuctl.sim.kube.machines import gpu_stack, nodes
 from vgpuctl.sim.kube.machines.kubelet import Kubelet
 from vgpuctl.sim.kube.machines.kubelets import Kubelets
 from vgpuctl.sim.kube.objects import Object, is_true, owner_reference, set_condition, timestamp
@@ -33,10 +33,11 @@ class InitialObjects:
         self._inventory = inventory
         self._first_awake = frozenset(inventory.first_awake)
         self._placer = placer
-        for name in NAMESPACES:
+        for name in (*NAMESPACES, gpu_operator.NAMESPACE):
             context.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         for kubelet in kubelets:
             self._add_node(kubelet)
+        placer.place_daemons(context.create("daemonsets", gpu_operator.device_plugin()), self._with_device_plugin())
         self._place_workloads(after_day=False)
         if self._all_ready():
             self._place_workloads(after_day=True)
@@ -54,7 +55,9 @@ class InitialObjects:
             node["metadata"]["annotations"] = cluster_api.machine_annotations(vm.name)
         if vm.powered_on:
             self._label_worker(node, vm)
-            nodes.post_ready(node, now, nodes.Boot(vm, kubelet.place.address, gpus=len(vm.vgpus)))
+            node["metadata"]["labels"] |= gpu_stack.LABELS if vm.vgpus else {}
+            gpus = len(vm.vgpus) if vm.has_device_plugin else 0
+            nodes.post_ready(node, now, nodes.Boot(vm, kubelet.place.address, devices=gpus, gpus=gpus))
             self._context.store.create("nodes", node)
             kubelet.start_now(gpus=len(vm.vgpus))
             if nodes.is_control_plane(vm.name):
@@ -67,6 +70,11 @@ class InitialObjects:
             {"key": key, "effect": effect, "timeAdded": since} for key, effect in own_taints(node)
         ]
         self._context.store.create("nodes", node)
+
+    def _with_device_plugin(self) -> list[str]:
+        """Return the nodes on which the device plugin runs from the beginning."""
+        vms = (vm for vm in self._inventory.vms if vm.has_node and vm.powered_on)
+        return [vm.name for vm in vms if vm.vgpus and vm.has_device_plugin]
 
     def _label_worker(self, node: Object, vm: VmSpec) -> None:
         """Give a worker that runs from the beginning the label of its profile."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from vgpuctl.sim.kube.controllers.cluster_capacity import ClusterCapacity
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
+from vgpuctl.sim.kube.controllers.daemonsets import daemon_affinity, daemon_pod
 from vgpuctl.sim.kube.controllers.deployments import new_replica_set
 from vgpuctl.sim.kube.controllers.jobs import TRACKING
 from vgpuctl.sim.kube.controllers.node_choice import PodRequirements, candidates_for
@@ -41,6 +42,13 @@ class PodPlacer:
         for _ in range(wanted):
             if node := candidates.best():
                 self._place(template_pod, node)
+
+    def place_daemons(self, daemon_set: Object, nodes: list[str]) -> None:
+        """Place a DaemonSet's pod on each of these nodes."""
+        template_pod = self._context.prepared("pods", daemon_pod(daemon_set, ""))
+        for node in nodes:
+            affinity = daemon_affinity(node)
+            self._place(template_pod | {"spec": template_pod["spec"] | {"affinity": affinity}}, node)
 
     def _with_uid(self, owner: Object) -> Object:
         owner["metadata"].setdefault("uid", self._context.store.new_uid())

@@ -10,7 +10,8 @@ from vgpuctl.sim.inventory import Durations, VmSpec
 from vgpuctl.sim.kube.controllers import volumes
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, EventSource
 from vgpuctl.sim.kube.machines import nodes, pod_status
-from vgpuctl.sim.kube.machines.machine import Machine
+from vgpuctl.sim.kube.machines.gpu_machine import GpuMachine
+from vgpuctl.sim.kube.machines.gpu_stack import is_plugin
 from vgpuctl.sim.kube.objects import (
     Object,
     from_timestamp,
@@ -42,20 +43,19 @@ class MachineAddress:
         return f"10.{64 + self.number // 256}.{self.number % 256}.{count % 254 + 1}"
 
 
-class Kubelet(Machine):
+class Kubelet(GpuMachine):
     """Runs from the end of the guest's boot until power-off. While the VM is suspended it does nothing."""
 
     def __init__(
         self, context: ControllerContext, place: MachineAddress, durations: Durations, rng: random.Random
     ) -> None:
-        super().__init__(context.clock, durations)
+        super().__init__(context.clock, durations, place.vm)
         self.place = place
         self.name = place.vm.name
         self.reporting = False
         self._context = context
         self._rng = rng
         self._event_source = EventSource("kubelet", self.name)
-        self._gpus = 0
         self._boot_id = ""
         self._heartbeat_id = 0
         self._addresses_given = 0
@@ -64,10 +64,6 @@ class Kubelet(Machine):
         # The status posted last. While the node still has it, only the heartbeat has to change.
         self._posted: Object | None = None
         self._since_report_s = 0.0
-
-    def boot(self, gpus: int) -> None:
-        super().boot(gpus)
-        self._gpus = gpus
 
     def freeze(self) -> None:
         super().freeze()
@@ -96,7 +92,6 @@ class Kubelet(Machine):
     def start_now(self, gpus: int) -> None:
         """Spread the first heartbeats over a period, but over few moments: many machines share each of them."""
         super().start_now(gpus)
-        self._gpus = gpus
         self._start_kubelet(first_beat=(1 + self.place.number % _SLOTS) / _SLOTS)
 
     def adopt(self, pod: Object) -> str:
@@ -144,6 +139,8 @@ class Kubelet(Machine):
         """
         self.reporting = True
         self._heartbeat_id += 1
+        if self._start_gpu_stack(self._context.store):
+            self._hold_plugins()
         self._post_status()
         for pod in self._own_pods():
             self._resume_pod(pod, restarted=restarted)
@@ -165,7 +162,7 @@ class Kubelet(Machine):
         if before["status"] is self._posted:
             after: Object | None = self._context.store.update("nodes", nodes.with_heartbeat(before, now))
         else:
-            boot = nodes.Boot(self.place.vm, self.place.address, self._boot_id, self._gpus)
+            boot = nodes.Boot(self.place.vm, self.place.address, self._boot_id, *self.gpus)
             after = self._context.store.edit("nodes", "", self.name, lambda node: nodes.post_ready(node, now, boot))
         self._posted = after["status"] if after else None
         if after is not None and not is_true(before, "Ready"):
@@ -183,6 +180,29 @@ class Kubelet(Machine):
         self._since_report_s = self._since_report_s if may_skip else 0.0
         return may_skip
 
+    def _hold_plugins(self) -> None:
+        """A plugin that was Ready before a suspend is not, until its stack is up again."""
+        now = self._context.clock.utc()
+        for pod in filter(is_plugin, self._own_pods()):
+            self._edit(pod, lambda item: pod_status.unready(item, now))
+
+    def _gpu_stack_is_up(self) -> None:
+        now = self._context.clock.utc()
+        for pod in filter(is_plugin, self._own_pods()):
+            stage = self._stage.get(uid_of(pod))
+            if stage == "held":
+                self._stage[uid_of(pod)] = "starting"
+                self._started(pod)
+            elif stage == "running":
+                self._edit(pod, lambda item: pod_status.ready_again(item, now))
+
+    def _post_gpus(self) -> None:
+        # A real kubelet posts another number of devices within 10 s. Here it does at once, so that a laboratory is not
+        # slower than its durations say.
+        self._posted = None
+        if self.reporting:
+            self._post_status()
+
     def _own_pods(self) -> list[Object]:
         return self._context.store.where("pods", "spec.nodeName", self.name)
 
@@ -191,7 +211,7 @@ class Kubelet(Machine):
         if ran and restarted and not is_mirror(pod):
             self._restart(pod)
         # Measured on kubemark 1.36: after a resume a pod has its UID, no restart, and is Ready again with its node.
-        elif ran and self._stage.get(uid_of(pod)) == "running":
+        elif ran and self._stage.get(uid_of(pod)) == "running" and not self._waits_for_gpu_stack(pod):
             self._edit(pod, lambda item: pod_status.ready_again(item, self._context.clock.utc()))
         # kubelet: a deadline is a moment of the wall clock, and may have passed while the VM slept.
         self._deadlines_s.pop(uid_of(pod), None)
@@ -205,7 +225,7 @@ class Kubelet(Machine):
         # Kubernetes: a pod is never moved. It restarts on its node, or it has failed.
         if pod["spec"]["restartPolicy"] == "Never":
             self._edit(pod, lambda item: pod_status.failed(item, now))
-        else:
+        elif not self._rejected(pod):
             self._edit(pod, lambda item: pod_status.restarting(item, now))
 
     def sync_pod(self, pod: Object) -> None:
@@ -224,6 +244,7 @@ class Kubelet(Machine):
     def forget(self, pod: Object) -> None:
         self._stage.pop(uid_of(pod), None)
         self._deadlines_s.pop(uid_of(pod), None)
+        self._note_gone(pod)
 
     def _note_deadline(self, pod: Object) -> None:
         """Check the pod again when its deadline has come, also when that was moved."""
@@ -252,7 +273,19 @@ class Kubelet(Machine):
             self._stage[uid_of(present)] = "ended"
             self._edit(present, lambda item: pod_status.past_deadline(item, now))
 
+    def _rejected(self, pod: Object) -> bool:
+        """Fail a pod for which there is no GPU; return True if it did."""
+        if not self._lacks_gpus(pod):
+            return False
+        now, message = self._context.clock.utc(), pod_status.NO_DEVICE.format(nodes.GPU)
+        self._stage[uid_of(pod)] = "ended"
+        self._edit(pod, lambda item: pod_status.not_admitted(item, now, nodes.GPU))
+        self._context.record_event(pod, self._event_source, pod_status.NOT_ADMITTED, message, warning=True)
+        return True
+
     def _start(self, pod: Object) -> None:
+        if self._rejected(pod):
+            return
         self._stage[uid_of(pod)] = "starting"
         now = self._context.clock.utc()
         self._edit(pod, lambda item: pod_status.creating(item, now, self.place.address))
@@ -265,13 +298,19 @@ class Kubelet(Machine):
         if not volumes.are_attached(self._context, pod):
             self._time.after(VOLUME_S, lambda: self._started(pod))
             return
+        if self._waits_for_gpu_stack(pod):
+            self._stage[uid_of(pod)] = "held"
+            return
         self._mark_started(pod)
         now, address = self._context.clock.utc(), self.place.pod_address(self._addresses_given)
         self._edit(pod, lambda item: pod_status.running(item, now, address))
+        if is_plugin(pod):
+            self._post_gpus()
 
     def _mark_started(self, pod: Object) -> None:
         self._stage[uid_of(pod)] = "running"
         self._addresses_given += 1
+        self._note_started(pod)
         if pod_status.ends_by_itself(pod):
             self._time.after(self._durations.training_s, lambda: self._succeeded(pod))
 

@@ -27,11 +27,14 @@ _CONDITION_TYPES = (*(kind for kind, _, _ in _PRESSURES), "Ready")
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """What one boot of a machine found: its address, boot id and GPUs."""
+    """What one boot of a machine found. `devices`: GPUs that a device plugin has registered since. `gpus`: those of
+    them that it offers now.
+    """
 
     vm: VmSpec
     address: str
     id: str = ""
+    devices: int = 0
     gpus: int = 0
 
 
@@ -60,11 +63,11 @@ def _set_machine_fields(status: Object, boot: Boot) -> None:
     """Set the resources that a kubelet owns. Resources that other programs added stay."""
     vm = boot.vm
     resources = {"cpu": str(vm.cpus), "memory": f"{vm.memory_mib}Mi", "ephemeral-storage": "100Gi", "pods": "110"}
-    for field in ("capacity", "allocatable"):
+    for field, gpus in (("capacity", boot.devices), ("allocatable", boot.gpus)):
         status[field] = (status.get(field) or {}) | resources
         # Measured with a real kubelet: what a device plugin once offered stays, with a count of 0.
-        if boot.gpus or GPU in status[field]:
-            status[field][GPU] = str(boot.gpus)
+        if gpus or GPU in status[field]:
+            status[field][GPU] = str(gpus)
     status["addresses"] = [{"type": "InternalIP", "address": boot.address}, {"type": "Hostname", "address": vm.name}]
     status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": 10250}}
     status["nodeInfo"] = _node_info(boot)

@@ -10,6 +10,12 @@ from vgpuctl.sim.kube.objects import Object, controller_of, is_sidecar, set_cond
 #: kubelet: the reason and message of a pod that was active for longer than its `activeDeadlineSeconds`.
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 PAST_DEADLINE = "Pod was active on the node longer than the specified deadline"
+#: kubelet: the reason and message of a pod for which its device manager has no device.
+#: Measured with a real kubelet: after a reboot with a late plugin, a pod failed with this reason and did not recover.
+NOT_ADMITTED = "UnexpectedAdmissionError"
+NO_DEVICE = (
+    "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices {}, which is unexpected"
+)
 Edit = Callable[[Object], None]
 
 
@@ -47,8 +53,20 @@ def running(pod: Object, now: datetime, address: str) -> None:
         status["initContainerStatuses"] = [_container(pod, each, up if is_sidecar(each) else done) for each in inits]
 
 
+def unready(pod: Object, now: datetime) -> None:
+    """The containers run, and are not ready."""
+    _conditions(pod, now, {"Ready": "False", "ContainersReady": "False"}, "ContainersNotReady")
+    _set_containers_ready(pod, ready=False)
+
+
 def ready_again(pod: Object, now: datetime) -> None:
     _conditions(pod, now, {"Ready": "True", "ContainersReady": "True"})
+    _set_containers_ready(pod, ready=True)
+
+
+def _set_containers_ready(pod: Object, *, ready: bool) -> None:
+    for container in pod["status"].get("containerStatuses") or []:
+        container["ready"] = ready
 
 
 def not_ready(pod: Object, now: datetime) -> None:
@@ -76,6 +94,11 @@ def failed(pod: Object, now: datetime) -> None:
 def past_deadline(pod: Object, now: datetime) -> None:
     failed(pod, now)
     pod["status"] |= {"reason": DEADLINE_EXCEEDED, "message": PAST_DEADLINE}
+
+
+def not_admitted(pod: Object, now: datetime, resource: str) -> None:
+    failed(pod, now)
+    pod["status"] |= {"reason": NOT_ADMITTED, "message": f"Pod was rejected: {NO_DEVICE.format(resource)}"}
 
 
 def _statuses(pod: Object) -> list[Object]:
