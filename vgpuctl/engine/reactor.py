@@ -241,7 +241,7 @@ def _failure(step: Step, fleet: Fleet, attempts: Attempts, due_for_s: float) -> 
     # vSphere: a task may hang at 95 %, and a VM may wait for an answer. So every step has a deadline.
     if due_for_s >= step.deadline_s:
         waits, to_blame = step.waits_for(fleet), step.to_blame(fleet)
-        return Failure(step, host, StepLate(step.subject, step.describe(), step.deadline_s, waits, to_blame))
+        return Failure(step, host, StepLate(step.subject, step.deed(), step.deadline_s, waits, to_blame))
     return None
 
 

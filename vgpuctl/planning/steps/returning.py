@@ -106,6 +106,9 @@ class WaitBack(WorkerStep):
     #: The GPU stack may take 3 to 5 minutes after a resume.
     deadline_s: ClassVar[float] = 900.0
 
+    def deed(self) -> str:
+        return "come back"
+
     def assumed_s(self, fleet: Fleet) -> float:
         return STACK_S
 

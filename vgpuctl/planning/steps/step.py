@@ -82,6 +82,10 @@ class BaseStep:
     def describe(self) -> str:
         return self.verb
 
+    def deed(self) -> str:
+        """Return what the worker did not do if the step is late: `drain`."""
+        return self.describe()
+
     def brief(self) -> str:
         """Return what the step does, without its details."""
         return self.describe()

@@ -18,6 +18,8 @@ MAX_NAMES, MAX_NAMES_IN_ALL = 20_000, 100_000
 MAX_PROBLEMS_SHOWN = 50
 _SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(MiB|GiB|TiB)(/s)?")
 _MIB = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
+_TIME = re.compile(r"([0-9]{1,9})(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})\]")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
 
@@ -130,6 +132,16 @@ class ScenarioReader:
             self.add_problem(f"{key}.{name}", f"{value!r} is not a size such as 64GiB or 500MiB")
             return default
         return round(float(match.group(1)) * _MIB[match.group(2)])
+
+    def seconds(self, section: Section, name: str, key: str) -> float | None:
+        value = section.get(name)
+        if value is None:
+            return None
+        match = _TIME.fullmatch(str(value))
+        if match is None:
+            self.add_problem(f"{key}.{name}", f"{value!r} is not a time such as 20s or 3m")
+            return None
+        return int(match.group(1)) * _SECONDS[match.group(2)]
 
     def names(self, section: Section, key: str, field: str = "name") -> list[str]:
         """Expand `worker-[1-4]` to four names."""

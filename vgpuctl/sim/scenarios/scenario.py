@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -44,6 +45,7 @@ KEYS = (
     "drs",
     "ha",
     "cluster-api",
+    "gpu-stack",
 )
 VM_KEYS = (
     "name",
@@ -61,6 +63,7 @@ VM_KEYS = (
     "drs",
     "must-run-on",
     "node",
+    "gpu-stack",
 )
 #: vSphere API: DrsBehavior, in words with hyphens.
 DRS = {
@@ -76,11 +79,13 @@ _WORKLOAD_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 LONGEST_LABEL = 63
+#: A GPU stack that does not come up: a device plugin that never starts.
+NEVER = "never"
 DEFAULT_STARTS = {"day": "0 8 * * *", "night": "0 20 * * *"}
 
 
 def read_scenario(path: Path, durations: Durations) -> Inventory:
-    """Return the inventory; raise BadScenario with all problems. `durations` receives a throughput of the datastore."""
+    """Return the inventory; raise BadScenario with all problems. `durations` receives those that the file sets."""
     reader = ScenarioReader(path)
     inventory = _Scenario(reader, durations).inventory()
     reader.finish()
@@ -112,6 +117,8 @@ class _Scenario:
             self._workers.setdefault(self._profile(item, key), []).extend(names)
         for key, item in self._reader.items(self._document.get("others"), "others", VM_KEYS):
             self._add_vms(key, item)
+        takes_s = self._reader.seconds(self._document, "gpu-stack", "")
+        self._durations.gpu_stack_s = self._durations.gpu_stack_s if takes_s is None else takes_s
         drs = self._reader.choice(self._document, "drs", "", DRS, "off")
         groups = tuple(Group(name, vgpus, tuple(self._workers.get(name, ()))) for name, vgpus in self._profiles.items())
         return Inventory(
@@ -201,8 +208,13 @@ class _Scenario:
                 drs=OVERRIDES[self._reader.choice(item, "drs", key, OVERRIDES, "")],
                 must_run_on=self._must_run_on(item, key),
                 has_node=self._reader.boolean(item, "node", key, True),
+                gpu_stack_s=self._gpu_stack_s(item, key),
             )
         return names
+
+    def _gpu_stack_s(self, item: Section, key: str) -> float | None:
+        """Return how long a VM's GPU stack takes, or infinity if it never comes up."""
+        return math.inf if item.get("gpu-stack") == NEVER else self._reader.seconds(item, "gpu-stack", key)
 
     def _hosts_for(self, item: Section, key: str) -> list[str]:
         """Return one host, or a range of hosts over which the VMs are spread evenly, in order."""
