@@ -35,9 +35,11 @@ def test_a_start_that_would_take_of_the_kept_share_is_refused() -> None:
     assert kind(on(world, "a")) == REFUSED, "a resume is no other start"
 
 
-def test_exactly_the_share_may_stay() -> None:
-    world = kept(worker("a", memory_mib=64 * GIB), worker("plain", vgpus=(), memory_locked=False), memory_percent=50)
-    assert [kind(on(world, name)) for name in ("a", "plain")] == [None, None]
+def test_exactly_the_share_may_stay_and_an_overhead_is_too_much() -> None:
+    half = worker("half", memory_mib=64 * GIB - 529)
+    world = kept(half, worker("plain", vgpus=(), memory_locked=False), memory_percent=50)
+    assert [kind(on(world, name)) for name in ("half", "plain")] == [None, REFUSED]
+    assert world.estate.hosts["esx-1"].unreserved_mib == 0
 
 
 def test_a_host_in_maintenance_is_not_counted() -> None:
@@ -53,7 +55,7 @@ def test_two_starts_at_once_are_not_promised_the_same_room() -> None:
 
 
 def test_slots_are_as_large_as_the_largest_reservation() -> None:
-    """Each host has one slot of 40 GiB or four of 16; one of three hosts may fail."""
+    """Each host has one slot of 40 GiB or three of 16 with overhead; one of three hosts may fail."""
     small = [worker(f"small-{n}", host="esx-2") for n in range(3)]
     world = kept(*small, worker("large", memory_mib=40 * GIB), machines=3, level=1)
     assert [kind(on(world, f"small-{n}")) for n in range(3)] == [None] * 3
@@ -64,7 +66,7 @@ def test_slots_are_as_large_as_the_largest_reservation() -> None:
 
 
 def test_of_slots_of_a_fixed_size_a_large_vm_takes_several() -> None:
-    small = [worker(f"small-{n}", host="esx-2", vgpus=()) for n in range(3)]
+    small = [worker(f"small-{n}", host="esx-2", vgpus=(), memory_mib=15 * GIB) for n in range(3)]
     world = kept(*small, worker("large", memory_mib=40 * GIB), level=1, slot_mib=16 * GIB)
     assert kind(on(world, "large")) is None
     assert [kind(on(world, f"small-{n}")) for n in range(2)] == [None, REFUSED]
@@ -86,10 +88,10 @@ def policy(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def standing_estate(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
-    """Two hosts of 100 GiB, half of the first one in use."""
+    """Two hosts of 100 GiB. One VM takes half of the first, the other would take the whole second."""
     kept = {"share": Ha(memory_percent=30), "slots": Ha(level=1, slot_mib=1024), "spares": Ha(hosts=("esx-2",))}
     hosts = tuple(HostSpec(name, (v100(0),), memory_mib=100 * GIB) for name in HOSTS.values())
-    vms = (worker("a", memory_mib=50 * GIB, powered_on=True), worker("b", host="esx-2", memory_mib=100 * GIB))
+    vms = (worker("a", memory_mib=49 * GIB, powered_on=True), worker("b", host="esx-2", memory_mib=99 * GIB))
     inventory = Inventory("gpu", hosts, vms, ha=kept.get(policy))
     with Estate(tmp_path_factory.mktemp(policy) / "estate", inventory, logins=LOGINS) as estate:
         yield estate

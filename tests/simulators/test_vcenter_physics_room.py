@@ -10,18 +10,21 @@ from tests.support.fleets import QUARTER
 from tests.support.physics import GIB, change, kind, off, on, suspend, worker, world_with
 from vgpuctl.sim.card_models import MODELS, CardMode
 from vgpuctl.sim.inventory import CardSpec, Durations, HostSpec, VmSpec, pci_id, v100
+from vgpuctl.sim.vcenter.physics import graphics_books
 from vgpuctl.sim.vcenter.physics.estate import BadInventory
+from vgpuctl.sim.vcenter.physics.overhead import overhead_mib
 from vgpuctl.sim.vcenter.physics.records import Changes, Operation, Power
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 
 
 def test_reserved_memory_is_the_hosts_until_it_is_given_back() -> None:
-    world = world_with(worker("a"), worker("b"), worker("night", memory_mib=48 * GIB))
+    world = world_with(worker("a"), worker("b"), worker("night", memory_mib=48 * GIB), memory_mib=65 * GIB)
     on(world, "a")
     on(world, "b")
     refused = on(world, "night")
     assert kind(refused) == "InsufficientMemoryResourcesFault"
-    assert refused.error and refused.error.details == {"unreserved": 32 << 30, "requested": 48 << 30}
+    free, needed = 33 * GIB - 2 * 169, 48 * GIB + 411
+    assert refused.error and refused.error.details == {"unreserved": free << 20, "requested": needed << 20}
     suspend(world, "a")
     assert kind(on(world, "night")) is None
     assert kind(on(world, "a")) == "InsufficientMemoryResourcesFault"
@@ -29,12 +32,29 @@ def test_reserved_memory_is_the_hosts_until_it_is_given_back() -> None:
     assert kind(on(world, "a")) is None
 
 
-def test_memory_without_a_reservation_is_nobodys() -> None:
+#: vSphere Resource Management, "Sample Overhead Memory on Virtual Machines": memory, then 1, 2, 4 and 8 CPUs, in MiB.
+OVERHEADS = [
+    (256, 20.29, 24.28, 32.23, 48.16),
+    (1024, 25.90, 29.91, 37.86, 53.82),
+    (4096, 48.64, 52.72, 60.67, 76.78),
+    (16384, 139.62, 143.98, 151.93, 168.60),
+]
+
+
+@pytest.mark.parametrize(("memory_mib", "figures"), [(row[0], row[1:]) for row in OVERHEADS])
+def test_the_overhead_of_a_vm_is_near_vmwares_samples(memory_mib: int, figures: tuple[float, ...]) -> None:
+    for cpus, expected in zip((1, 2, 4, 8), figures, strict=True):
+        assert 0 <= overhead_mib(memory_mib, cpus) - expected < 2
+
+
+def test_a_vm_without_a_reservation_takes_its_overhead_alone() -> None:
     world = world_with(*(worker(f"plain-{n}", vgpus=(), memory_locked=False, memory_mib=60 * GIB) for n in range(3)))
     assert [kind(on(world, f"plain-{n}")) for n in range(3)] == [None] * 3
+    assert world.estate.hosts["esx-1"].unreserved_mib == 64 * GIB - 3 * 502
     lock = [change(world, f"plain-{n}", Changes(memory_locked=True)) for n in range(2)]
     assert [kind(task) for task in lock] == [None, "InsufficientMemoryResourcesFault"]
     assert world.estate.vms["plain-1"].memory_locked is False
+    assert world.estate.hosts["esx-1"].unreserved_mib == 4 * GIB - 3 * 502
 
 
 def test_a_suspend_needs_its_memorys_size_on_the_datastore() -> None:
@@ -86,6 +106,46 @@ def test_suspends_share_the_datastores_throughput() -> None:
     assert world.clock.now_s - began == pytest.approx(16 + 32)
 
 
+def test_a_resume_reads_as_long_as_its_suspend_wrote() -> None:
+    world = world_with(worker("a", memory_mib=32 * GIB), durations=Durations(store_mib_per_s=1.0 * GIB))
+    on(world, "a")
+    suspend(world, "a")
+    began = world.clock.now_s
+    on(world, "a")
+    assert world.clock.now_s - began == pytest.approx(32)
+
+
+def test_a_resume_and_a_suspend_share_the_datastore_unless_one_waits_for_an_answer() -> None:
+    durations = Durations(store_mib_per_s=1.0 * GIB)
+    world = world_with(*(worker(name) for name in "abc"), durations=durations)
+    for name in "abc":
+        on(world, name)
+    suspend(world, "a")
+    suspend(world, "b")
+    world.estate.set_question(world.estate.vms["a"], "Was it moved?")
+    began = world.clock.now_s
+    asking, resume = (world.estate.power_on(world.estate.vms[name]) for name in "ab")
+    writing = world.estate.suspend(world.estate.vms["c"])
+    world.clock.advance_to(began + 16)
+    assert (asking.progress, resume.progress, writing.progress) == (0, 50, 50)
+    world.estate.answer(world.estate.vms["a"], "1")
+    world.wait_for(writing)
+    assert world.clock.now_s - began == pytest.approx(16 + 8 * 3)
+
+
+def test_the_books_of_a_host_may_be_late_until_they_are_refreshed() -> None:
+    world = world_with(worker("a"), durations=Durations(graphics_lag_s=30))
+    host = world.estate.hosts["esx-1"]
+    on(world, "a")
+    assert (world.estate.vms["a"].cards, host.cards[0].booked) == (host.cards, [])
+    world.wait(30)
+    assert host.cards[0].booked == ["vm-1"]
+    suspend(world, "a")
+    assert host.cards[0].booked == ["vm-1"], "the card is free, the books do not know it"
+    graphics_books.refresh(world.estate, host)
+    assert host.cards[0].booked == []
+
+
 @pytest.mark.parametrize("why", ["sriov", "profile"])
 def test_some_devices_forbid_suspending(why: str) -> None:
     host = HostSpec("esx-1", (v100(0),), unsuspendable=(QUARTER,) if why == "profile" else ())
@@ -101,7 +161,7 @@ def test_some_devices_forbid_suspending(why: str) -> None:
 def test_a_vm_that_runs_from_the_beginning_has_its_seat_and_memory() -> None:
     world = world_with(worker("a", powered_on=True), worker("whole", vgpus=("grid_v100-16q",)))
     assert [len(card.seats) for card in world.estate.vms["a"].cards] == [1]
-    assert world.estate.hosts["esx-1"].unreserved_mib == 48 * GIB
+    assert world.estate.hosts["esx-1"].unreserved_mib == 48 * GIB - 169
     assert kind(on(world, "whole")) == "InsufficientGraphicsResourcesFault"
 
 

@@ -89,7 +89,8 @@ def test_short_memory_and_short_space_arrive_as_vspheres_faults(client: Any) -> 
     assert wait_for(worker.ReconfigVM_Task(vim.vm.ConfigSpec(memoryMB=40 * GIB))).state == "success"
     no_memory = wait_for(worker.PowerOn()).error
     assert isinstance(no_memory, vim.fault.InsufficientMemoryResourcesFault)
-    assert (no_memory.unreserved, no_memory.requested) == (28 << 30, 40 << 30)
+    assert (no_memory.unreserved, no_memory.requested) == ((28 * GIB - 974) << 20, (40 * GIB + 351) << 20)
+    assert worker.runtime.memoryOverhead == 351 << 20
 
 
 def test_the_datastores_free_space_follows_suspends_and_resumes(client: Any) -> None:

@@ -112,6 +112,10 @@ class Machine:
     locked: bool = False
     power: str = "off"
 
+    def taken_mib(self) -> int:
+        """What a running VM takes: its memory if it is reserved, and always the overhead of a VM with eight CPUs."""
+        return (self.memory_mib if self.locked else 0) + -(-(472_000 + 74 * self.memory_mib) // 10_000)
+
 
 class Refused(NamedTuple):
     fault: str
@@ -139,8 +143,8 @@ class Reckoning:
         self.drs = drs
 
     def free_memory(self, host: str) -> int:
-        running = (m for m in self.machines.values() if m.host == host and m.power == "on" and m.locked)
-        return self.boxes[host].memory_mib - sum(machine.memory_mib for machine in running)
+        running = (m for m in self.machines.values() if m.host == host and m.power == "on")
+        return self.boxes[host].memory_mib - sum(machine.taken_mib() for machine in running)
 
     def on(self, vm: str) -> set[Outcome]:
         machine = self.machines[vm]
@@ -214,7 +218,7 @@ class Reckoning:
         machine, box = self.machines[vm], self.boxes[host]
         if box.in_maintenance:
             return {Refused("InvalidState")}
-        if machine.locked and machine.memory_mib > self.free_memory(host):
+        if machine.taken_mib() > self.free_memory(host):
             return {Refused("InsufficientMemoryResourcesFault")}
         found = seatings(vm, machine.types, box.chips, box.policy)
         full = Refused("InsufficientGraphicsResourcesFault")

@@ -20,12 +20,13 @@ LEAST_HEARTBEAT_S = 1.0
 class Durations:
     """How long things take, in seconds. They may be changed while the world runs.
 
-    `store_mib_per_s`: the datastore's throughput. If set, a suspend takes its VM's memory divided by it, and concurrent
-    suspends share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
-    `report_s`: how long a kubelet may leave out a status in which nothing changed; five minutes in a usual cluster,
-    never in kubemark. `node_grace_s`: how long a silent node counts as healthy. `unhealthy_s`: when a health check
-    replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains. `gpu_stack_s`: how long driver
-    and toolkit take after a kubelet has started or was resumed; only then a device plugin starts, and offers GPUs.
+    `store_mib_per_s`: the datastore's throughput. If set, a suspend or resume takes its VM's memory divided by it, and
+    those that run at once share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is
+    inferred). `graphics_lag_s`: how late a host's books of its cards are. `report_s`: how long a kubelet may leave out
+    a status in which nothing changed; five minutes in a usual cluster, never in kubemark. `node_grace_s`: how long a
+    silent node counts as healthy. `unhealthy_s`: when a health check replaces the Machine of such a node. `training_s`:
+    how long a Job of one GPU trains. `gpu_stack_s`: how long driver and toolkit take after a kubelet has started or was
+    resumed; only then a device plugin starts, and offers GPUs.
     """
 
     # Short enough to watch. Real suspends of large VMs take minutes.
@@ -47,6 +48,7 @@ class Durations:
     training_s: float = 3600.0
     # Short enough to watch. Real ones take 20 s, and minutes where a container compiles the driver.
     gpu_stack_s: float = 2.0
+    graphics_lag_s: float = 0.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
 

@@ -64,7 +64,8 @@ def durations(
 ) -> None:
     """Set how long things take from now on.
 
-    `store` is the datastore's throughput in MiB/s; a suspend then takes as long as writing the VM's memory.
+    `store` is the datastore's throughput in MiB/s; a suspend or resume then takes as long as the VM's memory needs.
+    `graphics-lag` is how late `graphicsInfo` says which VMs are on a card.
     `tasks-per-host` is the number of tasks that one host runs at once.
 
     Examples:

@@ -82,7 +82,7 @@ def _runtime(context: Any, host: Host) -> Any:
 @GRAPHICS_MANAGER("graphicsInfo")
 @HOST("config.graphicsInfo")
 def graphics_info(context: Any, host: Host) -> list[Any]:
-    # vSphere: `graphicsInfo.vm` says which VMs are on a card. A real host may be late with it; here none is.
+    # vSphere: `graphicsInfo.vm` says which VMs are on a card, as far as the host's books know.
     return [_graphics(card) for card in host.cards]
 
 
@@ -192,7 +192,7 @@ def _graphics(card: Card) -> Any:
         graphicsType=_graphics_type(card),
         vgpuMode=_MODE[card.spec.mode],
         memorySizeInKB=card.spec.frame_mib * 1024,
-        vm=[vim.VirtualMachine(moid) for moid in card.vm_moids()],
+        vm=[vim.VirtualMachine(moid) for moid in card.booked],
     )
 
 

@@ -86,6 +86,8 @@ def runtime(context: Any, vm: Vm) -> Any:
         # vSphere API: set by a start from off, cleared by a power-off, and left by a resume.
         bootTime=vm.booted,
         suspendInterval=0,
+        # vSphere API: in bytes; for a VM that is off, what a power-on would need.
+        memoryOverhead=vm.overhead_mib << 20,
         maxCpuUsage=vm.cpus * 2400,
         maxMemoryUsage=vm.memory_mib,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from vgpuctl.sim.card_models import CardMode, CardModel
 from vgpuctl.sim.vcenter.inventory.host_properties import NVIDIA
+from vgpuctl.sim.vcenter.physics import graphics_books
 from vgpuctl.sim.vcenter.physics.records import Host
 from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
@@ -33,7 +34,8 @@ def retrieve_vgpu_device_info(call: Call) -> list[Any]:
 
 @handles("RefreshGraphicsManager")
 def refresh(call: Call) -> None:
-    """Do nothing: the data that it would fetch from the host is never stale here."""
+    # vSphere API: it refreshes the graphics information; until then a host's books may be late.
+    graphics_books.refresh(call.center.estate, call.subject)
 
 
 def profiles(hosts: Iterable[Host]) -> list[Any]:

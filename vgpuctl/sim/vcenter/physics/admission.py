@@ -26,11 +26,11 @@ def admit(vm: Vm, hosts: Sequence[Host]) -> None:
 
 
 def reserve(vm: Vm, host: Host) -> None:
-    """Reserve the VM's memory. A VM without a reservation takes none."""
+    """Reserve the VM's memory and its overhead. A VM without a reservation takes the overhead alone."""
     # vSphere: a power-on or resume needs the VM's whole reserved memory free on the host.
-    if vm.reservation_mib and vm.reservation_mib > host.unreserved_mib:
+    if vm.needed_mib > host.unreserved_mib:
         raise refusals.no_memory(host, vm)
-    vm.reserved_mib = vm.reservation_mib
+    vm.reserved_mib = vm.needed_mib
 
 
 def release_resources(vm: Vm) -> None:

@@ -23,8 +23,11 @@ class Seat:
 
 @dataclass(eq=False, slots=True)
 class Card:
+    """`seats` is the truth. `booked`: the VMs that the host's books name, which may be late."""
+
     spec: CardSpec
     seats: list[Seat] = field(default_factory=list)
+    booked: list[str] = field(default_factory=list)
 
     def vm_moids(self) -> list[str]:
         return list(dict.fromkeys(seat.vm_moid for seat in self.seats))

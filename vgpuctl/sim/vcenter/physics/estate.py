@@ -10,7 +10,7 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.guests import Guests
 from vgpuctl.sim.inventory import DRS_DISABLED, MANUAL, Durations, Inventory, VmSpec
-from vgpuctl.sim.vcenter.physics import maintenance, power, reconfigure, refusals
+from vgpuctl.sim.vcenter.physics import graphics_books, maintenance, power, reconfigure, refusals
 from vgpuctl.sim.vcenter.physics.cards import Card
 from vgpuctl.sim.vcenter.physics.records import (
     CHOICES,
@@ -45,7 +45,7 @@ class Estate:
         self.durations = durations
         self.guests = guests
         self._subscribers: list[Subscriber] = []
-        self._suspend_writes = SharedThroughput()
+        self._store_traffic = SharedThroughput()
         self.work = Tasks(clock, durations, self.changed)
         self.store = Store(STORE_MOID, STORE_NAME, inventory.datastore_free_mib)
         self.hosts: dict[str, Host] = {}
@@ -56,6 +56,8 @@ class Estate:
         self._last_vm_number = 0
         for vm in inventory.vms:
             self._add_initial(vm)
+        for host in self.hosts.values():
+            graphics_books.refresh(self, host)
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -89,16 +91,19 @@ class Estate:
 
     def power_on(self, vm: Vm) -> Task:
         """Power on or resume."""
+        throughput = self.durations.store_mib_per_s if vm.power is Power.SUSPENDED else None
         return self.work.start(
             Work(
                 entity=vm,
                 operation=Operation.POWER_ON,
-                duration_s=self.durations.power_on_s,
+                # vSphere: a resume reads back from the datastore what the suspend has written there.
+                duration_s=vm.suspend_file_mib / throughput if throughput else self.durations.power_on_s,
                 begin=partial(power.begin_power_on, self, vm),
                 finish=partial(power.finish_power_on, self, vm),
                 undo=partial(power.undo_power_on, self, vm),
                 # vSphere: while `runtime.question` waits for an answer, a power-on hangs.
                 waits=lambda: vm.question is not None,
+                shared=self._store_traffic if throughput else None,
             )
         )
 
@@ -121,12 +126,12 @@ class Estate:
             Work(
                 entity=vm,
                 operation=Operation.SUSPEND,
-                # vSphere: a suspend writes the VM's memory to the datastore, whose throughput several suspends share.
+                # vSphere: a suspend writes the VM's memory to the datastore, and all that do so share its throughput.
                 duration_s=vm.memory_mib / throughput if throughput else self.durations.suspend_s,
                 begin=partial(power.begin_suspend, self, vm),
                 finish=partial(power.finish_suspend, self, vm),
                 undo=partial(power.delete_suspend_file, self, vm),
-                shared=self._suspend_writes if throughput else None,
+                shared=self._store_traffic if throughput else None,
             )
         )
 

@@ -19,12 +19,12 @@ def allowed(estate: Estate, vm: Vm, hosts: Sequence[Host]) -> Sequence[Host]:
         return hosts
     # vSphere: a dedicated failover host starts no VM; it is kept for the failure of another host.
     others = [host for host in hosts if host.name not in ha.hosts]
-    reservation_mib = vm.reservation_mib
+    needed_mib = vm.needed_mib
     # vSphere API: `FailoverResourcesAdmissionControlPolicy` keeps a share of the cluster's resources free.
-    # Memory counts by reservations. Processors are not simulated.
-    if not others or (ha.memory_percent and free_percent(estate, reservation_mib) < ha.memory_percent):
+    # Memory counts by reservations and overheads. Processors are not simulated.
+    if not others or (ha.memory_percent and free_percent(estate, needed_mib) < ha.memory_percent):
         raise refusals.no_failover()
-    if ha.level and not _slots_suffice(estate, reservation_mib):
+    if ha.level and not _slots_suffice(estate, needed_mib):
         raise refusals.no_failover()
     return others
 
@@ -34,20 +34,21 @@ def _usable_hosts(estate: Estate) -> list[Host]:
     return [host for host in estate.hosts.values() if not host.in_maintenance]
 
 
-def free_percent(estate: Estate, reservation_mib: int) -> float:
+def free_percent(estate: Estate, needed_mib: int) -> float:
     """Return the share of memory that would stay unreserved, over all hosts that HA counts."""
     usable = _usable_hosts(estate)
     total = sum(host.spec.memory_mib for host in usable)
-    return 100 * (sum(host.unreserved_mib for host in usable) - reservation_mib) / total if total else 0.0
+    return 100 * (sum(host.unreserved_mib for host in usable) - needed_mib) / total if total else 0.0
 
 
-def _slots_suffice(estate: Estate, reservation_mib: int) -> bool:
-    """A slot is as large as the largest reservation, or fixed. A larger VM takes several. CPUs are not counted here."""
+def _slots_suffice(estate: Estate, needed_mib: int) -> bool:
+    """A slot is fixed, or as large as the largest reservation with its overhead. A larger VM takes several. CPUs are
+    not counted here.
+    """
     ha = estate.inventory.ha
     assert ha is not None
-    used = [vm.reserved_mib for vm in estate.vms.values() if _runs(vm)] + [reservation_mib]
+    used = [vm.reserved_mib for vm in estate.vms.values() if _runs(vm)] + [needed_mib]
     # vSphere API: without a slot policy, the largest reservation of a powered-on VM is the slot.
-    # Its memory overhead is not simulated.
     slot = ha.slot_mib or max(*used, 1)
     # vSphere API: a host's slots are rounded down, and the largest hosts are assumed to fail first.
     slots = sorted(host.spec.memory_mib // slot for host in _usable_hosts(estate))

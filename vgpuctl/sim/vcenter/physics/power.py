@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vgpuctl.sim.vcenter.physics import admission, failover, refusals
+from vgpuctl.sim.vcenter.physics import admission, failover, graphics_books, refusals
 from vgpuctl.sim.vcenter.physics.records import Host, Power, Question, Vm
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ def begin_power_on(estate: Estate, vm: Vm) -> None:
     reserve_and_place(vm, failover.allowed(estate, vm, estate.hosts_for(vm)))
     if vm.power_on_question and vm.running_task:
         vm.question = Question(vm.running_task.moid, vm.power_on_question)
-    # `graphicsInfo.vm` of these hosts has changed.
     if vm.vgpus or vm.host is not before:
-        estate.changed(before, vm.host)
+        graphics_books.seats_changed(estate, before, vm.host)
     estate.changed(vm)
 
 
@@ -43,7 +42,7 @@ def reserve_and_place(vm: Vm, hosts: Sequence[Host]) -> None:
 def undo_power_on(estate: Estate, vm: Vm) -> None:
     vm.question = None
     admission.release_resources(vm)
-    estate.changed(vm.host)
+    graphics_books.seats_changed(estate, vm.host)
 
 
 def finish_power_on(estate: Estate, vm: Vm) -> None:
@@ -110,6 +109,6 @@ def _release_host(estate: Estate, vm: Vm) -> None:
     seated = bool(vm.cards)
     admission.release_resources(vm)
     if seated:
-        estate.changed(vm.host)
+        graphics_books.seats_changed(estate, vm.host)
     # The host may wait in EnterMaintenanceMode_Task for its last VM.
     estate.work.recheck(vm.host)

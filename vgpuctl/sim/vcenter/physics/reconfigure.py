@@ -51,12 +51,13 @@ def apply(vm: Vm, changes: Changes) -> None:
 
 def _lock_memory(vm: Vm, locked: bool) -> None:
     """A running VM takes its reservation from the host at once, and is refused if the host has too little."""
-    before, vm.memory_locked = vm.memory_locked, locked
+    before = vm.memory_locked, vm.reserved_mib
+    vm.memory_locked = locked
     if vm.power is Power.ON:
         vm.reserved_mib = 0
         # vSphere API: the lock may be set only if all of the VM's memory can be reserved now.
         try:
             admission.reserve(vm, vm.host)
         except refusals.Refusal:
-            vm.memory_locked = before
+            vm.memory_locked, vm.reserved_mib = before
             raise

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from vgpuctl.sim.inventory import HostSpec, VmSpec
 from vgpuctl.sim.vcenter.physics.cards import Card
+from vgpuctl.sim.vcenter.physics.overhead import overhead_mib
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 
 #: vSphere: where a task may hang.
@@ -139,7 +140,7 @@ class Host:
 
 @dataclass(eq=False, slots=True)
 class Vm:
-    """One VM. `reserved_mib`: memory that it reserves on its host now; `suspend_file_mib`: the size of its suspend
+    """One VM. `reserved_mib`: memory that its host reserves for it now; `suspend_file_mib`: the size of its suspend
     file.
 
     `power_on_question`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest
@@ -177,6 +178,16 @@ class Vm:
         """The memory that it reserves while it runs: all of it or none."""
         # vSphere API: with `memoryReservationLockedToMax` the reservation always equals the memory.
         return self.memory_mib if self.memory_locked else 0
+
+    @property
+    def overhead_mib(self) -> int:
+        return overhead_mib(self.memory_mib, self.cpus)
+
+    @property
+    def needed_mib(self) -> int:
+        """What a host must have unreserved to start it."""
+        # vSphere: a host reserves each running VM's memory overhead, also for a VM without a reservation of its own.
+        return self.reservation_mib + self.overhead_mib
 
     @property
     def cards(self) -> list[Card]:

@@ -77,7 +77,7 @@ def no_memory(host: Host, vm: Vm) -> Refusal:
         "InsufficientMemoryResourcesFault",
         "The available Memory resources in the parent resource pool are insufficient for the operation.",
         unreserved=host.unreserved_mib * MIB,
-        requested=vm.memory_mib * MIB,
+        requested=vm.needed_mib * MIB,
     )
 
 

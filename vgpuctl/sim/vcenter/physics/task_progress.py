@@ -43,6 +43,10 @@ class Progress:
             self._held = held
             self._plan()
 
+    @property
+    def held(self) -> bool:
+        return self._held
+
     def stop(self) -> None:
         for timer in self._timers:
             timer.cancel()
@@ -78,19 +82,20 @@ class Progress:
 
 
 class SharedThroughput:
-    """Progresses that share one throughput: each of n running ones has an n-th of it."""
+    """Progresses that share one throughput: each of n running ones has an n-th of it. A held one takes nothing."""
 
     def __init__(self) -> None:
         self._members: list[Progress] = []
 
     def join(self, progress: Progress) -> None:
         self._members.append(progress)
-        self._divide()
+        self.divide()
 
     def leave(self, progress: Progress) -> None:
         self._members.remove(progress)
-        self._divide()
+        self.divide()
 
-    def _divide(self) -> None:
-        for progress in self._members:
-            progress.set_rate(1 / len(self._members))
+    def divide(self) -> None:
+        running = [progress for progress in self._members if not progress.held]
+        for progress in running:
+            progress.set_rate(1 / len(running))

@@ -158,9 +158,15 @@ class Tasks:
         self._changed(run.task)
 
     def _update_hold(self, run: TaskRun) -> None:
-        if run.progress:
-            hangs = run.outcome == HANGS and run.progress.percent == ALMOST_DONE
-            run.progress.hold(run.work.waits() or hangs)
+        if not run.progress:
+            return
+        hangs = run.outcome == HANGS and run.progress.percent == ALMOST_DONE
+        held = run.work.waits() or hangs
+        if held != run.progress.held:
+            run.progress.hold(held)
+            # A resume that waits for an answer reads nothing, so the others have its share.
+            if run.work.shared:
+                run.work.shared.divide()
 
     def _finish(self, run: TaskRun) -> None:
         try:
