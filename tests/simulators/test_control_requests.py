@@ -13,7 +13,7 @@ from tests.support.kubernetes_cluster import BEGAN
 from vgpuctl.sim.control.control_api import ControlApi
 from vgpuctl.sim.control.fault_rules import InvalidRequest
 from vgpuctl.sim.driver import Driver
-from vgpuctl.sim.inventory import Durations
+from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.world import World
 
@@ -75,6 +75,10 @@ def by_person(act: str) -> dict[str, Any]:
         ("label worker-99 a=b", "there is no node worker-99"),
         ("delete-node stranger", "there is no node stranger"),
         ("suspend worker-99", "there is no VM worker-99"),
+        ("crash esx-9", "there is no host esx-9; did you mean esx-1"),
+        ("move worker-1", "move needs a VM and a host"),
+        ("move worker-1 esx-9", "there is no host esx-9"),
+        ("move worker-99 esx-1", "there is no VM worker-99"),
         ("label worker-1 team", "label needs key=value, or key- to remove it, not team"),
     ],
 )
@@ -97,3 +101,30 @@ def test_what_a_person_cannot_do_by_then_disturbs_no_call(
     assert (code, body["kind"]) == (200, "NodeList")
     assert [fault.met for fault in world.calls.faults] == [1]
     assert f"A person could not {act}: " in capsys.readouterr().out
+
+
+def test_a_host_is_lost_and_found_by_the_control(world: World) -> None:
+    def set_host(**changes: Any) -> Any:
+        return controlled(world, lambda control: control.set_host({"name": "esx-1", **changes}))
+
+    assert set_host(act="crash") == {"name": "esx-1", "maintenance": False, "connection": "notResponding"}
+    assert set_host(act="disconnect")["connection"] == "disconnected"
+    assert set_host(act="connect")["connection"] == "connected"
+    with pytest.raises(NotDone, match="not allowed in the current state"):
+        set_host(act="connect")
+    with pytest.raises(InvalidRequest, match="a host can crash, disconnect, not-responding, connect, not 'melt'"):
+        set_host(act="melt")
+
+
+def test_people_move_vms_and_empty_hosts() -> None:
+    world = World(default_inventory(hosts=2), began=BEGAN)
+    for act in ("move infra-1 esx-2", "enter-maintenance esx-1"):
+        world.people.act(act)
+        world.wait(10)
+    assert world.estate.vms["infra-1"].host.name == "esx-2"
+    assert world.estate.hosts["esx-1"].in_maintenance
+    world.people.act("exit-maintenance esx-1")
+    world.wait(10)
+    world.people.act("evacuate esx-1")
+    world.wait(10)
+    assert not world.estate.hosts["esx-1"].in_maintenance, "without DRS, VMs that are off stay where they are"

@@ -34,7 +34,7 @@ def test_durations_hold_from_now_on(toy: Lab) -> None:
     assert told["tasks_per_host"] == 3
     ran = toy.vgpuctl("sim", "set", "durations", "sleep=1s")
     assert ran.code == 1
-    assert "no duration is called sleep; there are: gpu-stack, graphics-lag, guest-boot," in ran.err
+    assert "no duration is called sleep; there are: failover, gpu-stack, graphics-lag," in ran.err
     assert "'many' is not a number" in toy.vgpuctl("sim", "set", "durations", "tasks-per-host=many").err
 
 
@@ -60,3 +60,11 @@ def test_faults_are_listed_counted_and_cleared(toy: Lab) -> None:
     assert toy.vgpuctl("sim", "fault", "clear", "1").code == 1
     assert "1 fault cleared." in toy.vgpuctl("sim", "fault", "clear").ok().out
     assert "No faults." in toy.vgpuctl("sim", "fault", "list").ok().out
+
+
+def test_a_host_is_lost_and_found_by_the_command(toy: Lab) -> None:
+    ran = toy.vgpuctl("sim", "set", "host", "esx-1", "--not-responding").ok()
+    assert ran.out == "name: esx-1, maintenance: False, connection: notResponding\n"
+    assert toy.json("vgpuctl", "status", "-o", "json")["hosts"][0]["connected"] is False
+    toy.vgpuctl("sim", "set", "host", "esx-1", "--connect").ok()
+    assert "choose one of --maintenance, --crash" in toy.vgpuctl("sim", "set", "host", "esx-1").err

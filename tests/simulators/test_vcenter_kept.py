@@ -62,6 +62,9 @@ def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
         partial(estate.set_tools, vm, chance.random() < 0.5),
         partial(estate.answer, vm, chance.choice("01")),
         partial(estate.set_maintenance, host, chance.random() < 0.3),
+        partial(estate.migrate, vm, host),
+        partial(chance.choice([estate.crash, estate.disconnect, estate.stop_responding]), host),
+        *[partial(estate.connect, host)] * 2,
     ]
 
 

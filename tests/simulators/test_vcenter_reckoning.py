@@ -221,7 +221,10 @@ def deed_at_any_time(world: World, dice: random.Random) -> None:
     vm = dice.choice(list(estate.vms.values()))
     start = dice.choice([estate.power_on, estate.power_on, estate.suspend, estate.power_off])
     try:
-        if vm.running_task and dice.random() < 0.3:
+        if dice.random() < 0.05:
+            on_a_host = [estate.crash, estate.disconnect, estate.connect, estate.connect]
+            dice.choice(on_a_host)(dice.choice(list(estate.hosts.values())))
+        elif vm.running_task and dice.random() < 0.3:
             estate.work.cancel(vm.running_task)
         elif vm.running_task and vm.question:
             estate.answer(vm, dice.choice("012"))
@@ -229,7 +232,7 @@ def deed_at_any_time(world: World, dice: random.Random) -> None:
             fate = dice.choice([None, None, None, Refusal("Timedout", "injected")])
             estate.work.set_outcome(start(vm).moid, fate)
     except Refusal as refusal:
-        assert refusal.kind in ("TaskInProgress", "NotSupported")
+        assert refusal.kind in ("TaskInProgress", "NotSupported", "InvalidState")
     world.wait(dice.choice([0.0, 0.5, 3.0]))
 
 
@@ -278,6 +281,9 @@ def test_deeds_side_by_side_break_no_law_and_leak_nothing(seed: int) -> None:
 
 def end_all(world: World) -> None:
     """Until nothing runs and all are off."""
+    for host in world.estate.hosts.values():
+        if not host.connected:
+            world.estate.connect(host)
     for vm in world.estate.vms.values():
         while vm.running_task:
             if vm.question:

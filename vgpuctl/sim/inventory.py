@@ -48,6 +48,9 @@ class Durations:
     training_s: float = 3600.0
     # Short enough to watch. Real ones take 20 s, and minutes where a container compiles the driver.
     gpu_stack_s: float = 2.0
+    migrate_s: float = 2.0
+    # vSphere HA: a master declares a silent host dead after some 15 to 18 s.
+    failover_s: float = 18.0
     graphics_lag_s: float = 0.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
@@ -60,7 +63,7 @@ class Durations:
     def instant(cls) -> Durations:
         """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable."""
         # Decision 0005: two heartbeats within a second would look the same.
-        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, gpu_stack_s=0.01)
+        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, gpu_stack_s=0.01, migrate_s=0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,8 @@ class Inventory:
     `datastore_free_mib`: room for suspend files.
 
     `drs`: a power-on or resume without room on its own host goes to the first host of the cluster that has room, unless
-    `drs_behaviour` is manual. `cluster_api`: each VM with a node also has a Machine, under a health check.
+    `drs_behaviour` is manual. `hot_migration`: running VMs with vGPUs can be moved. `cluster_api`: each VM with a node
+    also has a Machine, under a health check. `ha`: HA also restarts what ran on a host that crashed.
     """
 
     cluster: str
@@ -232,6 +236,7 @@ class Inventory:
     datastore_free_mib: int = 90 * 1024 * GIB_IN_MIB
     drs: bool = False
     drs_behaviour: str = FULLY_AUTOMATED
+    hot_migration: bool = False
     cluster_api: bool = False
     ha: Ha | None = None
 

@@ -1,4 +1,6 @@
-"""People who act while a tool is at work: they power VMs, cordon, label and delete, through the servers' usual APIs."""
+"""People who act while a tool is at work: they power and move VMs, cordon, label and delete, through the servers' usual
+APIs. Hosts fail by their word, too.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,12 @@ from vgpuctl.sim.kube.api.patches import MERGE
 from vgpuctl.sim.kube.api.request import Reply, Request
 from vgpuctl.sim.kube.objects import name_of
 from vgpuctl.sim.vcenter.physics.estate import Estate
-from vgpuctl.sim.vcenter.physics.records import Vm
+from vgpuctl.sim.vcenter.physics.records import Host, Vm
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.words import nearest
 
 _ON_NODES = ("cordon", "uncordon", "label", "delete-node")
+_WITH_TWO_WORDS = {"label": "a node and key=value", "move": "a VM and a host"}
 
 
 class NotDone(Exception):  # noqa: N818
@@ -40,12 +43,26 @@ class People:
             "power-off": lambda vm: self._power(self._estate.power_off, vm),
             "suspend": lambda vm: self._power(self._estate.suspend, vm),
             "shut-down": lambda vm: self._power(self._estate.shut_down_guest, vm),
+            "move": self._move,
+        }
+        self._acts_on_hosts: dict[str, Callable[[Host], object]] = {
+            "crash": estate.crash,
+            "disconnect": estate.disconnect,
+            "not-responding": estate.stop_responding,
+            "connect": estate.connect,
+            # vSphere API: a timeout of 0 is none. `evacuate` also moves away what does not run.
+            "enter-maintenance": lambda host: estate.enter_maintenance(host, timeout_s=0),
+            "evacuate": lambda host: estate.enter_maintenance(host, timeout_s=0, evacuate=True),
+            "exit-maintenance": estate.leave_maintenance,
         }
 
     def act(self, sentence: str) -> None:
         verb, *words = sentence.split()
         try:
-            self._acts[verb](*words)
+            if verb in self._acts_on_hosts:
+                self._acts_on_hosts[verb](self._host(*words))
+            else:
+                self._acts[verb](*words)
         except Refusal as refusal:
             raise NotDone(refusal.message) from None
         except ApiError as error:
@@ -59,20 +76,25 @@ class People:
             print(f"A person could not {sentence}: {error}", flush=True)  # into the folder's log
 
     def check(self, sentence: str) -> None:
-        """Refuse a sentence that cannot be understood, or that names a VM or node that does not exist.
+        """Refuse a sentence that cannot be understood, or that names a VM, node or host that does not exist.
 
         Pods come and go under names that nobody chooses, so theirs are looked up only when the person acts.
         """
         verb, *words = sentence.split() or [""]
-        if verb not in self._acts:
-            acts = f"; there are: {', '.join(sorted(self._acts))}"
-            raise NotDone(f"no act is called {verb!r}{nearest(verb, self._acts) or acts}")
-        if len(words) != (2 if verb == "label" else 1):
-            raise NotDone(f"{verb} needs {'a node and key=value' if verb == 'label' else 'one name'}")
+        known = self._acts.keys() | self._acts_on_hosts.keys()
+        if verb not in known:
+            acts = f"; there are: {', '.join(sorted(known))}"
+            raise NotDone(f"no act is called {verb!r}{nearest(verb, sorted(known)) or acts}")
+        if len(words) != (2 if verb in _WITH_TWO_WORDS else 1):
+            raise NotDone(f"{verb} needs {_WITH_TWO_WORDS.get(verb, 'one name')}")
         if verb == "label" and not ("=" in words[1] or words[1].endswith("-")):
             raise NotDone(f"label needs key=value, or key- to remove it, not {words[1]}")
-        if verb != "delete-pod":
+        if verb in self._acts_on_hosts:
+            self._host(words[0])
+        elif verb != "delete-pod":
             self._check_name(words[0], "node" if verb in _ON_NODES else "VM")
+        if verb == "move":
+            self._host(words[1])
 
     def _check_name(self, name: str, kind: str) -> None:
         """A node may be away for a while; then its VM still has its name."""
@@ -88,6 +110,14 @@ class People:
     def _power(self, change: Callable[[Vm], object], name: str) -> None:
         self._check_name(name, "VM")
         change(self._estate.vms[name])
+
+    def _move(self, name: str, host: str) -> None:
+        self._power(lambda vm: self._estate.migrate(vm, self._host(host)), name)
+
+    def _host(self, name: str) -> Host:
+        if name not in self._estate.hosts:
+            raise NotDone(f"there is no host {name}{nearest(name, self._estate.hosts)}")
+        return self._estate.hosts[name]
 
     def _label(self, node: str, change: str) -> None:
         """`key=value` sets a label, `key-` removes it."""

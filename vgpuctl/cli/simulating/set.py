@@ -118,17 +118,33 @@ def host(
     dir: DirOption,
     name: Annotated[str, typer.Argument(help="The host's name.")],
     maintenance: Annotated[
-        bool, typer.Option("--maintenance/--no-maintenance", help="In maintenance mode, no VM starts on the host.")
-    ],
+        bool | None,
+        typer.Option("--maintenance/--no-maintenance", help="In maintenance mode, no VM starts on the host."),
+    ] = None,
+    crash: Annotated[bool, typer.Option("--crash", help="All VMs that run on the host are off at once.")] = False,
+    disconnect: Annotated[
+        bool, typer.Option("--disconnect", help="Disconnect it from vCenter; its VMs go on running.")
+    ] = False,
+    not_responding: Annotated[
+        bool, typer.Option("--not-responding", help="It answers vCenter no more; its VMs go on running.")
+    ] = False,
+    connect: Annotated[bool, typer.Option("--connect", help="Connect it again, after a crash as well.")] = False,
 ) -> None:
-    """Put a host into maintenance mode, or take it out, even while VMs run on it.
+    """Let a host crash or lose vCenter, connect it again, or set its maintenance mode while no VM runs on it.
 
-    Example:
+    Examples:
 
       vgpuctl sim set host esx-1 --maintenance
+      vgpuctl sim set host esx-1 --crash
+      vgpuctl sim set host esx-1 --connect
     """
+    acts = {"crash": crash, "disconnect": disconnect, "not-responding": not_responding, "connect": connect}
+    changes: list[dict[str, Any]] = [{"act": act} for act, wanted in acts.items() if wanted]
+    changes += [] if maintenance is None else [{"maintenance": maintenance}]
+    if len(changes) != 1:
+        raise typer.BadParameter(f"choose one of --maintenance, --{', --'.join(acts)}")
     with sim_explained():
-        _show(controls(dir).host(name, maintenance=maintenance))
+        _show(controls(dir).host(name, **changes[0]))
 
 
 @app.command()
@@ -137,7 +153,8 @@ def person(
     act: Annotated[list[str], typer.Argument(metavar="ACT NAME [CHANGE]")],
     in_: Annotated[str | None, typer.Option("--in", help="Do it after this time.")] = None,
 ) -> None:
-    """Act as a person: cordon, uncordon or label a node, delete a node or a pod, start, stop or suspend a VM.
+    """Act as a person: cordon, uncordon or label a node, delete a node or a pod, start, stop, suspend or move a VM,
+    enter-maintenance, evacuate or exit-maintenance a host, or let it crash, disconnect, be not-responding or connect.
 
     Examples:
 
@@ -145,6 +162,7 @@ def person(
       vgpuctl sim set person label worker-1 vgpu.type=wrong
       vgpuctl sim set person delete-pod default/training-abcde --in 3s
       vgpuctl sim set person power-off worker-2
+      vgpuctl sim set person move infra-1 esx-2 --in 10s
     """
     sentence = " ".join(act)
     with sim_explained():

@@ -17,6 +17,7 @@ from vgpuctl.sim.world import World
 Document = dict[str, Any]
 Found = TypeVar("Found")
 MAX_ADVANCE_S = 31 * 24 * 3600.0
+HOST_ACTS = ("crash", "disconnect", "not-responding", "connect")
 
 
 class Servers(Protocol):
@@ -136,8 +137,13 @@ class ControlApi:
     def set_host(self, request: Document) -> Document:
         estate = self._world.estate
         host = _find(estate.hosts, request, "host")
-        estate.set_maintenance(host, bool(request["maintenance"]))
-        return {"name": host.name, "maintenance": bool(request["maintenance"])}
+        if act := str(request.get("act", "")):
+            if act not in HOST_ACTS:
+                raise InvalidRequest(f"a host can {', '.join(HOST_ACTS)}, not {act!r}")
+            self._world.people.act(f"{act} {host.name}")
+        if "maintenance" in request:
+            estate.set_maintenance(host, bool(request["maintenance"]))
+        return {"name": host.name, "maintenance": host.in_maintenance, "connection": host.connection.value}
 
     def _advance(self, seconds: float) -> None:
         if not 0 < seconds <= MAX_ADVANCE_S:

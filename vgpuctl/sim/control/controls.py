@@ -71,8 +71,9 @@ class Controls:
         """Let a VM ask a `question`, get an `answer`, or lose its `tools`."""
         return call_control(self.folder, "POST", "vm", {"name": name, **changes})
 
-    def host(self, name: str, *, maintenance: bool) -> Document:
-        return call_control(self.folder, "POST", "host", {"name": name, "maintenance": maintenance})
+    def host(self, name: str, **changes: Any) -> Document:
+        """Set a host's `maintenance`, or let it do an `act`: crash, disconnect, not-responding or connect."""
+        return call_control(self.folder, "POST", "host", {"name": name, **changes})
 
     def reset(self) -> None:
         """Begin again: a new world like the first, at the same addresses, without faults."""

@@ -43,6 +43,7 @@ KEYS = (
     "workloads",
     "datastore",
     "drs",
+    "hot-migration",
     "ha",
     "cluster-api",
     "gpu-stack",
@@ -131,6 +132,7 @@ class _Scenario:
             datastore_free_mib=self._datastore(),
             drs=drs != "off",
             drs_behaviour=DRS[drs],
+            hot_migration=self._reader.boolean(self._document, "hot-migration", ""),
             cluster_api=self._reader.boolean(self._document, "cluster-api", ""),
             ha=self._ha(),
         )

@@ -39,7 +39,7 @@ class _Shape:
 
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
-        self._key: Hashable = (_nameless(vm.spec), vm.power, tuple(sorted(vm.vgpus.items())))
+        self._key: Hashable = (_nameless(vm.spec), vm.shown_power, tuple(sorted(vm.vgpus.items())))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Shape) and self._key == other._key

@@ -80,7 +80,7 @@ def _network_card(vm: Vm) -> Any:
         backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=refs.NETWORK),
         # Decision 0010: every change of power connects or disconnects network cards, so it changes this device.
         connectable=vim.vm.device.VirtualDevice.ConnectInfo(
-            startConnected=True, allowGuestControl=True, connected=vm.power.value == "poweredOn"
+            startConnected=True, allowGuestControl=True, connected=vm.shown_power.value == "poweredOn"
         ),
         controllerKey=_PCI,
         unitNumber=7,

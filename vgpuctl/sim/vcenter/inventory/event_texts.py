@@ -28,6 +28,7 @@ _TEXTS = {
     "VmReconfiguredEvent": ("VM reconfigured", f"Reconfigured {_AT}"),
     "VmClonedEvent": ("VM cloned", "Clone of {sourceVm.name} completed"),
     "VmRemovedEvent": ("VM removed", "Removed {vm.name} on {host.name} from {datacenter.name}"),
+    "VmFailedMigrateEvent": ("Cannot migrate VM", "Failed to migrate {vm.name} from {host.name}. {reason.msg}"),
     "VmFailedToPowerOnEvent": ("Cannot power on VM", "Cannot power on {vm.name} on {host.name}. {reason.msg}"),
     "VmFailedToPowerOffEvent": ("Cannot power off VM", "Cannot power off {vm.name} on {host.name}. {reason.msg}"),
     "VmFailedToSuspendEvent": ("Cannot suspend VM", "Cannot suspend {vm.name} on {host.name}. {reason.msg}"),

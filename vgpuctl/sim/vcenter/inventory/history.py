@@ -52,7 +52,7 @@ class History:
         self._users: dict[str, str] = {}
         self._states: dict[str, TaskState] = {}
         self._vms = {vm.moid: vm for vm in estate.vms.values()}
-        self._powers = {vm.moid: vm.power for vm in estate.vms.values()}
+        self._powers = {vm.moid: vm.shown_power for vm in estate.vms.values()}
         estate.subscribe(self._changed)
 
     @property
@@ -88,10 +88,10 @@ class History:
 
     def _follow_power(self, vm: Vm) -> None:
         before = self._powers.get(vm.moid, Power.OFF)
-        self._powers[vm.moid] = vm.power
-        if vm.power is not before:
+        self._powers[vm.moid] = vm.shown_power
+        if vm.shown_power is not before:
             ended = [task for task in vm.recent_tasks if task.completed == self._estate.clock.utc()]
-            self.record(_POWER_EVENTS[vm.power], self.user_of(ended[-1]) if ended else "", vm)
+            self.record(_POWER_EVENTS[vm.shown_power], self.user_of(ended[-1]) if ended else "", vm)
 
     def _follow_task(self, task: Task) -> None:
         before = self._states.get(task.moid)

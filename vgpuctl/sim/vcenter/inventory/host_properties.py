@@ -40,7 +40,8 @@ def _parent(_: Any, host: Host) -> Any:
 
 @HOST("overallStatus", "configStatus", "summary.overallStatus")
 def _status(_: Any, host: Host) -> str:
-    return "green"
+    # vSphere: its own alarm "Host connection and power state" turns a lost host red.
+    return "green" if host.connected else "red"
 
 
 @HOST("vm")
@@ -71,9 +72,9 @@ def _in_maintenance(_: Any, host: Host) -> bool:
 @HOST("runtime", "summary.runtime")
 def _runtime(context: Any, host: Host) -> Any:
     return vim.host.RuntimeInfo(
-        # No simulated host is ever lost; whole servers are (`sim fault`).
-        connectionState="connected",
-        powerState="poweredOn",
+        connectionState=host.connection.value,
+        # vSphere API: vCenter cannot know the power state of a host that it has lost.
+        powerState="poweredOn" if host.connected else "unknown",
         inMaintenanceMode=host.in_maintenance,
         bootTime=context.estate.clock.began,
     )
@@ -175,7 +176,7 @@ def _summary(context: Any, host: Host) -> Any:
         runtime=_runtime(context, host),
         config=vim.host.Summary.ConfigSummary(name=host.name, port=443, product=_product(), vmotionEnabled=True),
         quickStats=vim.host.Summary.QuickStats(overallCpuUsage=0, overallMemoryUsage=0),
-        overallStatus="green",
+        overallStatus=_status(context, host),
         rebootRequired=False,
     )
 

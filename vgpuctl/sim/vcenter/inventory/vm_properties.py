@@ -53,7 +53,7 @@ def _network(_: Any, vm: Vm) -> list[Any]:
 
 @VM("runtime.powerState", "summary.runtime.powerState")
 def _power(_: Any, vm: Vm) -> str:
-    return vm.power.value
+    return vm.shown_power.value
 
 
 @VM("runtime.host", "summary.runtime.host")
@@ -78,8 +78,10 @@ def question(_: Any, vm: Vm) -> Any:
 def runtime(context: Any, vm: Vm) -> Any:
     return vim.vm.RuntimeInfo(
         host=refs.of(vm.host),
-        connectionState="connected",
-        powerState=vm.power.value,
+        # vSphere API: a VM is `disconnected` while its host is not connected, whatever the reason. That its power
+        # state stays as vCenter knew it last is inferred.
+        connectionState="connected" if vm.host.connected else "disconnected",
+        powerState=vm.shown_power.value,
         question=question(context, vm),
         faultToleranceState="notConfigured",
         recordReplayState="inactive",
@@ -265,7 +267,7 @@ def _summary(context: Any, vm: Vm) -> Any:
 
 def tools_run(context: Any, vm: Vm) -> bool:
     # VMware Tools run in a guest that is up, and so neither while it boots nor while it is frozen.
-    return vm.tools and vm.power is Power.ON and bool(context.estate.guests.running(vm.name))
+    return vm.tools and vm.host.connected and vm.power is Power.ON and bool(context.estate.guests.running(vm.name))
 
 
 def _allocation(reserved: int) -> Any:

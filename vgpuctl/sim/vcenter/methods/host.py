@@ -11,10 +11,10 @@ from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 
 @handles("EnterMaintenanceMode_Task")
 def enter_maintenance_mode(call: Call, timeout: int, evacuate: bool | None, spec: Any) -> Any:
-    # vSphere API: `evacuatePoweredOffVms` moves VMs that are off to other hosts, which is not simulated.
-    if evacuate or spec is not None:
-        raise faults.not_supported("to move VMs away from a host that enters maintenance mode")
-    return refs.of(call.center.estate.enter_maintenance(call.subject, timeout))
+    # vSphere API: the specification is for hosts of vSAN.
+    if spec is not None:
+        raise faults.not_supported("a maintenance specification")
+    return refs.of(call.center.estate.enter_maintenance(call.subject, timeout, evacuate=bool(evacuate)))
 
 
 @handles("ExitMaintenanceMode_Task")

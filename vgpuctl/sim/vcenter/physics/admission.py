@@ -18,7 +18,7 @@ def admit(vm: Vm, hosts: Sequence[Host]) -> None:
         except refusals.Refusal as refusal:
             refused.append((host, refusal))
         else:
-            _move(vm, host)
+            move(vm, host)
             return
     # vSphere API: NoCompatibleHost says that DRS found no host. That a VM bound to one host meets this host's own
     # fault instead is inferred.
@@ -38,18 +38,51 @@ def release_resources(vm: Vm) -> None:
     release(vm.moid, vm.host.cards)
 
 
-def _reserve_all(vm: Vm, host: Host) -> None:
-    """Check memory before the cards (inferred): admission control comes before the host's own devices."""
+def require_ready(host: Host) -> None:
+    """Refuse a host on which nothing may start now."""
+    if not host.connected:
+        raise refusals.not_connected()
     # vSphere API: nothing is powered on while a host enters maintenance mode, or is in it. A resume is a power-on, too.
     if host.in_maintenance or host.running_task:
         raise refusals.wrong_state()
+
+
+def fits(vm: Vm, host: Host) -> bool:
+    """Return True if the running VM could move here now."""
+    try:
+        _require_room(vm, host)
+    except refusals.Refusal:
+        return False
+    release(vm.moid, host.cards)
+    return True
+
+
+def move_running(vm: Vm, host: Host) -> None:
+    """Take room on the new host, then return what the VM had on its own."""
+    _require_room(vm, host)
+    release(vm.moid, vm.host.cards)
+    move(vm, host)
+
+
+def _require_room(vm: Vm, host: Host) -> None:
+    """Take the VM's places on the cards, or refuse."""
+    require_ready(host)
+    if vm.needed_mib > host.unreserved_mib:
+        raise refusals.no_memory(host, vm)
+    if not seat(vm.moid, vm.vgpus.values(), host.cards, host.policy):
+        raise refusals.no_graphics()
+
+
+def _reserve_all(vm: Vm, host: Host) -> None:
+    """Check memory before the cards (inferred): admission control comes before the host's own devices."""
+    require_ready(host)
     reserve(vm, host)
     if not seat(vm.moid, vm.vgpus.values(), host.cards, host.policy):
         vm.reserved_mib = 0
         raise refusals.no_graphics()
 
 
-def _move(vm: Vm, host: Host) -> None:
+def move(vm: Vm, host: Host) -> None:
     # vSphere: under DRS a power-on, a resume included, may place the VM on another host (PowerOnVM_Task).
     if vm.host is not host:
         vm.host.vms.remove(vm)

@@ -10,13 +10,22 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.errors import SimError
 from vgpuctl.sim.guests import Guests
 from vgpuctl.sim.inventory import DRS_DISABLED, MANUAL, Durations, Inventory, VmSpec
-from vgpuctl.sim.vcenter.physics import graphics_books, maintenance, power, reconfigure, refusals
+from vgpuctl.sim.vcenter.physics import (
+    graphics_books,
+    lost_hosts,
+    maintenance,
+    migration,
+    power,
+    reconfigure,
+    refusals,
+)
 from vgpuctl.sim.vcenter.physics.cards import Card
 from vgpuctl.sim.vcenter.physics.records import (
     CHOICES,
     FIRST_VGPU_KEY,
     STORE_NAME,
     Changes,
+    Connection,
     Host,
     Operation,
     Power,
@@ -161,6 +170,8 @@ class Estate:
 
     def shut_down_guest(self, vm: Vm) -> None:
         """Ask the guest to shut down, without a task. The VM is off when the guest is down."""
+        if not vm.host.connected:
+            raise refusals.not_connected()
         if vm.running_task:
             raise refusals.busy(vm.running_task)
         power.require(vm, Power.OFF, Power.ON)
@@ -172,8 +183,11 @@ class Estate:
         vm.shutting_down = True
         self.changed(vm)
 
-    def enter_maintenance(self, host: Host, timeout_s: float) -> Task:
-        return maintenance.enter(self, host, timeout_s)
+    def migrate(self, vm: Vm, host: Host) -> Task:
+        return migration.migrate(self, vm, host)
+
+    def enter_maintenance(self, host: Host, timeout_s: float, *, evacuate: bool = False) -> Task:
+        return maintenance.enter(self, host, timeout_s, evacuate=evacuate)
 
     def leave_maintenance(self, host: Host) -> Task:
         return maintenance.leave(self, host)
@@ -206,6 +220,18 @@ class Estate:
 
     def set_maintenance(self, host: Host, wanted: bool) -> None:
         maintenance.set_mode(self, host, wanted)
+
+    def crash(self, host: Host) -> None:
+        lost_hosts.crash(self, host)
+
+    def disconnect(self, host: Host) -> None:
+        lost_hosts.lose(self, host, Connection.DISCONNECTED)
+
+    def stop_responding(self, host: Host) -> None:
+        lost_hosts.lose(self, host, Connection.NOT_RESPONDING)
+
+    def connect(self, host: Host) -> None:
+        lost_hosts.connect(self, host)
 
     # Creating and removing VMs.
 

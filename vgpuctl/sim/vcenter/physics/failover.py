@@ -31,7 +31,7 @@ def allowed(estate: Estate, vm: Vm, hosts: Sequence[Host]) -> Sequence[Host]:
 
 def _usable_hosts(estate: Estate) -> list[Host]:
     # vSphere API: HA counts connected hosts that are not in maintenance mode.
-    return [host for host in estate.hosts.values() if not host.in_maintenance]
+    return [host for host in estate.hosts.values() if host.connected and not host.in_maintenance]
 
 
 def free_percent(estate: Estate, needed_mib: int) -> float:

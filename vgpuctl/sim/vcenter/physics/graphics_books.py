@@ -23,7 +23,8 @@ def seats_changed(estate: Estate, *hosts: Host) -> None:
 
 
 def refresh(estate: Estate, host: Host) -> None:
-    """Read the books anew, as `RefreshGraphicsManager` asks a host to do."""
-    for card in host.cards:
-        card.booked = card.vm_moids()
+    """Read the books anew, as `RefreshGraphicsManager` asks a host to do. Those of a lost host stay as they were."""
+    if host.connected:
+        for card in host.cards:
+            card.booked = card.vm_moids()
     estate.changed(host)

@@ -27,6 +27,11 @@ def begin_power_on(estate: Estate, vm: Vm) -> None:
     reserve_and_place(vm, failover.allowed(estate, vm, estate.hosts_for(vm)))
     if vm.power_on_question and vm.running_task:
         vm.question = Question(vm.running_task.moid, vm.power_on_question)
+    placed(estate, vm, before)
+
+
+def placed(estate: Estate, vm: Vm, before: Host) -> None:
+    """Report that a VM has its places, perhaps on another host than before."""
     if vm.vgpus or vm.host is not before:
         graphics_books.seats_changed(estate, before, vm.host)
     estate.changed(vm)

@@ -26,6 +26,14 @@ class Power(StrEnum):
     SUSPENDED = "suspended"
 
 
+class Connection(StrEnum):
+    """vSphere API: HostSystemConnectionState."""
+
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    NOT_RESPONDING = "notResponding"
+
+
 class TaskState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
@@ -77,6 +85,12 @@ class Operation(Enum):
     )
     RECONFIGURE = OperationKind("ReconfigVM_Task", "VirtualMachine.reconfigure", "Reconfigure virtual machine")
     CLONE = OperationKind("CloneVM_Task", "VirtualMachine.clone", "Clone virtual machine")
+    MIGRATE = OperationKind(
+        "MigrateVM_Task",
+        "VirtualMachine.migrate",
+        "Migrate virtual machine",
+        failure_event="VmFailedMigrateEvent",
+    )
     DESTROY = OperationKind("Destroy_Task", "VirtualMachine.destroy", "Delete virtual machine")
     POWER_ON_MANY = OperationKind("PowerOnMultiVM_Task", "Datacenter.powerOnVm", "Initialize powering On")
     ENTER_MAINTENANCE = OperationKind(
@@ -118,6 +132,7 @@ class Host:
     cards: list[Card]
     policy: str = "performance"
     in_maintenance: bool = False
+    connection: Connection = Connection.CONNECTED
     vms: list[Vm] = field(default_factory=list)
     running_task: Task | None = None
     recent_tasks: list[Task] = field(default_factory=list)
@@ -125,6 +140,10 @@ class Host:
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def connected(self) -> bool:
+        return self.connection is Connection.CONNECTED
 
     @property
     def unreserved_mib(self) -> int:
@@ -142,6 +161,8 @@ class Host:
 class Vm:
     """One VM. `reserved_mib`: memory that its host reserves for it now; `suspend_file_mib`: the size of its suspend
     file.
+
+    `power` is the truth. `last_known`: what vCenter shows instead while the VM's host is lost.
 
     `power_on_question`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest
     was asked to shut down.
@@ -164,6 +185,7 @@ class Vm:
     question: Question | None = None
     reserved_mib: int = 0
     suspend_file_mib: int = 0
+    last_known: Power | None = None
     revision: int = 1
     booted: datetime | None = None
     running_task: Task | None = None
@@ -172,6 +194,10 @@ class Vm:
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def shown_power(self) -> Power:
+        return self.last_known or self.power
 
     @property
     def reservation_mib(self) -> int:

@@ -118,6 +118,36 @@ def wrong_state() -> Refusal:
     return Refusal("InvalidState", "The operation is not allowed in the current state.")
 
 
+def not_connected() -> Refusal:
+    return Refusal("HostNotConnected", "Unable to communicate with the remote host, since it is disconnected.")
+
+
+def lost_host() -> Refusal:
+    """The fault of tasks that run while their host is lost (inferred)."""
+    return Refusal("HostCommunication", "Unable to communicate with the remote host.")
+
+
+def not_migratable(host: Host) -> Refusal:
+    """Inferred: vMotion of such a VM is refused unless the vCenter allows it, but no source names the fault."""
+    return Refusal(
+        "MigrationFeatureNotSupported",
+        f"A required migration feature is not supported on the source host '{host.name}'.",
+        atSourceHost=True,
+        failedHostName=host.name,
+        failedHost=host,
+    )
+
+
+def bound_elsewhere(vm: Vm, host: Host) -> Refusal:
+    # vSphere API: VmHostAffinityRuleViolation, for a mandatory rule.
+    return Refusal(
+        "VmHostAffinityRuleViolation",
+        f"Virtual machine '{vm.name}' on host '{host.name}' would violate a virtual machine - host affinity rule.",
+        vmName=vm.name,
+        hostName=host.name,
+    )
+
+
 def no_compatible_host(refused: Sequence[tuple[Host, Refusal]]) -> Refusal:
     """Return DRS's fault when no host of the cluster fits: each host with its reason."""
     return Refusal(

@@ -25,6 +25,13 @@ def _never() -> bool:
     return False
 
 
+def _require_connected(entity: Vm | Host) -> None:
+    # vSphere: a VM's host carries the work out. Which fault a host that does not answer causes is inferred.
+    host = entity if isinstance(entity, Host) else entity.host
+    if not host.connected:
+        raise refusals.not_connected()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What a task does. `begin` and `finish` may raise a Refusal, which ends the task.
@@ -141,6 +148,7 @@ class Tasks:
         task.started = self._clock.utc()
         task.progress = 0
         try:
+            _require_connected(work.entity)
             work.begin()
         except refusals.Refusal as refusal:
             self._end_run(run, refusal)
