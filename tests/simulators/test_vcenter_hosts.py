@@ -314,3 +314,64 @@ def test_drs_that_is_not_fully_automated_moves_no_running_vm(who: str) -> None:
     task = emptied(world)
     world.wait(200)
     assert (task.done, vm_of(world, "a").host.name) == (False, "esx-1")
+
+
+NEW_BUILD, NEW_MANAGER = {"build": "24957456"}, {"vgpu_manager": "580.82.02"}
+
+
+def patch(world: World, name: str = "esx-1", **installed: str) -> None:
+    host = host_of(world, name)
+    world.estate.patch(host, host.software._replace(**installed))
+
+
+@pytest.mark.parametrize("installed", [NEW_BUILD, NEW_MANAGER])
+def test_a_state_from_before_a_patch_does_not_resume_but_boots_cold(installed: dict[str, str]) -> None:
+    world = world_with(worker("gpu"), plain("plain"))
+    for name in ("gpu", "plain"):
+        on(world, name)
+    world.wait(10)
+    for name in ("gpu", "plain"):
+        suspend(world, name)
+    patch(world, **installed)
+    refused = on(world, "gpu")
+    assert refused.error and (refused.error.kind, "saved state" in refused.error.message) == (
+        "GenericVmConfigFault",
+        True,
+    )
+    assert (vm_of(world, "gpu").power, vm_of(world, "gpu").cards) == (Power.SUSPENDED, [])
+    assert kind(on(world, "plain")) is None, "without a vGPU it resumes"
+    off(world, "gpu")
+    assert kind(on(world, "gpu")) is None
+
+
+def test_under_drs_an_old_state_resumes_on_a_host_that_is_as_it_was() -> None:
+    world = world_with(worker("a"), hosts=2, drs=True)
+    on(world, "a")
+    suspend(world, "a")
+    patch(world, **NEW_BUILD)
+    assert kind(on(world, "a")) is None
+    assert vm_of(world, "a").host.name == "esx-2"
+
+
+def test_a_host_is_patched_while_nothing_runs_and_vcenter_can_reach_it() -> None:
+    world = world_with(worker("a"))
+    on(world, "a")
+    with pytest.raises(Refusal, match="current state"):
+        patch(world, **NEW_BUILD)
+    off(world, "a")
+    lose(world, "disconnect")
+    with pytest.raises(Refusal, match="disconnected"):
+        patch(world, **NEW_BUILD)
+    lose(world, "connect")
+    patch(world, **NEW_BUILD)
+    assert host_of(world).software.build == NEW_BUILD["build"]
+
+
+@pytest.mark.parametrize("has_node", [True, False])
+def test_a_vm_may_be_suspended_from_the_beginning(has_node: bool) -> None:
+    asleep = worker("a", suspended=True, has_node=has_node)
+    world = world_with(asleep, worker("old", suspended=True, suspended_under="1"), datastore_free_mib=40 * GIB)
+    assert world.estate.store.free_mib == 8 * GIB
+    assert not world.kubernetes.running("a")
+    assert [kind(on(world, name)) for name in ("a", "old")] == [None, "GenericVmConfigFault"]
+    assert world.kubernetes.running("a"), "it goes on without a boot"

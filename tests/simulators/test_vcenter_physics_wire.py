@@ -12,7 +12,7 @@ from pyVmomi import VmomiSupport, vim, vmodl
 from tests.support.physics import GIB
 from tests.support.vcenter import LOGINS, content_of, vm_named, wait_for
 from vgpuctl.sim.card_models import MODELS, CardMode
-from vgpuctl.sim.inventory import CardSpec, HostSpec, Inventory, VmSpec, pci_id
+from vgpuctl.sim.inventory import ESXI_BUILD, VGPU_MANAGER, CardSpec, HostSpec, Inventory, VmSpec, pci_id
 from vgpuctl.sim.vcenter.physics import refusals
 from vgpuctl.sim.vcenter.physics.records import Power
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
@@ -69,6 +69,13 @@ def test_the_graphics_manager_and_the_environment_tell_types_and_cards(client: A
     assert [each.profileName for each in target.vgpuProfileInfo] == list(profiles)
     with pytest.raises(vmodl.fault.ManagedObjectNotFound):
         vm.environmentBrowser.QueryConfigTarget(host=vim.HostSystem("host-9", client._stub))
+
+
+def test_a_host_shows_its_build_and_its_vgpu_manager(client: Any) -> None:
+    host = host_of(client)
+    assert (host.config.product.build, host.summary.config.product.build) == (ESXI_BUILD, ESXI_BUILD)
+    (package,) = host.configManager.imageConfigManager.FetchSoftwarePackages()
+    assert (package.vendor, package.version.partition("-")[0]) == ("NVIDIA", VGPU_MANAGER)
 
 
 def test_who_owns_a_vm_and_what_devices_it_has(client: Any) -> None:

@@ -12,6 +12,8 @@ from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Off
 #: vSphere's words for what DRS does by itself. In manual mode it only recommends, and places no VM.
 MANUAL, FULLY_AUTOMATED = "manual", "fullyAutomated"
 DRS_DISABLED = "disabled"
+#: Those of ESXi 9.0 and of NVIDIA's branch R580. Only whether they change matters.
+ESXI_BUILD, VGPU_MANAGER = "24755229", "580.65.05"
 #: kubelet: a heartbeat carries whole seconds. With none between two of them, time would never pass.
 LEAST_HEARTBEAT_S = 1.0
 
@@ -113,7 +115,8 @@ class CardSpec:
 class HostSpec:
     """`policy`: how vCenter chooses among the host's cards, `performance` or `consolidation`.
 
-    `unsuspendable`: vGPU types that the host cannot suspend (`SharedGpuCapabilities.suspendSupported`).
+    `unsuspendable`: vGPU types that the host cannot suspend (`SharedGpuCapabilities.suspendSupported`). `build`: that
+    of ESXi. `vgpu_manager`: the version of NVIDIA's vGPU Manager.
     """
 
     name: str
@@ -122,6 +125,8 @@ class HostSpec:
     memory_mib: int = 4096 * GIB_IN_MIB
     in_maintenance: bool = False
     unsuspendable: tuple[str, ...] = ()
+    build: str = ESXI_BUILD
+    vgpu_manager: str = VGPU_MANAGER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +149,8 @@ class VmSpec:
     runs VMware Tools. `question`: what it asks at each power-on before it goes on. `managed_by`: the extension that
     owns it, as `config.managedBy`.
 
+    `suspended`: it is suspended at the beginning; `suspended_under`: the ESXi build that its host had then, if another.
+
     `drs`: an override for this VM, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
     `gpu_stack_s`: how long its GPU stack takes, if not as long as others'; infinite if it never comes up.
     """
@@ -153,6 +160,8 @@ class VmSpec:
     memory_mib: int = 16 * GIB_IN_MIB
     cpus: int = 8
     powered_on: bool = False
+    suspended: bool = False
+    suspended_under: str = ""
     vgpus: tuple[str, ...] = ()
     memory_locked: bool = False
     bios: bool = False

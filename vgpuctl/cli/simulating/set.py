@@ -129,20 +129,25 @@ def host(
         bool, typer.Option("--not-responding", help="It answers vCenter no more; its VMs go on running.")
     ] = False,
     connect: Annotated[bool, typer.Option("--connect", help="Connect it again, after a crash as well.")] = False,
+    patch: Annotated[str | None, typer.Option(help="Install this build of ESXi.")] = None,
+    vgpu_manager: Annotated[str | None, typer.Option(help="Install this version of NVIDIA's vGPU Manager.")] = None,
 ) -> None:
-    """Let a host crash or lose vCenter, connect it again, or set its maintenance mode while no VM runs on it.
+    """Let a host crash or lose vCenter, or connect it again. Patch it, or set its maintenance mode, while no VM runs on
+    it. A VM with a vGPU that was suspended before a patch does not resume.
 
     Examples:
 
       vgpuctl sim set host esx-1 --maintenance
       vgpuctl sim set host esx-1 --crash
       vgpuctl sim set host esx-1 --connect
+      vgpuctl sim set host esx-1 --patch 24957456
     """
     acts = {"crash": crash, "disconnect": disconnect, "not-responding": not_responding, "connect": connect}
     changes: list[dict[str, Any]] = [{"act": act} for act, wanted in acts.items() if wanted]
     changes += [] if maintenance is None else [{"maintenance": maintenance}]
+    changes += [{"build": patch, "vgpu_manager": vgpu_manager}] if patch or vgpu_manager else []
     if len(changes) != 1:
-        raise typer.BadParameter(f"choose one of --maintenance, --{', --'.join(acts)}")
+        raise typer.BadParameter(f"choose one of --maintenance, --{', --'.join(acts)}, --patch")
     with sim_explained():
         _show(controls(dir).host(name, **changes[0]))
 

@@ -11,6 +11,7 @@ from vgpuctl.sim.control.fault_rules import InvalidRequest, as_document, rule_of
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import ActiveFault, How
 from vgpuctl.sim.inventory import LEAST_HEARTBEAT_S
+from vgpuctl.sim.vcenter.physics.records import Software
 from vgpuctl.sim.words import duration_name, nearest
 from vgpuctl.sim.world import World
 
@@ -143,7 +144,10 @@ class ControlApi:
             self._world.people.act(f"{act} {host.name}")
         if "maintenance" in request:
             estate.set_maintenance(host, bool(request["maintenance"]))
-        return {"name": host.name, "maintenance": host.in_maintenance, "connection": host.connection.value}
+        if installed := {key: str(request[key]) for key in Software._fields if request.get(key)}:
+            estate.patch(host, host.software._replace(**installed))
+        shown = {"name": host.name, "maintenance": host.in_maintenance, "connection": host.connection.value}
+        return shown | host.software._asdict()
 
     def _advance(self, seconds: float) -> None:
         if not 0 < seconds <= MAX_ADVANCE_S:

@@ -72,7 +72,10 @@ class Controls:
         return call_control(self.folder, "POST", "vm", {"name": name, **changes})
 
     def host(self, name: str, **changes: Any) -> Document:
-        """Set a host's `maintenance`, or let it do an `act`: crash, disconnect, not-responding or connect."""
+        """Set a host's `maintenance`, or let it do an `act`: crash, disconnect, not-responding or connect.
+
+        `build` and `vgpu_manager` install another version of ESXi and of NVIDIA's vGPU Manager.
+        """
         return call_control(self.folder, "POST", "host", {"name": name, **changes})
 
     def reset(self) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode
 from vgpuctl.sim.inventory import (
     DRS_DISABLED,
+    ESXI_BUILD,
     FULLY_AUTOMATED,
     MANUAL,
+    VGPU_MANAGER,
     CardSpec,
     Durations,
     Group,
@@ -48,12 +50,23 @@ KEYS = (
     "cluster-api",
     "gpu-stack",
 )
+HOST_KEYS = (
+    "name",
+    "cards",
+    "policy",
+    "memory",
+    "maintenance",
+    "unsuspendable",
+    "build",
+    "vgpu-manager",
+)
 VM_KEYS = (
     "name",
     "host",
     "memory",
     "cpus",
     "power",
+    "suspended-under",
     "vgpus",
     "reserved",
     "firmware",
@@ -138,8 +151,7 @@ class _Scenario:
         )
 
     def _read_hosts(self) -> None:
-        known = ("name", "cards", "policy", "memory", "maintenance", "unsuspendable")
-        for key, item in self._reader.items(self._document.get("hosts"), "hosts", known):
+        for key, item in self._reader.items(self._document.get("hosts"), "hosts", HOST_KEYS):
             unsuspendable = item.get("unsuspendable")
             for name in self._reader.names(item, key):
                 if name in self._hosts:
@@ -151,6 +163,8 @@ class _Scenario:
                     memory_mib=self._reader.mib(item, "memory", key) or 4096 * GIB_IN_MIB,
                     in_maintenance=self._reader.boolean(item, "maintenance", key),
                     unsuspendable=self._reader.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
+                    build=self._reader.text(item, "build", key, ESXI_BUILD),
+                    vgpu_manager=self._reader.text(item, "vgpu-manager", key, VGPU_MANAGER),
                 )
                 self._hosts[name] = host
         if not self._hosts:
@@ -189,6 +203,10 @@ class _Scenario:
         names = self._reader.names(item, key)
         hosts = self._hosts_for(item, key)
         vgpus = item.get("vgpus")
+        power = self._reader.choice(item, "power", key, ("on", "off", "suspended"), "off")
+        suspended_under = self._reader.text(item, "suspended-under", key)
+        if suspended_under and power != "suspended":
+            self._reader.add_problem(f"{key}.suspended-under", "is for a VM whose power is suspended")
         for number, name in enumerate(names):
             if name in self._vms:
                 self._reader.add_problem(f"{key}.name", f"{name} is there twice")
@@ -197,7 +215,9 @@ class _Scenario:
                 host=hosts[number * len(hosts) // len(names)],
                 memory_mib=self._reader.mib(item, "memory", key) or 16 * GIB_IN_MIB,
                 cpus=self._reader.number(item, "cpus", key, 8, most=768),
-                powered_on=self._reader.choice(item, "power", key, ("on", "off"), "off") == "on",
+                powered_on=power == "on",
+                suspended=power == "suspended",
+                suspended_under=suspended_under,
                 vgpus=self._reader.texts(vgpus, f"{key}.vgpus") if vgpus else (),
                 # vSphere: a VM with a vGPU needs all its memory reserved.
                 memory_locked=self._reader.boolean(item, "reserved", key, bool(vgpus)),

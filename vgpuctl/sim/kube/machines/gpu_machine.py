@@ -43,6 +43,10 @@ class GpuMachine(Machine, ABC):
         super().start_now(gpus)
         self._stack = GpuStack(gpus, up=self._vm.has_device_plugin) if gpus else None
 
+    def sleep_now(self, gpus: int) -> None:
+        self._stack = GpuStack(gpus) if gpus else None
+        super().sleep_now(gpus)
+
     @abstractmethod
     def _gpu_stack_is_up(self) -> None:
         """Start the device plugins that waited for it."""

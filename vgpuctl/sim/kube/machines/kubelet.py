@@ -94,6 +94,10 @@ class Kubelet(GpuMachine):
         super().start_now(gpus)
         self._start_kubelet(first_beat=(1 + self.place.number % _SLOTS) / _SLOTS)
 
+    def sleep_now(self, gpus: int) -> None:
+        self._boot_id = self._new_boot_id()
+        super().sleep_now(gpus)
+
     def adopt(self, pod: Object) -> str:
         """Take over a pod that runs here from the beginning; return its address."""
         self._mark_started(pod)
@@ -104,11 +108,14 @@ class Kubelet(GpuMachine):
         self._time.after(self._durations.kubelet_s, self._start_kubelet)
 
     def _start_kubelet(self, first_beat: float = 1.0) -> None:
-        # kubelet: `nodeInfo.bootID` is another after each boot, and the same after a resume.
-        self._boot_id = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+        self._boot_id = self._new_boot_id()
         self._register()
         self._renew()
         self._start_reporting(restarted=True, first_beat=first_beat)
+
+    def _new_boot_id(self) -> str:
+        # kubelet: `nodeInfo.bootID` is another after each boot, and the same after a resume.
+        return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
 
     def _first_lease(self) -> None:
         self._register()

@@ -25,6 +25,8 @@ class Kubelets:
         }
         # Machines without a kubelet. Those that are off at the beginning are created on first use.
         self._others = {vm.name: self._other(on=True) for vm in inventory.vms if vm.powered_on and not vm.has_node}
+        for vm in (vm for vm in inventory.vms if vm.suspended):
+            self.machine(vm.name).sleep_now(len(vm.vgpus))
         self._queue = Queue(context.clock, self._reconcile)
         context.store.subscribe(["pods"], self._pod_changed)
 

@@ -55,5 +55,10 @@ class Machine:
         """Mark the guest as up, for a VM that is on from the beginning."""
         self.guest_up = True
 
+    def sleep_now(self, gpus: int) -> None:
+        """Mark the guest as up and frozen, for a VM that is suspended from the beginning."""
+        self.guest_up = True
+        self.freeze()
+
     def _guest_is_up(self) -> None:
         self.guest_up = True

@@ -8,7 +8,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.history import History
-from vgpuctl.sim.vcenter.inventory.host_properties import GRAPHICS_MANAGER, HOST
+from vgpuctl.sim.vcenter.inventory.host_properties import GRAPHICS_MANAGER, HOST, IMAGE_MANAGER
 from vgpuctl.sim.vcenter.inventory.objects import MANAGERS, InventoryObject, PropertyTable, read
 from vgpuctl.sim.vcenter.inventory.property_cache import Key, PropertyCache
 from vgpuctl.sim.vcenter.inventory.task_properties import TASK
@@ -167,6 +167,7 @@ class Center:
             InventoryObject(refs.SERVICE, SERVICE, None),
             *(InventoryObject(refs.of(host), HOST, host) for host in hosts),
             *(InventoryObject(refs.graphics_manager(host), GRAPHICS_MANAGER, host) for host in hosts),
+            *(InventoryObject(refs.image_manager(host), IMAGE_MANAGER, host) for host in hosts),
             *(InventoryObject(refs.of(vm), VM, vm) for vm in estate.vms.values()),
         ]
         managers = (

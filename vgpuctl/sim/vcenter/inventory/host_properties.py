@@ -15,6 +15,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 HOST = PropertyTable()
 GRAPHICS_MANAGER = PropertyTable()
+IMAGE_MANAGER = PropertyTable()
 CORES, _MHZ = 64, 2400
 #: vSphere API: `HostGraphicsInfoVgpuMode`. MIG is among these values, and not among those of a setting.
 _MODE = {
@@ -127,7 +128,7 @@ def _capabilities(_: Any, host: Host) -> list[Any]:
 def _config(context: Any, host: Host) -> Any:
     return vim.host.ConfigInfo(
         host=refs.of(host),
-        product=_product(),
+        product=_product(host),
         graphicsInfo=graphics_info(context, host),
         graphicsConfig=_graphics_config(context, host),
         sharedPassthruGpuTypes=vgpu_types(host),
@@ -137,12 +138,14 @@ def _config(context: Any, host: Host) -> Any:
 
 @HOST("config.product", "summary.config.product")
 def _about(_: Any, host: Host) -> Any:
-    return _product()
+    return _product(host)
 
 
 @HOST("configManager")
 def _config_manager(_: Any, host: Host) -> Any:
-    return vim.host.ConfigManager(graphicsManager=refs.graphics_manager(host))
+    return vim.host.ConfigManager(
+        graphicsManager=refs.graphics_manager(host), imageConfigManager=refs.image_manager(host)
+    )
 
 
 @HOST("hardware")
@@ -174,7 +177,7 @@ def _summary(context: Any, host: Host) -> Any:
             numHBAs=1,
         ),
         runtime=_runtime(context, host),
-        config=vim.host.Summary.ConfigSummary(name=host.name, port=443, product=_product(), vmotionEnabled=True),
+        config=vim.host.Summary.ConfigSummary(name=host.name, port=443, product=_product(host), vmotionEnabled=True),
         quickStats=vim.host.Summary.QuickStats(overallCpuUsage=0, overallMemoryUsage=0),
         overallStatus=_status(context, host),
         rebootRequired=False,
@@ -231,9 +234,10 @@ def _signed_byte(number: int) -> int:
     return number - 256 if number > 127 else number
 
 
-def _product() -> Any:
+def _product(host: Host) -> Any:
     product = service.about()
+    product.build = host.software.build
     product.name, product.productLineId, product.apiType = "VMware ESXi", "embeddedEsx", "HostAgent"
-    product.fullName = f"VMware ESXi {product.version} (simulated)"
+    product.fullName = f"VMware ESXi {product.version} build-{product.build} (simulated)"
     product.osType, product.instanceUuid = "vmnix-x86", None
     return product

@@ -57,3 +57,7 @@ def of_all(subjects: Iterable[Record]) -> list[Any]:
 def graphics_manager(host: Host) -> Any:
     # vSphere API: each host has its own GraphicsManager, named in its configManager.
     return vim.host.GraphicsManager(f"graphicsManager-{host.moid}")
+
+
+def image_manager(host: Host) -> Any:
+    return vim.host.ImageConfigManager(f"image-{host.moid}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vgpuctl.sim.vcenter.physics import refusals
 from vgpuctl.sim.vcenter.physics.cards import release, seat
-from vgpuctl.sim.vcenter.physics.records import Host, Vm
+from vgpuctl.sim.vcenter.physics.records import Host, Power, Vm
 
 
 def admit(vm: Vm, hosts: Sequence[Host]) -> None:
@@ -76,6 +76,10 @@ def _require_room(vm: Vm, host: Host) -> None:
 def _reserve_all(vm: Vm, host: Host) -> None:
     """Check memory before the cards (inferred): admission control comes before the host's own devices."""
     require_ready(host)
+    # vSphere: a suspended state may not resume after an upgrade. NVIDIA: before the vGPU Manager is updated, all VMs
+    # must be powered off, and suspended is not off. That a VM without a vGPU resumes under any build is inferred.
+    if vm.power is Power.SUSPENDED and vm.vgpus and vm.suspended_under != host.software:
+        raise refusals.stale_state(vm, host)
     reserve(vm, host)
     if not seat(vm.moid, vm.vgpus.values(), host.cards, host.policy):
         vm.reserved_mib = 0

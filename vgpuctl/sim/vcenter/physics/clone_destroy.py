@@ -80,6 +80,7 @@ def _spec(source: Vm, clone_spec: CloneSpec) -> VmSpec:
         memory_mib=source.memory_mib,
         cpus=source.cpus,
         powered_on=False,
+        suspended=False,
         vgpus=tuple(source.vgpus.values()),
         memory_locked=source.memory_locked,
         has_node=False,

@@ -31,6 +31,7 @@ from vgpuctl.sim.vcenter.physics.records import (
     Power,
     PoweredOnMany,
     Record,
+    Software,
     Store,
     Task,
     Vm,
@@ -221,6 +222,9 @@ class Estate:
     def set_maintenance(self, host: Host, wanted: bool) -> None:
         maintenance.set_mode(self, host, wanted)
 
+    def patch(self, host: Host, software: Software) -> None:
+        maintenance.patch(self, host, software)
+
     def crash(self, host: Host) -> None:
         lost_hosts.crash(self, host)
 
@@ -262,6 +266,8 @@ class Estate:
             if spec.powered_on:
                 power.reserve_and_place(vm, [vm.host])
                 vm.power, vm.booted = Power.ON, self.clock.utc()
+            elif spec.suspended:
+                power.begin_asleep(self, vm)
         except refusals.Refusal as refusal:
             raise BadInventory(f"{spec.name} on {spec.host}: {refusal}") from refusal
 

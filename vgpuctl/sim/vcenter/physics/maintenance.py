@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vgpuctl.sim.inventory import FULLY_AUTOMATED
 from vgpuctl.sim.vcenter.physics import migration, refusals
-from vgpuctl.sim.vcenter.physics.records import Host, Operation, Power, Task, Vm
+from vgpuctl.sim.vcenter.physics.records import Host, Operation, Power, Software, Task, Vm
 from vgpuctl.sim.vcenter.physics.tasks import Work
 
 if TYPE_CHECKING:
@@ -55,6 +55,17 @@ def leave(estate: Estate, host: Host) -> Task:
             finish=partial(set_mode, estate, host, False),
         )
     )
+
+
+def patch(estate: Estate, host: Host, software: Software) -> None:
+    """Install another version, with a reboot in the same moment. States that were suspended before stay as they are."""
+    if not host.connected:
+        raise refusals.not_connected()
+    # vSphere: a host is patched in maintenance mode, when nothing runs on it.
+    if host.runs_vms:
+        raise refusals.wrong_state()
+    host.software = software
+    estate.changed(host)
 
 
 def _begin(estate: Estate, host: Host, evacuate: bool) -> None:

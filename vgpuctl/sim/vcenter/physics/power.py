@@ -68,18 +68,14 @@ def begin_suspend(estate: Estate, vm: Vm) -> None:
     # vSphere: DirectPath I/O and SR-IOV devices forbid suspending.
     for device in unsuspendable(vm):
         raise refusals.not_suspendable(device)
-    # vSphere: a suspend needs as much free space as the VM has memory. The frame buffer is not added to the file.
-    if vm.memory_mib > estate.store.free_mib:
-        raise refusals.no_disk_space(vm, estate.store)
-    vm.suspend_file_mib = vm.memory_mib
-    estate.store.free_mib -= vm.suspend_file_mib
-    estate.changed(estate.store)
+    _write_suspend_file(estate, vm)
 
 
 def finish_suspend(estate: Estate, vm: Vm) -> None:
     require(vm, Power.ON, Power.ON)  # its guest may have shut down meanwhile
     # That a suspended VM gives up its frame buffer is inferred: vSphere 9 counts powered-on VMs only against a card.
     vm.power = Power.SUSPENDED
+    vm.suspended_under = vm.host.software
     _release_host(estate, vm)
     estate.guests.freeze(vm.name)
 
@@ -96,11 +92,27 @@ def finish_power_off(estate: Estate, vm: Vm) -> None:
     estate.guests.halt(vm.name)
 
 
+def begin_asleep(estate: Estate, vm: Vm) -> None:
+    """Let the world begin with this VM suspended. Its host may have been patched since."""
+    vm.power = Power.SUSPENDED
+    vm.suspended_under = vm.host.software._replace(build=vm.spec.suspended_under or vm.host.software.build)
+    _write_suspend_file(estate, vm)
+
+
 def unsuspendable(vm: Vm) -> list[str]:
     """Return the devices that forbid suspending."""
     # vSphere API: `SharedGpuCapabilities.suspendSupported`, per host and vGPU type.
     vgpus = [vgpu for vgpu in vm.vgpus.values() if vgpu in vm.host.spec.unsuspendable]
     return [SRIOV_LABEL, *vgpus] if vm.spec.sriov else vgpus
+
+
+def _write_suspend_file(estate: Estate, vm: Vm) -> None:
+    # vSphere: a suspend needs as much free space as the VM has memory. The frame buffer is not added to the file.
+    if vm.memory_mib > estate.store.free_mib:
+        raise refusals.no_disk_space(vm, estate.store)
+    vm.suspend_file_mib = vm.memory_mib
+    estate.store.free_mib -= vm.suspend_file_mib
+    estate.changed(estate.store)
 
 
 def delete_suspend_file(estate: Estate, vm: Vm) -> None:

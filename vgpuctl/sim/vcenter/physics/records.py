@@ -34,6 +34,13 @@ class Connection(StrEnum):
     NOT_RESPONDING = "notResponding"
 
 
+class Software(NamedTuple):
+    """What a host runs: the build of ESXi, and the version of NVIDIA's vGPU Manager."""
+
+    build: str
+    vgpu_manager: str
+
+
 class TaskState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
@@ -136,6 +143,10 @@ class Host:
     vms: list[Vm] = field(default_factory=list)
     running_task: Task | None = None
     recent_tasks: list[Task] = field(default_factory=list)
+    software: Software = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.software = Software(self.spec.build, self.spec.vgpu_manager)
 
     @property
     def name(self) -> str:
@@ -162,6 +173,8 @@ class Vm:
     """One VM. `reserved_mib`: memory that its host reserves for it now; `suspend_file_mib`: the size of its suspend
     file.
 
+    `suspended_under`: what its host ran when it was suspended.
+
     `power` is the truth. `last_known`: what vCenter shows instead while the VM's host is lost.
 
     `power_on_question`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest
@@ -185,6 +198,7 @@ class Vm:
     question: Question | None = None
     reserved_mib: int = 0
     suspend_file_mib: int = 0
+    suspended_under: Software | None = None
     last_known: Power | None = None
     revision: int = 1
     booted: datetime | None = None

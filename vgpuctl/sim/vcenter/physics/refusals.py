@@ -114,6 +114,12 @@ def too_many_vgpus(most: int) -> Refusal:
     )
 
 
+def stale_state(vm: Vm, host: Host) -> Refusal:
+    """Inferred: no source names the fault for a suspended state of another version."""
+    reason = f"The saved state of '{vm.name}' was made by another version of the software of host '{host.name}'."
+    return Refusal("GenericVmConfigFault", reason, reason=reason)
+
+
 def wrong_state() -> Refusal:
     return Refusal("InvalidState", "The operation is not allowed in the current state.")
 
