@@ -1,4 +1,4 @@
-"""How the product ends in scenarios whose misfortune no file tells, in virtual time over the simulated physics."""
+"""How the product ends where hosts crash, were patched or lack licences: in virtual time over the simulated physics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.scenarios import EXAMPLES
 from vgpuctl.sim.scenarios.scenario import read_scenario
 
+BOOTS = Conduct(on_resume_failed=OnResumeFailed.BOOT)
 DAY = {"worker-1", "worker-2", "worker-3", "worker-4"}
 
 
-def begun(name: str) -> Rehearsal:
+def begun(name: str, conduct: Conduct | None = None) -> Rehearsal:
     durations = Durations()
     rehearsal = Rehearsal.of(read_scenario(EXAMPLES[name], durations), durations)
+    timetables = rehearsal.files.timetables
+    changed = {name: replace(each, conduct=conduct or each.conduct) for name, each in timetables.items()}
+    rehearsal.files = replace(rehearsal.files, timetables=changed)
     rehearsal.wait(60)
     return rehearsal
 
@@ -28,10 +32,37 @@ def test_a_state_from_before_a_patch_sends_the_host_back_to_the_day() -> None:
 
 
 def test_a_state_from_before_a_patch_is_left_for_a_boot_where_the_timetable_says_so() -> None:
-    patched = begun("patched-host")
-    boots = Conduct(on_resume_failed=OnResumeFailed.BOOT)
-    timetables = {name: replace(each, conduct=boots) for name, each in patched.files.timetables.items()}
-    patched.files = replace(patched.files, timetables=timetables)
+    patched = begun("patched-host", BOOTS)
     ended = patched.switch("night")
     assert (ended.finished, ended.state.going_back, patched.awake()) == (True, {}, {"worker-5"})
     assert patched.broken == []
+
+
+def test_where_a_host_crashed_the_other_proceeds_and_ha_restarts_what_finds_room() -> None:
+    crash = begun("host-crash")
+    database = crash.world.estate.vms["database"]
+    assert (database.power.value, database.host.name) == ("poweredOn", "esx-1")
+    ended = crash.switch("night")
+    assert [str(refusal.host) for refusal in crash.refusals] == ["esx-2"]
+    assert "worker-10 cannot start: esx-2 is not connected to vCenter" in crash.refusals[0].message
+    assert (ended.finished, ended.state.gave_up, crash.broken) == (True, {}, [])
+    assert {name for name in crash.awake() if name in DAY | {"worker-5"}} == {"worker-5"}
+
+
+def test_a_host_that_is_back_after_its_crash_takes_part_again() -> None:
+    crash = begun("host-crash")
+    crash.switch("night")
+    crash.world.estate.connect(crash.world.estate.hosts["esx-2"])
+    crash.wait(60)
+    assert crash.switch("night").finished
+    assert (crash.awake(), crash.broken) == ({"worker-5", "worker-10"}, [])
+
+
+def test_the_night_comes_without_a_licence_which_no_look_shows() -> None:
+    short = begun("no-licences")
+    assert short.switch("night").finished
+    assert (short.awake(), short.refusals, short.remarks) == ({"worker-5"}, (), ())
+    licences, vms = short.world.estate.licences, short.world.estate.vms
+    assert licences.status(vms["worker-5"]) == "Unlicensed"
+    short.wait(24 * 3600)
+    assert licences.status(vms["worker-5"]) == "Licensed", "the leases of the sleepers have expired"

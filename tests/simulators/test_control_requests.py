@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.support.day import at_work
 from tests.support.kubernetes_asked import Asked
 from tests.support.kubernetes_cluster import BEGAN
 from vgpuctl.sim.control.control_api import ControlApi
 from vgpuctl.sim.control.fault_rules import InvalidRequest
 from vgpuctl.sim.driver import Driver
-from vgpuctl.sim.inventory import Durations, default_inventory
+from vgpuctl.sim.inventory import Durations, Licences, default_inventory
 from vgpuctl.sim.people import NotDone
 from vgpuctl.sim.world import World
 
@@ -129,3 +132,12 @@ def test_people_move_vms_and_empty_hosts() -> None:
     world.people.act("evacuate esx-1")
     world.wait(10)
     assert not world.estate.hosts["esx-1"].in_maintenance, "without DRS, VMs that are off stay where they are"
+
+
+@pytest.mark.parametrize(("seats", "licence"), [(4, "Licensed"), (0, "Unlicensed")])
+def test_a_vm_shows_what_a_probe_in_its_guest_would_say(seats: int, licence: str) -> None:
+    world = World(at_work(replace(default_inventory(), licences=Licences(seats))), began=BEGAN)
+    worker, other = (
+        controlled(world, partial(ControlApi.set_vm, request={"name": name})) for name in ("worker-1", "infra-1")
+    )
+    assert (worker["licence"], "licence" in other) == (licence, False)

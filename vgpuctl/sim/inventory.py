@@ -116,7 +116,7 @@ class HostSpec:
     """`policy`: how vCenter chooses among the host's cards, `performance` or `consolidation`.
 
     `unsuspendable`: vGPU types that the host cannot suspend (`SharedGpuCapabilities.suspendSupported`). `build`: that
-    of ESXi. `vgpu_manager`: the version of NVIDIA's vGPU Manager.
+    of ESXi. `vgpu_manager`: the version of NVIDIA's vGPU Manager. `crashed`: the world begins with its crash.
     """
 
     name: str
@@ -124,6 +124,7 @@ class HostSpec:
     policy: str = "performance"
     memory_mib: int = 4096 * GIB_IN_MIB
     in_maintenance: bool = False
+    crashed: bool = False
     unsuspendable: tuple[str, ...] = ()
     build: str = ESXI_BUILD
     vgpu_manager: str = VGPU_MANAGER
@@ -139,6 +140,15 @@ class Ha:
     level: int = 0
     slot_mib: int = 0
     hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Licences:
+    """A pool of vGPU licences. A VM that stops without a shutdown keeps its seat for `lease_s`."""
+
+    seats: int
+    # NVIDIA: a lease lasts one day by default.
+    lease_s: float = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +258,7 @@ class Inventory:
     hot_migration: bool = False
     cluster_api: bool = False
     ha: Ha | None = None
+    licences: Licences | None = None
 
     def workers_of(self, profile: str) -> tuple[str, ...]:
         return next((group.workers for group in self.groups if group.profile == profile), ())

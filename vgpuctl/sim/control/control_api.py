@@ -133,7 +133,10 @@ class ControlApi:
             estate.set_tools(vm, bool(request["tools"]))
         if "answer" in request:
             estate.answer(vm, str(request["answer"]))
-        return {"name": vm.name, "question": vm.power_on_question, "tools": vm.tools}
+        shown: Document = {"name": vm.name, "question": vm.power_on_question, "tools": vm.tools}
+        # No property of vCenter has it: only a probe in the guest (`nvidia-smi -q`) shows a licence.
+        licence = estate.licences.status(vm)
+        return shown | ({"licence": licence} if licence else {})
 
     def set_host(self, request: Document) -> Document:
         estate = self._world.estate

@@ -21,6 +21,7 @@ from vgpuctl.sim.inventory import (
     Ha,
     HostSpec,
     Inventory,
+    Licences,
     Shift,
     VmSpec,
     Workload,
@@ -47,6 +48,7 @@ KEYS = (
     "drs",
     "hot-migration",
     "ha",
+    "licences",
     "cluster-api",
     "gpu-stack",
 )
@@ -59,6 +61,7 @@ HOST_KEYS = (
     "unsuspendable",
     "build",
     "vgpu-manager",
+    "crashed",
 )
 VM_KEYS = (
     "name",
@@ -148,6 +151,7 @@ class _Scenario:
             hot_migration=self._reader.boolean(self._document, "hot-migration", ""),
             cluster_api=self._reader.boolean(self._document, "cluster-api", ""),
             ha=self._ha(),
+            licences=self._licences(),
         )
 
     def _read_hosts(self) -> None:
@@ -162,6 +166,7 @@ class _Scenario:
                     policy=self._reader.choice(item, "policy", key, POLICIES, "performance"),
                     memory_mib=self._reader.mib(item, "memory", key) or 4096 * GIB_IN_MIB,
                     in_maintenance=self._reader.boolean(item, "maintenance", key),
+                    crashed=self._reader.boolean(item, "crashed", key),
                     unsuspendable=self._reader.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
                     build=self._reader.text(item, "build", key, ESXI_BUILD),
                     vgpu_manager=self._reader.text(item, "vgpu-manager", key, VGPU_MANAGER),
@@ -336,6 +341,14 @@ class _Scenario:
         free = self._reader.mib(section, "free", "datastore")
         self._durations.store_mib_per_s = self._reader.mib(section, "throughput", "datastore")
         return 90 * 1024 * GIB_IN_MIB if free is None else free
+
+    def _licences(self) -> Licences | None:
+        if "licences" not in self._document:
+            return None
+        section = self._reader.mapping(self._document.get("licences"), "licences", ("seats", "lease"))
+        seats = self._reader.number(section, "seats", "licences", 0)
+        lease_s = self._reader.seconds(section, "lease", "licences")
+        return Licences(seats) if lease_s is None else Licences(seats, lease_s)
 
     def _ha(self) -> Ha | None:
         """Exactly one policy, as in vCenter."""

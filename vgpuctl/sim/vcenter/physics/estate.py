@@ -20,6 +20,7 @@ from vgpuctl.sim.vcenter.physics import (
     refusals,
 )
 from vgpuctl.sim.vcenter.physics.cards import Card
+from vgpuctl.sim.vcenter.physics.licences import LicencePool
 from vgpuctl.sim.vcenter.physics.records import (
     CHOICES,
     FIRST_VGPU_KEY,
@@ -57,6 +58,7 @@ class Estate:
         self._subscribers: list[Subscriber] = []
         self._store_traffic = SharedThroughput()
         self.work = Tasks(clock, durations, self.changed)
+        self.licences = LicencePool(clock, inventory.licences)
         self.store = Store(STORE_MOID, STORE_NAME, inventory.datastore_free_mib)
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}
@@ -68,6 +70,8 @@ class Estate:
             self._add_initial(vm)
         for host in self.hosts.values():
             graphics_books.refresh(self, host)
+            if host.spec.crashed:
+                self.crash(host)
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -266,6 +270,7 @@ class Estate:
             if spec.powered_on:
                 power.reserve_and_place(vm, [vm.host])
                 vm.power, vm.booted = Power.ON, self.clock.utc()
+                self.licences.lease(vm)
             elif spec.suspended:
                 power.begin_asleep(self, vm)
         except refusals.Refusal as refusal:
@@ -273,6 +278,7 @@ class Estate:
 
     def _guest_is_down(self, vm: Vm) -> None:
         if vm.power is Power.ON:
+            self.licences.give_back(vm)
             power.finish_power_off(self, vm)
             self.changed(vm)
 

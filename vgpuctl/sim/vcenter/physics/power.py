@@ -60,6 +60,8 @@ def finish_power_on(estate: Estate, vm: Vm) -> None:
     else:
         vm.booted = estate.clock.utc()
         estate.guests.boot(vm.name, len(vm.vgpus))
+    # NVIDIA: licences are leased at boot. That a guest that goes on leases again is inferred.
+    estate.licences.lease(vm)
 
 
 def begin_suspend(estate: Estate, vm: Vm) -> None:
@@ -76,6 +78,7 @@ def finish_suspend(estate: Estate, vm: Vm) -> None:
     # That a suspended VM gives up its frame buffer is inferred: vSphere 9 counts powered-on VMs only against a card.
     vm.power = Power.SUSPENDED
     vm.suspended_under = vm.host.software
+    estate.licences.keep(vm)
     _release_host(estate, vm)
     estate.guests.freeze(vm.name)
 
@@ -87,6 +90,7 @@ def finish_power_off(estate: Estate, vm: Vm) -> None:
     # vSphere API: a power-off clears `runtime.bootTime`.
     vm.booted = None
     vm.shutting_down = False
+    estate.licences.keep(vm)
     delete_suspend_file(estate, vm)
     _release_host(estate, vm)
     estate.guests.halt(vm.name)
