@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
 from vgpuctl.model.conduct import Conduct, OnResumeFailed
-from vgpuctl.sim.inventory import Durations
+from vgpuctl.model.fleet import Fleet
+from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.sim.scenarios import EXAMPLES
 from vgpuctl.sim.scenarios.scenario import read_scenario
 
@@ -66,3 +68,44 @@ def test_the_night_comes_without_a_licence_which_no_look_shows() -> None:
     assert licences.status(vms["worker-5"]) == "Unlicensed"
     short.wait(24 * 3600)
     assert licences.status(vms["worker-5"]) == "Licensed", "the leases of the sleepers have expired"
+
+
+def test_a_host_that_is_lost_during_a_resume_costs_no_suspended_state() -> None:
+    """The timetable allows to discard states that do not resume, but this one is well."""
+    crash = begun("host-crash", BOOTS)
+    estate = crash.world.estate
+    lost: list[str] = []
+
+    def lose_host(fleet: Fleet) -> None:
+        worker = fleet.worker("worker-5")
+        if not lost and worker.busy_with and worker.busy_with.kind == "powerOn":
+            lost.append(worker.host)
+            estate.stop_responding(estate.hosts["esx-1"])
+            crash.world.clock.after(20, lambda: estate.connect(estate.hosts["esx-1"]))
+
+    crash.watch = lose_host
+    assert crash.switch("night").finished
+    assert (lost, [key for key in crash.sent if "Discard" in key]) == (["esx-1"], [])
+    assert "worker-5" in crash.awake()
+    assert crash.broken == []
+
+
+def test_a_crash_in_the_middle_of_a_switch_stops_one_host_and_the_next_run_ends_it() -> None:
+    switch = Rehearsal.of(at_work(default_inventory(hosts=2)), Durations())
+    switch.wait(60)
+    host = switch.world.estate.hosts["esx-1"]
+
+    def crash_at_a_suspend(fleet: Fleet) -> None:
+        tasks = (worker.busy_with for worker in fleet.on_host("esx-1"))
+        if host.connected and any(task and task.kind == "suspend" for task in tasks):
+            switch.world.estate.crash(host)
+
+    switch.watch = crash_at_a_suspend
+    ended = switch.switch("night")
+    assert (ended.finished, set(ended.state.gave_up), switch.broken) == (True, {"esx-1"}, [])
+    assert switch.awake() & {f"worker-{n}" for n in range(6, 11)} == {"worker-10"}
+    switch.watch = lambda _: None
+    switch.world.estate.connect(host)
+    switch.wait(60)
+    assert switch.switch("night").finished
+    assert (switch.awake(), switch.broken) == ({"worker-5", "worker-10"}, [])

@@ -30,6 +30,9 @@ _EXPLAINED = {
     # vSphere: all memory of a VM with a vGPU is reserved, so a waking one needs that of the sleeping ones.
     "InsufficientMemoryResourcesFault": Explanation("its host has not enough free memory", passing=True),
     "HostNotConnected": Explanation("its host is not connected to vCenter", passing=True),
+    # vSphere API: what these say is no reason to discard a suspended state; the host may be back in a minute.
+    "HostNotReachable": Explanation("vCenter cannot reach its host", passing=True),
+    "HostCommunication": Explanation("vCenter lost its host meanwhile", passing=True),
     "NoDiskSpace": Explanation("its datastore has not enough free space"),
     "NoCompatibleHost": Explanation("no host of the cluster can run it"),
     "ToolsUnavailable": Explanation("VMware Tools do not answer in its guest, so the guest cannot be shut down"),
