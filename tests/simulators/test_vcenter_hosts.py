@@ -140,6 +140,8 @@ def test_ha_restarts_elsewhere_what_ran_and_nothing_that_slept() -> None:
     assert [card.booked for card in host_of(world, "esx-2").cards] == [[vm_of(world, "awake").moid]]
     assert [vm_of(world, name).power for name in ("asleep", "idle")] == [Power.SUSPENDED, Power.OFF]
     assert {vm_of(world, name).host.name for name in ("asleep", "idle")} == {"esx-1"}
+    off(world, "awake")
+    assert shown(world, "awake") == ("connected", "poweredOff"), "vCenter sees it again"
 
 
 def test_a_restart_without_room_is_tried_again_a_few_times() -> None:
@@ -278,6 +280,14 @@ def test_drs_empties_a_host_of_what_it_can_move_and_waits_for_the_rest() -> None
     suspend(world, "gpu")
     assert (kind(world.wait_for(task)), host_of(world).in_maintenance) == (None, True)
     assert len(host_of(world).vms) == 2, "what does not run may stay"
+
+
+def test_a_host_with_one_place_for_tasks_is_emptied_too() -> None:
+    world = world_with(plain("a"), plain("b"), hosts=2, drs=True)
+    on(world, "a")
+    on(world, "b")
+    world.durations.tasks_per_host = 1
+    assert kind(world.wait_for(emptied(world))) is None
 
 
 def test_with_hot_migration_drs_moves_vgpus_as_soon_as_there_is_room() -> None:

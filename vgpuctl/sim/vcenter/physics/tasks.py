@@ -52,11 +52,11 @@ class Work:
 
 @dataclass(eq=False, slots=True)
 class TaskRun:
-    """A queued or running task. Its host is the one where it began: DRS may move the VM meanwhile."""
+    """A queued or running task. Its queue is that of the host where it began: DRS may move the VM meanwhile."""
 
     task: Task
     work: Work
-    host_moid: str
+    queue: str
     progress: Progress | None = None
     outcome: Outcome = None
 
@@ -83,10 +83,11 @@ class Tasks:
         entity.recent_tasks.append(task)
         self._changed(task)
         self._changed(entity)
-        host = entity if isinstance(entity, Host) else entity.host
-        run = self._runs[task.moid] = TaskRun(task, work, host.moid)
-        self._queues[host.moid].append(run)
-        self._clock.after(0, partial(self._begin_next, host.moid))
+        # A host that enters maintenance mode waits for its VMs' tasks, so it must not take the place of one.
+        queue = f"{entity.moid} itself" if isinstance(entity, Host) else entity.host.moid
+        run = self._runs[task.moid] = TaskRun(task, work, queue)
+        self._queues[queue].append(run)
+        self._clock.after(0, partial(self._begin_next, queue))
         return task
 
     def set_outcome(self, moid: str, outcome: Outcome) -> None:
@@ -135,11 +136,11 @@ class Tasks:
         self.tasks[task.moid] = task
         return task
 
-    def _begin_next(self, host_moid: str) -> None:
-        queue = self._queues[host_moid]
+    def _begin_next(self, name: str) -> None:
+        queue = self._queues[name]
         # vCenter runs few tasks of one host at a time. That they are eight is inferred.
-        while queue and self._running[host_moid] < max(1, self._durations.tasks_per_host):
-            self._running[host_moid] += 1
+        while queue and self._running[name] < max(1, self._durations.tasks_per_host):
+            self._running[name] += 1
             self._begin(queue.popleft())
 
     def _begin(self, run: TaskRun) -> None:
@@ -192,10 +193,10 @@ class Tasks:
             if run.work.shared:
                 run.work.shared.leave(run.progress)
         if run.task.state is TaskState.QUEUED:
-            self._queues[run.host_moid].remove(run)
+            self._queues[run.queue].remove(run)
         else:
-            self._running[run.host_moid] -= 1
-            self._clock.after(0, partial(self._begin_next, run.host_moid))
+            self._running[run.queue] -= 1
+            self._clock.after(0, partial(self._begin_next, run.queue))
         del self._runs[run.task.moid]
         self._end(run.task, refused, run.work.entity)
 
