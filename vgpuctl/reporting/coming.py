@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -33,18 +33,20 @@ class ClockChange:
 def spans(timetable: Timetable, since: datetime, until: datetime) -> Iterator[Span]:
     """Yield the spans between two moments, the one in force at `since` first. The last may end later, or never."""
     starts = Starts(timetable)
-    end = _season_end(timetable)
     current = starts.in_force(since)
     for start in starts.after(since):
         if start.at >= until:
             break
-        if current is None or start.shift is not current.shift:
-            if current is not None:
-                yield _span(timetable, current, start.at)
-            current = start
+        if current is not None and start.shift is current.shift:
+            # The dates that make a shift last are as good a reason as the dates that began it.
+            current = replace(current, stays=current.stays or start.stays)
+            continue
+        if current is not None:
+            yield _span(timetable, current, start.at)
+        current = start
     if current is not None:
         change = starts.next_change(max(current.at, until - timedelta(microseconds=1)))
-        yield _span(timetable, current, change.at if change else end)
+        yield _span(timetable, current, change.at if change else _season_end(timetable))
 
 
 def clock_changes(zone: str, since: datetime, until: datetime) -> Iterator[ClockChange]:
