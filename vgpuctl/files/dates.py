@@ -38,13 +38,17 @@ def parse_staying(reader: FileReader, value: Any, shifts: Collection[str]) -> tu
             reader.add_fault(f"{key}.shift", "must be the shift that these dates stay in")
         elif shift not in shifts:
             reader.add_fault(f"{key}.shift", f"there is no shift {shift}{reader.suggestion(shift, shifts)}")
-        elif days := parse_days(reader, entries.get("dates"), f"{key}.dates"):
+        elif entries.get("dates") is None:
+            reader.add_fault(key, f"needs dates: {_USUAL}")
+        elif days := parse_days(reader, entries["dates"], f"{key}.dates"):
             found.append(StayingDays(days, shift))
     return tuple(found)
 
 
 def parse_days(reader: FileReader, value: Any, key: str) -> tuple[Days, ...]:
     """Return dates and ranges of them; one or a list."""
+    if value is None:
+        return ()
     values = value if isinstance(value, list) else [value]
     found = (_days(reader, each, key) for each in reader.first_entries(values, MOST_ENTRIES, key))
     return tuple(days for days in found if days)
@@ -55,7 +59,7 @@ def _days(reader: FileReader, value: Any, key: str) -> Days | None:
     first = _parsed(first_text)
     last = _parsed(last_text) if dots else first
     if first is None or last is None:
-        reader.add_fault(key, f"{value!r} is not {_USUAL}" if value is not None else f"needs {_USUAL}")
+        reader.add_fault(key, f"{value!r} is not {_USUAL}")
     elif last < first:
         reader.add_fault(key, f"{value} ends before it begins")
     elif last - first >= timedelta(days=MOST_DAYS):

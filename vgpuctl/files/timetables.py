@@ -84,7 +84,7 @@ def _shift(reader: FileReader, name: str, value: Any, catalogue: Catalogue, mode
         carrying=carried,
         scale=parse_scale(reader, entry.get("scale"), f"{key}.scale"),
         season=parse_season(reader, entry, f"{key}."),
-        never_on=parse_days(reader, entry["except"], f"{key}.except") if "except" in entry else (),
+        never_on=parse_days(reader, entry.get("except"), f"{key}.except"),
         where=reader.place(key),
     )
 

@@ -7,16 +7,13 @@ from datetime import datetime, timedelta
 from itertools import combinations, islice
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim
-
 from vgpuctl.model.calendar import Days, StayingDays
 from vgpuctl.model.starts import Start, Starts
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.reporting.profiles_check import Finding, Severity
 
-#: How far ahead starts are compared. 29 February is the rarest date that a cron line can name: eight years at most.
+#: How far ahead starts are compared. cronsim itself refuses lines that no date fits, such as 30 February.
 AHEAD = timedelta(days=366)
-RAREST = timedelta(days=8 * 366)
 #: A start every minute for two weeks. What recurs later than this recurs earlier, too.
 MOST_STARTS = 20_000
 
@@ -24,14 +21,6 @@ MOST_STARTS = 20_000
 def check_timetable(timetable: Timetable, now: datetime) -> Iterator[Finding]:
     """Yield what is wrong with a timetable, as seen from now."""
     local = now.astimezone(ZoneInfo(timetable.timezone))
-    impossible = [shift for shift in timetable.shifts.values() if not _can_start(shift, local)]
-    for shift in impossible:
-        yield _error(
-            "never-starts",
-            shift,
-            f"{shift.name} never starts: no date fits {shift.starts[0]!r}",
-            "Correct its starts: minute, hour, day, month, weekday.",
-        )
     yield from _equal_starts(timetable, local)
     yield from _contradicting_dates(timetable)
     if timetable.season.last and local.date() > timetable.season.last:
@@ -41,14 +30,9 @@ def check_timetable(timetable: Timetable, now: datetime) -> Iterator[Finding]:
         return
     reached = {start.shift.name for start in _ahead(timetable, local)}
     for shift in timetable.shifts.values():
-        if shift not in impossible and shift.name not in reached:
+        if shift.name not in reached:
             why = f"{shift.name} never begins within a year from now"
             yield _warning("never-reached", shift, why, "Correct its starts or its dates, or remove it.")
-
-
-def _can_start(shift: Shift, local: datetime) -> bool:
-    firsts = (next(CronSim(line, local), None) for line in shift.starts)
-    return any(first is not None and first - local <= RAREST for first in firsts)
 
 
 def _ahead(timetable: Timetable, local: datetime) -> Iterator[Start]:
