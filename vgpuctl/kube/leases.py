@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError, Object
+from vgpuctl.model.errors import PassingError
 
 NAME = "vgpuctl"
 #: The longest wait for a holder, whatever its Lease claims. A longer setting of our own is refused.
@@ -32,12 +33,20 @@ def lease_body(found: Object | None, holder: str, duration_s: float) -> Object:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
+def checked(answer: Object) -> Object:
+    """Return the answer if it is the Lease. Replies mixed up on their way have no holder, and would pass for free."""
+    meta = answer.get("metadata")
+    if answer.get("kind") != "Lease" or not isinstance(meta, dict) or meta.get("name") != NAME:
+        raise PassingError("Kubernetes answers, but not with the Lease that was asked for.")
+    return answer
+
+
 def holder_of(lease: Object | None) -> str:
     """Return the holder's identity, cut to the length that today's servers accept; "" if the Lease is free."""
     return bounded.cut(_spec(lease).get("holderIdentity"), LONGEST_HOLDER)
 
 
-def renewal_of(lease: Object) -> object:
+def renewal_of(lease: Object | None) -> object:
     """Return the renewal mark. It is only compared: any change is a sign of life."""
     return _spec(lease).get("renewTime")
 

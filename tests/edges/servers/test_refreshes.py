@@ -38,6 +38,7 @@ class Kubernetes:
     """Lists as they are put, and one watch that brings what is put into it, when it is put."""
 
     settings = SimpleNamespace(bounds=SimpleNamespace(reply_mib=1))
+    called = "Kubernetes at test"
 
     def __init__(self) -> None:
         self.lists: list[tuple[list[dict[str, Any]], str]] = []
@@ -108,6 +109,20 @@ def test_what_the_watch_brings_while_it_is_listed_and_is_newer_stays(server: Kub
     server.before_the_answer = meanwhile
     shelf.refresh()
     assert told(shelf) == {"a": "8", "c": "5", "e": "10"}
+
+
+def test_a_refresh_that_is_older_than_what_is_known_is_none(server: Kubernetes, shelf: Reflector) -> None:
+    """The watch is past that version, so it would never bring these objects up to date again."""
+    server.tell("MODIFIED", pod("a", "8"))
+    until(lambda: told(shelf)["a"] == "8")
+    server.lists = [([pod("a", "3"), pod("b", "4")], "7"), ([pod("a", "8")], "9"), ([pod("a", "3")], "8")]
+    with pytest.raises(PassingError, match="goes back in time"):
+        shelf.refresh()
+    assert told(shelf) == {"a": "8", "b": "4", "c": "5"}
+    shelf.refresh()
+    with pytest.raises(PassingError, match="goes back in time"):
+        shelf.refresh()
+    assert told(shelf) == {"a": "8"}
 
 
 def test_a_refresh_that_fails_changes_nothing(server: Kubernetes, shelf: Reflector) -> None:
