@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from vgpuctl.basics.typed import checked
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import PassingError, VgpuctlError, in_short
 from vgpuctl.model.unreadable import Unreadable
@@ -128,7 +129,7 @@ class Reflector(Follower):
         objects.pop(name, None)
         unreadable.pop(name, None)
         try:
-            objects[name] = self._view(item)
+            objects[name] = checked(self._view(item))
         except Exception as error:
             # Decision 0018: its last good version would show an old state as if it were true.
             unreadable[name] = Unreadable(kind=_word(self._path), name=name, why=in_short(error), node=_node(item))

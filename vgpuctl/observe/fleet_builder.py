@@ -94,7 +94,7 @@ class FleetBuilder:
             workloads=kubernetes.workloads(),
             unseen=kubernetes.unseen(),
             unreadable=snapshot.unreadable.without_workers(by_id),
-            datastores=vcenter.datastores(),
+            datastores=snapshot.datastores,
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
 

@@ -83,11 +83,13 @@ class Snapshot(NamedTuple):
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
     machines: Machines
+    datastores: Mapping[str, int]
     unreadable: UnreadableParts
 
     @classmethod
     def of(cls, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Snapshot:
-        vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
+        # Before what could not be read is asked for: each of these finds out by being read.
+        vms, hosts, tasks, datastores = vcenter.vms(), vcenter.hosts(), vcenter.tasks(), vcenter.datastores()
         before = kubernetes.unreadable()
         nodes, pods = kubernetes.nodes(), kubernetes.pods()
         return cls(
@@ -103,6 +105,7 @@ class Snapshot(NamedTuple):
             daemon_sets=kubernetes.daemon_sets(),
             counting_jobs=kubernetes.counting_jobs(),
             machines=Machines(kubernetes.machines()),
+            datastores=datastores,
             # Read before and after: an object that was left out of a list in between is named by one of the two.
             unreadable=UnreadableParts(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts),
         )

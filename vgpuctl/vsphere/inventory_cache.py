@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+from vgpuctl.basics.typed import checked
 from vgpuctl.model.admission import Admission
 from vgpuctl.model.errors import in_short
 from vgpuctl.model.fleet import Task
@@ -99,7 +100,7 @@ class InventoryCache:
     def _view(self, kind: str, moid: str, make: Callable[[], Made], fallback: Callable[[str], Made]) -> Made:
         """Return a view, or `fallback`: what is safe to assume about an unreadable object. Others stay readable."""
         try:
-            view = make()
+            view = checked(make())
         except Exception as error:
             # Decision 0018: an unreadable object is left out by itself, and the worst is assumed of it.
             why = in_short(error)

@@ -100,7 +100,7 @@ def unreadable_vm(properties: Properties, outline: Outline, why: str) -> Vm:
 
 def _vgpu_types(properties: Properties) -> tuple[str, ...]:
     types = tuple(device.backing.vgpu for device in vgpu_devices(properties.get("config.hardware.device")))
-    if not all(types):
+    if not all(isinstance(each, str) and each for each in types):
         raise ValueError("one of its vGPUs has no type")
     return types
 
