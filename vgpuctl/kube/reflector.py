@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from vgpuctl.basics.bounded import as_number
 from vgpuctl.basics.typed import checked
 from vgpuctl.kube.client import Client
 from vgpuctl.model.errors import PassingError, VgpuctlError, in_short
@@ -23,8 +24,6 @@ MOST_PAGES = 10_000
 #: A shorter watch without any event would be requested again and again.
 SHORTEST_S = 1.0
 _CHANGES = {"ADDED", "MODIFIED"}
-#: Digits of the largest version that a server counts to: 2**64.
-LONGEST_VERSION = 20
 #: How many lists in a row may be older than what is known before the server is believed.
 #: Kubernetes: after etcd was restored from a backup, versions count from an earlier number.
 MOST_OLDER = 3
@@ -248,12 +247,6 @@ def _merged(known: dict[str, Any], listed: dict[str, Any], newer: set[str]) -> d
     """Return the list, but keep what is known under `newer` names. A newer event may also be a deletion."""
     kept = {name: known[name] for name in newer if name in known}
     return {name: each for name, each in listed.items() if name not in newer} | kept
-
-
-def as_number(version: str) -> int:
-    """Return a resource version as a number, to compare versions of one kind; 0 if it is none. KEP-5504 promises the
-    order that etcd's versions always had."""
-    return int(version) if version.isascii() and version.isdecimal() and len(version) <= LONGEST_VERSION else 0
 
 
 def _meta(item: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from vgpuctl.kube.reflector import Kind, Reflector, as_number
+from vgpuctl.basics.bounded import as_number
+from vgpuctl.kube.reflector import Kind, Reflector
 from vgpuctl.model.errors import PassingError
 from vgpuctl.vsphere import stream as vcenter_stream
 from vgpuctl.vsphere.property_filters import ObservationScope
@@ -149,7 +150,7 @@ class Collector:
         self.cancelled, self.calls, self.waiting = threading.Event(), list[int](), threading.Event()
         self.deaf = False
 
-    def CreateFilter(self, *_: Any, **__: Any) -> None: ...
+    def CreateFilter(self, *_: Any) -> None: ...
 
     def CancelWaitForUpdates(self) -> None:
         if not self.deaf:
@@ -157,6 +158,8 @@ class Collector:
 
     def WaitForUpdatesEx(self, version: str, options: Any) -> Any:
         self.calls.append(options.maxWaitSeconds)
+        if not version:
+            return SimpleNamespace(version="1", truncated=False, filterSet=[])
         if options.maxWaitSeconds == 0:
             return None
         self.waiting.set()
