@@ -42,7 +42,7 @@ NONSENSE: tuple[Any, ...] = (
     *(MISSING, None, True, -1, 10**30, 1.5, "", "-1", "9" * 5000, "é\u202e\ud800"),
     *([], [None], [7], {}, {"é": None}),
 )
-#: Deeper than this, the fields that somebody manages are alike.
+#: Deeper than this, managed fields are alike.
 DEEPEST_MANAGED = 6
 #: What is asked for only when it is wanted, and the kind that a command reads beside its stream.
 ASIDE = {"resourcequotas": QUOTAS, "rollouts": ROLLOUTS}
@@ -96,12 +96,12 @@ class Estate:
         for path, body in _more_objects():
             kubectl(self._world.api, "POST", path, body)
         self._world.wait(60)
-        self._stream = KubernetesStream(_Nobody(), lambda: None, drains=True, scales=True)  # type: ignore[arg-type]
+        self._stream = KubernetesStream(_NoServer(), lambda: None, drains=True, scales=True)  # type: ignore[arg-type]
         self._stream.reflectors["machines"]._view = partial(views.machine, at="/apis/cluster.x-k8s.io/v1beta2")
-        departures = DepartureMap(_Nobody(), NAMESPACE).kind  # type: ignore[arg-type]
+        departures = DepartureMap(_NoServer(), NAMESPACE).kind  # type: ignore[arg-type]
         self._reflectors: dict[str, Reflector] = {**self._stream.reflectors}
         for name, kind in {**ASIDE, "departures": departures}.items():
-            self._reflectors[name] = Reflector(_Nobody(), kind, lambda: None)  # type: ignore[arg-type]
+            self._reflectors[name] = Reflector(_NoServer(), kind, lambda: None)  # type: ignore[arg-type]
         self.raw = {name: self._listed(name) for name in self._reflectors}
         self._builder = FleetBuilder(self._files.catalogue, self._world.clock.utc)
         self.vcenter: Any = Sight(self._world)
@@ -172,7 +172,7 @@ class Estate:
         return {name_in(item): item for item in ours}
 
 
-class _Nobody:
+class _NoServer:
     """No server: a test puts the objects in."""
 
     settings = SimpleNamespace()

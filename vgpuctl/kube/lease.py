@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.kube.leases import NAME, checked, claimed_s, holder_of, lease_body, renewal_of
+from vgpuctl.kube.leases import NAME, claimed_s, holder_of, lease_body, lease_in, renewal_of
 from vgpuctl.kube.own_namespace import create_in
 from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, StoppedError, VgpuctlError, with_place
 from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
@@ -105,11 +105,11 @@ class ActingLease:
                 self._write(holder="")
 
     def _write(self, holder: str) -> None:
-        self._lease = checked(self._client.put(f"{self._path}/{NAME}", self._body(self._lease, holder=holder)))
+        self._lease = lease_in(self._client.put(f"{self._path}/{NAME}", self._body(self._lease, holder=holder)))
 
     def _read(self) -> Object | None:
         try:
-            return checked(self._client.get(f"{self._path}/{NAME}"))
+            return lease_in(self._client.get(f"{self._path}/{NAME}"))
         except NotFoundError:
             return None
 
@@ -150,7 +150,7 @@ class ActingLease:
                 self._lease = self._create()
             else:
                 body = self._body(found, holder=self.identity)
-                self._lease = checked(self._client.put(f"{self._path}/{NAME}", body))
+                self._lease = lease_in(self._client.put(f"{self._path}/{NAME}", body))
         except ChangedMeanwhileError as error:
             raise BusyError(
                 "Another instance has just taken the Lease.", hint="Run the command again later."
@@ -208,7 +208,7 @@ class ActingLease:
         self._lease, self._renewed_s = found, began
 
     def _create(self) -> Object:
-        return checked(create_in(self._client, self._namespace, self._path, self._body(None, holder=self.identity)))
+        return lease_in(create_in(self._client, self._namespace, self._path, self._body(None, holder=self.identity)))
 
     def _body(self, found: Object | None, *, holder: str) -> Object:
         return lease_body(found, holder, self._duration_s)

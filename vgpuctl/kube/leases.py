@@ -25,7 +25,7 @@ def lease_body(found: Object | None, holder: str, duration_s: float) -> Object:
     # Kubernetes: leaseDurationSeconds is a whole number above 0.
     spec |= {"holderIdentity": holder, "leaseDurationSeconds": max(1, round(duration_s)), "renewTime": now}
     if found is None or holder_of(found) != holder:
-        spec |= {"acquireTime": now, "leaseTransitions": int(spec.get("leaseTransitions") or 0) + 1}
+        spec |= {"acquireTime": now, "leaseTransitions": _transitions(spec) + 1}
     metadata = {"name": NAME}
     if found is not None:
         # Kubernetes: of two instances that write over one version, the server refuses the second (409).
@@ -33,12 +33,19 @@ def lease_body(found: Object | None, holder: str, duration_s: float) -> Object:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-def checked(answer: Object) -> Object:
+def lease_in(answer: Object) -> Object:
     """Return the answer if it is the Lease. Replies mixed up on their way have no holder, and would pass for free."""
-    meta = answer.get("metadata")
-    if answer.get("kind") != "Lease" or not isinstance(meta, dict) or meta.get("name") != NAME:
-        raise PassingError("Kubernetes answers, but not with the Lease that was asked for.")
+    meta, spec = answer.get("metadata"), answer.get("spec")
+    if answer.get("kind") != "Lease" or not isinstance(meta, dict) or not isinstance(spec, dict | None):
+        raise _garbled()
+    # The version is that which the next write replaces.
+    if meta.get("name") != NAME or not isinstance(meta.get("resourceVersion"), str):
+        raise _garbled()
     return answer
+
+
+def _garbled() -> PassingError:
+    return PassingError("Kubernetes answers, but not with the Lease that was asked for.")
 
 
 def holder_of(lease: Object | None) -> str:
@@ -70,6 +77,14 @@ def acting(client: Client, namespace: str) -> str:
     # Decision 0011: here clocks are compared, for a word that people read. For acting they never are (0004).
     silent_s = (datetime.now(UTC) - renewed).total_seconds()
     return holder_of(found) if silent_s <= claimed_s(found) else ""
+
+
+def _transitions(spec: Object) -> int:
+    """Return how often the holder has changed, for people only: 0 if that cannot be read."""
+    try:
+        return bounded.whole(spec.get("leaseTransitions"), "spec.leaseTransitions")
+    except UnreadableError:
+        return 0
 
 
 def _spec(lease: Object | None) -> Object:

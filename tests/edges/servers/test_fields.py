@@ -6,11 +6,13 @@ from functools import cache
 
 import pytest
 
-from tests.support.fields import MISSING, NONSENSE, Estate, Field
+from tests.support.fields import MISSING, NONSENSE, Estate, Field, paths_in, with_nonsense
 from tests.support.vcenter_fields import VcenterEstate
+from vgpuctl.kube import leases
+from vgpuctl.model.errors import PassingError
 
 #: Of each field so much nonsense is tried at once; together the turns try all of it.
-TURNS = [0, 1, 2, *(pytest.param(turn, marks=pytest.mark.long) for turn in range(3, len(NONSENSE)))]
+TURNS = [0, 1, *(pytest.param(turn, marks=pytest.mark.long) for turn in range(2, len(NONSENSE)))]
 KINDS = (
     *("nodes", "pods", "leases", "budgets", "daemonsets", "jobs", "persistentvolumeclaims", "volumeattachments"),
     *(
@@ -58,6 +60,19 @@ def test_nonsense_in_any_property_ends_nothing_and_is_named(kind: str, turn: int
     assert len(fields) > 1
     for number, field in enumerate(fields):
         _try(vcenter(), field, NONSENSE[(number + turn) % len(NONSENSE)])
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=lambda each: "missing" if each is MISSING else repr(each)[:20])
+def test_nonsense_in_the_acting_lease_is_refused_or_written_over(nonsense: object) -> None:
+    sound = {**leases.lease_body(None, "another", 15), "metadata": {"name": leases.NAME, "resourceVersion": "7"}}
+    for path in paths_in(sound):
+        try:
+            found = leases.lease_in(with_nonsense(sound, path, nonsense))
+        except PassingError:
+            continue
+        assert isinstance(leases.holder_of(found), str), path
+        assert 0 <= leases.claimed_s(found) <= leases.LONGEST_S, path
+        assert leases.lease_body(found, "me", 15)["spec"]["leaseTransitions"] >= 1, path
 
 
 def _try(some: Estate, field: Field, nonsense: object) -> bool:
