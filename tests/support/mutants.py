@@ -11,7 +11,7 @@ import pytest
 from vgpuctl.engine import reactor
 from vgpuctl.engine.dispatcher import Dispatcher
 from vgpuctl.engine.ports import Answer
-from vgpuctl.kube import actions
+from vgpuctl.kube import actions, reflector
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.leases import holder_of
@@ -137,6 +137,14 @@ def a_stream_that_a_listener_may_end(patch: Patch) -> None:
     patch.setattr(follower, "suppress", lambda *_: nullcontext())
 
 
+def a_list_that_may_go_back_in_time(patch: Patch) -> None:
+    patch.setattr(reflector, "as_number", lambda _: 0)
+
+
+def a_list_of_any_kind(patch: Patch) -> None:
+    patch.setattr(reflector.Reflector, "_is_foreign", lambda *_: False)
+
+
 def a_lease_that_is_taken_on_interrupt(patch: Patch) -> None:
     def become_holder(mine: ActingLease, say: Any, stop: Any) -> None:
         found = mine._read()
@@ -164,5 +172,7 @@ MUTANTS = (
     an_attach_that_leaves_the_old_vgpu,
     a_stream_that_catches_only_our_errors,
     a_stream_that_a_listener_may_end,
+    a_list_that_may_go_back_in_time,
+    a_list_of_any_kind,
     a_lease_that_is_taken_on_interrupt,
 )

@@ -15,6 +15,7 @@ from multiprocessing import Pool
 from tests.support.adventures import adventure
 from tests.support.between.pictures import encounter
 from tests.support.between.switches import switched
+from tests.support.between.watches import watched
 
 TELL_EVERY_S = 10.0
 
@@ -28,9 +29,9 @@ def laws_broken(seed: int) -> tuple[int, list[str]]:
 
 
 def encounter_wrong(seed: int) -> tuple[int, list[str]]:
-    """Pictures and a switch through an adversary: what is old and not said to be, unlawful, or ended by an error."""
+    """A list, pictures and a switch through an adversary: what is old unsaid, unlawful, or ended by an error."""
     try:
-        return seed, encounter(seed).wrong + switched(seed).wrong
+        return seed, watched(seed).wrong + encounter(seed).wrong + switched(seed).wrong
     except Exception:
         return seed, [traceback.format_exc(limit=-4)]
 

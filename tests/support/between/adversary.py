@@ -6,56 +6,29 @@ import random
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 
 from tests.support.between import damage
 from tests.support.between.events import Event, Window
 from tests.support.between.messages import KUBERNETES, LAST_CHUNK, WATCH_HEAD, Asked, Lines, Reply, chunk
+from tests.support.between.troubles import LIES, OF_EVENTS, OF_REPLIES, Trouble
 
 Answer = Callable[[Asked], Reply | Lines]
 #: How many earlier replies of each request may be repeated.
 KEPT = 4
 #: How long events are held to be shown as one, and how long a watch without any is listened to at once.
 WINDOW_S, LONG_S = 0.005, 1.0
-
-
-class Trouble(StrEnum):
-    """What is done to a reply or an event. The last three are those of Sieve (OSDI 2022)."""
-
-    CUT = "cut"
-    TRUNCATED = "truncated"
-    DELAYED = "delayed"
-    REPEATED = "repeated"
-    SWAPPED = "swapped"
-    GARBLED = "garbled"
-    ALTERED = "altered"
-    SKIPPED = "state skipped"
-    STALE = "state stale"
-    UNOBSERVED = "state never observed"
-
-
-SIEVE = frozenset({Trouble.SKIPPED, Trouble.STALE, Trouble.UNOBSERVED})
-#: No client can find these out: the reply is right in form, and only wrong. They are healed when the adversary rests.
-LIES = frozenset({Trouble.ALTERED, Trouble.SKIPPED})
-#: What seldom finds something to be done with is drawn more often.
-_OF_REPLIES = (
-    *(Trouble.CUT, Trouble.TRUNCATED, Trouble.DELAYED, Trouble.SWAPPED, Trouble.GARBLED, Trouble.ALTERED),
-    *(Trouble.REPEATED, Trouble.REPEATED, Trouble.UNOBSERVED),
-)
-_OF_EVENTS = (
-    *(Trouble.CUT, Trouble.TRUNCATED, Trouble.DELAYED, Trouble.SWAPPED, Trouble.GARBLED, Trouble.ALTERED),
-    *(Trouble.REPEATED, Trouble.REPEATED, *(Trouble.SKIPPED,) * 4, *(Trouble.UNOBSERVED,) * 3),
-)
 #: Requests whose replies show the state of many objects.
 _STATES = ("WaitForUpdatesEx", "GET ")
 
 
 class HangUp(Exception):  # noqa: N818
-    """The connection ends here, whatever is still to come."""
+    """The connection ends here, although more was to come."""
 
 
 class Adversary:
-    """Stands between the product and both servers. `counts`: what it did, by kind. `lies`: it may also tell lies.
+    """Stands between the product and both servers. `counts`: what it did, by kind. `lies`: it may lie.
+
+    A lie is right in form, so that no client finds it out.
 
     `lied_to_vcenters_client`: a lie is not healed yet that only a new session heals.
     """
@@ -63,6 +36,8 @@ class Adversary:
     def __init__(self, seed: int, *, lies: bool = True) -> None:
         self._seed = seed
         self._resting = threading.Event()
+        #: A while, unless the adversary rests meanwhile.
+        self.pause: Callable[[float], object] = self._resting.wait
         self._lock = threading.Lock()
         self._asked_before: Counter[str] = Counter()
         self._replies: dict[str, deque[Reply]] = {}
@@ -91,7 +66,7 @@ class Adversary:
         if asked.is_watch:
             yield from self._watched(asked, answer, chance)
             return
-        trouble = self._drawn(chance, _OF_REPLIES)
+        trouble = self._drawn(chance, OF_REPLIES)
         if trouble is Trouble.CUT and chance.random() < 0.3:
             self._count(trouble)
             raise HangUp
@@ -184,7 +159,7 @@ class Adversary:
 
     def _event(self, asked: Asked, event: Event, window: Window) -> Iterator[bytes]:
         chance = self._chance(asked)
-        trouble = None if window.is_open else self._drawn(chance, _OF_EVENTS)
+        trouble = None if window.is_open else self._drawn(chance, OF_EVENTS)
         if trouble is Trouble.UNOBSERVED:
             window.open()
         if window.is_open:
@@ -216,8 +191,9 @@ class Adversary:
                 yield chunk(event.line)
                 yield from map(chunk, self._other_event(asked, trouble, chance))
             case Trouble.GARBLED | Trouble.ALTERED:
-                changed = self._changed(asked, Reply(200, event.line), trouble, chance)
-                yield chunk(changed.body)
+                # The line's end stays: without it, no client can know before the next event that one has come.
+                changed = self._changed(asked, Reply(200, event.line.rstrip()), trouble, chance)
+                yield chunk(changed.body + b"\n")
             case Trouble.SKIPPED if self._lies(asked):
                 self._count(trouble)
             case _:
@@ -244,8 +220,7 @@ class Adversary:
         return chance.choice([each for each in troubles if each not in self._excluded])
 
     def _pause(self, chance: random.Random) -> None:
-        """A while, unless the adversary rests meanwhile."""
-        self._resting.wait(chance.uniform(0.0, self._longest_s))
+        self.pause(chance.uniform(0.0, self._longest_s))
 
     def _count(self, trouble: Trouble) -> None:
         with self._lock:

@@ -56,7 +56,7 @@ class Connection:
             close()
 
     def settimeout(self, _seconds: float | None) -> None:
-        """No bound of the product is met here: whatever waits ends with the test."""
+        """No bound of the product is met here: each wait ends with the test."""
 
     def setsockopt(self, *_: object) -> None:
         """There is nothing to set."""

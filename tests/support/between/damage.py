@@ -19,7 +19,8 @@ def is_readable(body: bytes) -> bool:
     except ValueError:
         try:
             ElementTree.fromstring(body)
-        except (ElementTree.ParseError, ValueError):
+        # LookupError: an encoding that does not exist.
+        except (ElementTree.ParseError, ValueError, LookupError):
             return False
     return True
 
@@ -43,7 +44,7 @@ def _altered_json(body: bytes, chance: random.Random) -> bytes:
     if leaves:
         inside, key = chance.choice(leaves)
         inside[key] = _other(inside[key], chance)
-    return json.dumps(document).encode() + (b"\n" if body.endswith(b"\n") else b"")
+    return json.dumps(document).encode()
 
 
 def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.between.adversary import Adversary, Trouble
+from tests.support.between.adversary import Adversary
 from tests.support.between.connections import Carry, lead_to
 from tests.support.between.inside import Inside
+from tests.support.between.troubles import Trouble
 from tests.support.day import at_work, files_of
 from vgpuctl.files import Files
 from vgpuctl.kube.access import KubernetesSettings
@@ -37,6 +38,8 @@ WITHIN_S = 10.0
 PAUSE_S = 0.002
 #: A stream that is silent again says so without a change.
 LOOK_S = 0.1
+#: How often a listener raises an error of its own.
+FAILS = 0.02
 DISTURBED, UNDISTURBED = "disturbed", "undisturbed"
 
 
@@ -81,7 +84,7 @@ class Between:
     def connect(self, scope: ObservationScope, host: str = DISTURBED) -> Connection:
         logins = self.world.logins
         vcenter = VcenterSettings(host=host, user=logins.user, password=logins.password)
-        settings = Settings(vcenter=vcenter, kubernetes=KubernetesSettings(kubeconfig=_kubeconfig(host)), lease_s=1.0)
+        settings = Settings(vcenter=vcenter, kubernetes=KubernetesSettings(kubeconfig=kubeconfig(host)), lease_s=1.0)
         self._connections.append(Connection(settings, files().catalogue, scope))
         return self._connections[-1]
 
@@ -106,7 +109,7 @@ class Between:
                 world.center.sessions.end_all()
 
     def end(self) -> None:
-        """All threads end, whatever they wait for."""
+        """End all threads, waiting ones too."""
         self.adversary.rest()
         for connection in self._connections:
             connection.close()
@@ -126,7 +129,7 @@ class Between:
 
 
 def shorten_pauses(patch: pytest.MonkeyPatch) -> None:
-    """All in proportion: whoever waits for a stream looks more often than the stream pauses."""
+    """Shorten all pauses in proportion: a wait for a stream still looks more often than the stream pauses."""
     patch.setattr(retries, "FIRST_PAUSE_S", PAUSE_S)
     patch.setattr(retries, "LONGEST_PAUSE_S", PAUSE_S)
     patch.setattr(wiring, "REFRESH_AGAIN_AFTER_S", PAUSE_S)
@@ -139,7 +142,7 @@ def files() -> Files:
 
 
 @cache
-def _kubeconfig(host: str) -> str:
+def kubeconfig(host: str) -> str:
     """Read once for all encounters: YAML takes as long as half a picture."""
     config = {
         "current-context": "one",
@@ -154,7 +157,7 @@ def _kubeconfig(host: str) -> str:
 
 @contextmanager
 def noted_errors() -> Iterator[list[str]]:
-    """Whatever ends a thread is noted."""
+    """Note each error that ends a thread."""
     found: list[str] = []
 
     def note(args: Any) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 #: What remains of two events of an object, if only the last state is shown.
 _TOGETHER = {
     ("ADDED", "MODIFIED"): "ADDED",
-    ("ADDED", "DELETED"): "",
+    # A list in between may have shown the object, so that it goes must be said.
+    ("ADDED", "DELETED"): "DELETED",
     ("MODIFIED", "MODIFIED"): "MODIFIED",
     ("MODIFIED", "DELETED"): "DELETED",
     ("DELETED", "ADDED"): "MODIFIED",
 }
-MOST_HELD = 12
 
 
 class Event:
@@ -67,8 +67,7 @@ class Window:
             self._held.append(event)
             return False
         self._held.remove(before)
-        if together:
-            self._held.append(event.told_as(together))
+        self._held.append(event.told_as(together))
         return True
 
     def shut(self) -> Iterator[bytes]:

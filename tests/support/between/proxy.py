@@ -26,7 +26,7 @@ _OF_A_CONNECTION = {"connection", "content-length", "host", "transfer-encoding",
 
 
 class Proxies:
-    """`adversary`: who stands between at the moment. The connections of the last one end when it is replaced."""
+    """`adversary`: the present one. When another replaces it, its connections end."""
 
     def __init__(self, estate: Estate, folder: Path) -> None:
         self._estate, self._folder = estate, folder

@@ -43,7 +43,7 @@ NAMESPACE = KubernetesSettings().namespace
 NIGHT, AWAKE_AT_NIGHT = "night", {"worker-5"}
 SCOPE = ObservationScope(mmio=True, neighbours=True, drains=True, scales=True)
 #: Virtual seconds that pass in each of real pauses: a suspend of two seconds takes 40 ms.
-TICK_S, PASSES_S = 0.002, 0.1
+TICK_S, PASSES_S = 0.005, 0.25
 #: How long a switch may take in virtual time, and how many times the same command is given once all is calm.
 MOST_S, TRIES = 1200.0, 4
 STARTS, STOPS, SUSPEND = {"PowerOnVM_Task"}, {"SuspendVM_Task", "ShutdownGuest", "PowerOffVM_Task"}, "SuspendVM_Task"
@@ -156,7 +156,7 @@ class Switching(Between):
         other.acquire(lambda _: None, lambda: False)
         self._switch(self.connect(SCOPE), self._chance.uniform(0.02, 0.2))
         found = self.world.kubernetes.store.get("leases", NAMESPACE, "vgpuctl")
-        holder = found["spec"]["holderIdentity"] if found else "nobody"
+        holder = found["spec"]["holderIdentity"] if found else "no instance"
         if holder != other.identity:
             self.wrong.append(f"law 7: {holder} has taken the Lease of a living holder, {other.identity}")
         other.release()
@@ -176,7 +176,7 @@ class Switching(Between):
                 stop.cancel()
         except VgpuctlError as error:
             if isinstance(error, StoppedError) and stop_after_s is None:
-                self.wrong.append("it was stopped, and nobody stopped it")
+                self.wrong.append("it was stopped without an interrupt")
             self._why = error.message
             return None
         finally:
