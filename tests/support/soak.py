@@ -18,6 +18,8 @@ from tests.support.between.switches import switched
 from tests.support.between.watches import watched
 
 TELL_EVERY_S = 10.0
+#: Measured: a process that has played 300 switches holds 650 MiB.
+SEEDS_A_PROCESS = 100
 
 
 def laws_broken(seed: int) -> tuple[int, list[str]]:
@@ -54,7 +56,7 @@ def soak(first: int, seeds: int) -> int:
 def _all_of(name: str, first: int, seeds: int) -> int:
     began_s = told_s = time.monotonic()
     bad = 0
-    with Pool(os.cpu_count()) as pool:
+    with Pool(os.cpu_count(), maxtasksperchild=SEEDS_A_PROCESS) as pool:
         for done, (seed, broken) in enumerate(pool.imap_unordered(CHECKS[name], range(first, first + seeds)), start=1):
             if broken:
                 bad += 1
