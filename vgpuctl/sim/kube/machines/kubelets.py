@@ -35,7 +35,7 @@ class Kubelets:
         return self._kubelets[vm]
 
     def machine(self, vm: str) -> Machine:
-        """Return a VM's machine. A VM created later, such as a clone, has one too, but it never joins the cluster."""
+        """Return a VM's machine. A VM created later has one too, but it never joins the cluster."""
         # VMs of other purposes run guests too: they boot, freeze and shut down, but are no nodes.
         if vm in self._kubelets:
             return self._kubelets[vm]

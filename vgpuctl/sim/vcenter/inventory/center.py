@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
-from vgpuctl.sim.vcenter.inventory.history import History
 from vgpuctl.sim.vcenter.inventory.host_properties import GRAPHICS_MANAGER, HOST
 from vgpuctl.sim.vcenter.inventory.objects import MANAGERS, InventoryObject, PropertyTable, read
 from vgpuctl.sim.vcenter.inventory.property_cache import Key, PropertyCache
@@ -67,8 +66,6 @@ class Center:
         self._computed: dict[Hashable, Any] = {}
         self._listeners: dict[Listener, None] = {}
         self._objects = {obj.moid: obj for obj in self._initial_objects()}
-        self.history = History(estate)
-        self.history.on_event = self._notify_history
         estate.subscribe(self._changed)
 
     def find(self, ref: Any, session: Session | None) -> InventoryObject | None:
@@ -135,16 +132,11 @@ class Center:
             self.notify_changed(refs.graphics_manager(changed)._moId)
         if isinstance(changed, Task):
             self.notify_changed(refs.TASKS._moId)
-            self._notify_all_of(vim.TaskHistoryCollector)
 
-    def _notify_history(self) -> None:
-        self.notify_changed(refs.EVENTS._moId)
-        self._notify_all_of(vim.event.EventHistoryCollector)
-
-    def _notify_all_of(self, kind: Any) -> None:
-        """Notify about the objects of one type that belong to sessions."""
+    def _notify_views(self) -> None:
+        """Notify about the container views of all sessions."""
         for session in self.sessions.all():
-            for moid in session.moids_of(kind):
+            for moid in session.moids_of(vim.view.ContainerView):
                 self.notify_changed(moid)
 
     def _add_or_remove_vm(self, vm: Vm) -> None:
@@ -158,7 +150,7 @@ class Center:
         self._computed.clear()
         for moid in (vm.host.moid, *(ref._moId for ref in refs.HOLDERS_OF_VMS)):
             self.notify_changed(moid)
-        self._notify_all_of(vim.view.ContainerView)
+        self._notify_views()
 
     def _initial_objects(self) -> list[InventoryObject]:
         estate = self.estate

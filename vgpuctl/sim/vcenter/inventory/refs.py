@@ -28,7 +28,6 @@ SESSIONS = vim.SessionManager("SessionManager")
 VIEWS = vim.view.ViewManager("ViewManager")
 SEARCH = vim.SearchIndex("SearchIndex")
 TASKS = vim.TaskManager("TaskManager")
-EVENTS = vim.event.EventManager("EventManager")
 
 HOLDERS_OF_VMS = (VM_FOLDER, POOL, STORE, NETWORK)
 """The objects whose lists of VMs change when one is created or destroyed, beside its host."""

@@ -25,37 +25,17 @@ def current_time(call: Call) -> Any:
 @handles("Login")
 def login(call: Call, user: str, password: str, locale: str | None) -> Any:
     sessions = call.center.sessions
-    history = call.center.history
     account = sessions.account(user, password)
     if account is None:
-        history.record("BadUsernameSessionEvent", user, ipAddress=call.address)
         # vsphere.local locks an account after 5 refused logins in 180 s (default policy). That is not simulated.
         raise vim.fault.InvalidLogin(msg="Cannot complete login due to an incorrect user name or password.")
     call.session = sessions.begin(account, call.address, call.agent)
-    history.record(
-        "UserLoginSessionEvent",
-        user,
-        ipAddress=call.address,
-        userAgent=call.agent,
-        locale=locale or "en",
-        sessionId=call.session.key,
-    )
     return call.session.as_wire()
 
 
 @handles("Logout")
 def logout(call: Call) -> None:
-    session = call.required_session
-    call.center.sessions.end(session)
-    call.center.history.record(
-        "UserLogoutSessionEvent",
-        session.user,
-        ipAddress=session.address,
-        userAgent=session.agent,
-        callCount=session.calls,
-        sessionId=session.key,
-        loginTime=session.began,
-    )
+    call.center.sessions.end(call.required_session)
 
 
 @handles("TerminateSession")
@@ -69,9 +49,6 @@ def terminate_session(call: Call, keys: list[str]) -> None:
         if session is None:
             raise vim.fault.NotFound(msg="The object or item referred to could not be found.")
         call.center.sessions.end(session)
-        call.center.history.record(
-            "SessionTerminatedEvent", call.required_session.user, sessionId=session.key, terminatedUsername=session.user
-        )
 
 
 @handles("SessionIsActive")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from vgpuctl.sim.card_models import MMIO_GB
@@ -20,7 +20,6 @@ from vgpuctl.sim.vcenter.physics.records import (
     Host,
     Operation,
     Power,
-    PoweredOnMany,
     Record,
     Store,
     Task,
@@ -141,18 +140,17 @@ class Estate:
             )
         )
 
-    def power_on_many(self, vms: Iterable[Vm]) -> Task:
-        """Start one task that starts a task for each VM and is done at once."""
-        attempted: list[tuple[Vm, Task]] = []
-        refused: list[tuple[Vm, refusals.Refusal]] = []
-        for vm in vms:
-            try:
-                attempted.append((vm, self.power_on(vm)))
-            except refusals.Refusal as refusal:
-                refused.append((vm, refusal))
-        # vSphere API: this task's result names a task for each VM, or a fault for a VM that was not attempted.
-        result = PoweredOnMany(tuple(attempted), tuple(refused))
-        return self.work.record_done(Operation.POWER_ON_MANY, DATACENTER, result)
+    def destroy(self, vm: Vm) -> Task:
+        not_on = partial(power.require, vm, Power.OFF, Power.OFF, Power.SUSPENDED)
+        return self.work.start(
+            Work(
+                entity=vm,
+                operation=Operation.DESTROY,
+                duration_s=self.durations.reconfigure_s,
+                begin=not_on,
+                finish=partial(self._finish_destroy, vm, not_on),
+            )
+        )
 
     def shut_down_guest(self, vm: Vm) -> None:
         """Ask the guest to shut down, without a task. The VM is off when the guest is down."""
@@ -233,6 +231,11 @@ class Estate:
                 vm.power, vm.booted = Power.ON, self.clock.utc()
         except refusals.Refusal as refusal:
             raise BadInventory(f"{spec.name} on {spec.host}: {refusal}") from refusal
+
+    def _finish_destroy(self, vm: Vm, not_on: Callable[[], None]) -> None:
+        not_on()
+        power.finish_power_off(self, vm)
+        self.remove(vm)
 
     def _guest_is_down(self, vm: Vm) -> None:
         if vm.power is Power.ON:

@@ -33,17 +33,14 @@ class TaskState(StrEnum):
 
 
 class OperationKind(NamedTuple):
-    """Everything that tasks and events say about one operation.
+    """Everything that tasks say about one operation.
 
-    `method`: the method that starts it. `start_event`, `failure_event`: the kinds of its events; "" for none.
-    `of_hosts`: its task shows a host. `cancelable`: a client may cancel it while it runs.
+    `method`: the method that starts it. `of_hosts`: its task shows a host. `cancelable`: a client may cancel it while
+    it runs.
     """
 
     method: str
     description_id: str
-    label: str
-    start_event: str = ""
-    failure_event: str = ""
     of_hosts: bool = False
     cancelable: bool = False
 
@@ -51,43 +48,17 @@ class OperationKind(NamedTuple):
 class Operation(Enum):
     """The operations that tasks carry out. A new one is a row here, and a method that starts it."""
 
-    # vSphere API: `description_id` is looked up in `TaskDescription.methodInfo`, which has `label`. vcsim 0.56 has the
-    # same ids and labels (measured). Not every running task can be cancelled; which ones can is inferred.
-    POWER_ON = OperationKind(
-        "PowerOnVM_Task",
-        "VirtualMachine.powerOn",
-        "Power On virtual machine",
-        failure_event="VmFailedToPowerOnEvent",
-        cancelable=True,
-    )
-    POWER_OFF = OperationKind(
-        "PowerOffVM_Task",
-        "VirtualMachine.powerOff",
-        "Power Off virtual machine",
-        start_event="VmStoppingEvent",
-        failure_event="VmFailedToPowerOffEvent",
-    )
-    SUSPEND = OperationKind(
-        "SuspendVM_Task",
-        "VirtualMachine.suspend",
-        "Suspend virtual machine",
-        start_event="VmSuspendingEvent",
-        failure_event="VmFailedToSuspendEvent",
-    )
-    RECONFIGURE = OperationKind("ReconfigVM_Task", "VirtualMachine.reconfigure", "Reconfigure virtual machine")
-    CLONE = OperationKind("CloneVM_Task", "VirtualMachine.clone", "Clone virtual machine")
-    DESTROY = OperationKind("Destroy_Task", "VirtualMachine.destroy", "Delete virtual machine")
-    POWER_ON_MANY = OperationKind("PowerOnMultiVM_Task", "Datacenter.powerOnVm", "Initialize powering On")
+    # vcsim 0.56 has the same description ids (measured). Not every running task can be cancelled; which ones can is
+    # inferred.
+    POWER_ON = OperationKind("PowerOnVM_Task", "VirtualMachine.powerOn", cancelable=True)
+    POWER_OFF = OperationKind("PowerOffVM_Task", "VirtualMachine.powerOff")
+    SUSPEND = OperationKind("SuspendVM_Task", "VirtualMachine.suspend")
+    RECONFIGURE = OperationKind("ReconfigVM_Task", "VirtualMachine.reconfigure")
+    DESTROY = OperationKind("Destroy_Task", "VirtualMachine.destroy")
     ENTER_MAINTENANCE = OperationKind(
-        "EnterMaintenanceMode_Task",
-        "HostSystem.enterMaintenanceMode",
-        "Enter maintenance mode",
-        of_hosts=True,
-        cancelable=True,
+        "EnterMaintenanceMode_Task", "HostSystem.enterMaintenanceMode", of_hosts=True, cancelable=True
     )
-    EXIT_MAINTENANCE = OperationKind(
-        "ExitMaintenanceMode_Task", "HostSystem.exitMaintenanceMode", "Exit maintenance mode", of_hosts=True
-    )
+    EXIT_MAINTENANCE = OperationKind("ExitMaintenanceMode_Task", "HostSystem.exitMaintenanceMode", of_hosts=True)
 
 
 #: vSphere: a VM asks this when its files lie elsewhere than before.
@@ -194,12 +165,12 @@ class Task:
     entity_moid: str
     entity_name: str
     queued: datetime
+    user: str = ""
     state: TaskState = TaskState.QUEUED
     progress: int | None = None
     started: datetime | None = None
     completed: datetime | None = None
     error: Refusal | None = None
-    result: PoweredOnMany | Vm | None = None
     cancelled: bool = False
 
     @property
@@ -217,14 +188,6 @@ class Task:
 
 
 Record = Host | Vm | Task | Store
-
-
-@dataclass(frozen=True, slots=True)
-class PoweredOnMany:
-    """The result for each VM of one PowerOnMultiVM_Task."""
-
-    attempted: tuple[tuple[Vm, Task], ...]
-    refused: tuple[tuple[Vm, Refusal], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,10 +144,6 @@ def no_such_answer(name: str) -> Refusal:
     return Refusal("InvalidArgument", f"A specified parameter was not correct: {name}", invalidProperty=name)
 
 
-def duplicate_name(vm: Vm) -> Refusal:
-    return Refusal("DuplicateName", f"The name '{vm.name}' already exists.", name=vm.name, object=vm)
-
-
 def tools_missing() -> Refusal:
     return Refusal(
         "ToolsUnavailable",

@@ -14,7 +14,6 @@ from vgpuctl.sim.vcenter.wire.sessions import Session
 READING = ("System.Anonymous", "System.View", "System.Read")
 #: pyVmomi's metadata name no privilege for these methods.
 _NOT_IN_METADATA = {
-    "CloneVM_Task": "VirtualMachine.Provisioning.Clone",
     "Destroy_Task": "VirtualMachine.Inventory.Delete",
     "CancelTask": "Global.CancelTask",
 }
