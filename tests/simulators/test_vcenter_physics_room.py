@@ -46,10 +46,10 @@ def test_a_suspend_needs_its_memorys_size_on_the_datastore() -> None:
     assert refused.error and (refused.error.kind, refused.error.details["datastore"]) == ("NoDiskSpace", "store")
     assert world.estate.vms["b"].power is Power.ON
     on(world, "a")
-    assert world.estate.store.free_mib == 20 * GIB
+    assert world.estate.places.stores[0].free_mib == 20 * GIB
     suspend(world, "b")
     off(world, "b")
-    assert world.estate.store.free_mib == 20 * GIB
+    assert world.estate.places.stores[0].free_mib == 20 * GIB
 
 
 def test_space_is_promised_once_when_two_suspends_run_side_by_side() -> None:
@@ -63,11 +63,11 @@ def test_space_is_promised_once_when_two_suspends_run_side_by_side() -> None:
 def test_a_suspend_that_fails_at_its_end_leaves_no_file() -> None:
     world = world_with(worker("a"))
     on(world, "a")
-    free = world.estate.store.free_mib
+    free = world.estate.places.stores[0].free_mib
     task = world.estate.suspend(world.estate.vms["a"])
     world.estate.work.set_outcome(task.moid, Refusal("Timedout", "injected"))
     assert kind(world.wait_for(task)) == "Timedout"
-    assert (world.estate.vms["a"].power, world.estate.store.free_mib) == (Power.ON, free)
+    assert (world.estate.vms["a"].power, world.estate.places.stores[0].free_mib) == (Power.ON, free)
 
 
 def test_suspends_share_the_datastores_throughput() -> None:

@@ -108,7 +108,8 @@ class CardSpec:
 class HostSpec:
     """`policy`: how vCenter chooses among the host's cards, `performance` or `consolidation`.
 
-    `unsuspendable`: vGPU types that the host cannot suspend (`SharedGpuCapabilities.suspendSupported`).
+    `unsuspendable`: vGPU types that the host cannot suspend (`SharedGpuCapabilities.suspendSupported`). `cluster`: ""
+    for the inventory's. `datastore`: the datastore of its VMs that name none.
     """
 
     name: str
@@ -117,6 +118,9 @@ class HostSpec:
     memory_mib: int = 4096 * GIB_IN_MIB
     in_maintenance: bool = False
     unsuspendable: tuple[str, ...] = ()
+    datacenter: str = "dc"
+    cluster: str = ""
+    datastore: str = "store"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ class Ha:
 
 @dataclass(frozen=True, slots=True)
 class VmSpec:
-    """A VM. Most have a Kubernetes node of the same name.
+    """A VM. Most have a Kubernetes node of this name.
 
     `bios`: it does not boot with EFI. `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest
     runs VMware Tools. `question`: what it asks at each power-on before it goes on. `managed_by`: the extension that
@@ -141,6 +145,10 @@ class VmSpec:
 
     `drs`: an override for this VM, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
     `gpu_stack_s`: how long its GPU stack takes, if not as long as others'; infinite if it never comes up.
+
+    `vm_name`: its name in vCenter, if it is another than its node's. `folder`: its path below the datacenter's `vm`
+    folder. `datastore`: where its files are, "" for its host's. `suspend_datastore`: where its suspend file is written,
+    "" for beside the others.
     """
 
     name: str
@@ -159,6 +167,10 @@ class VmSpec:
     must_run_on: str = ""
     has_node: bool = True
     gpu_stack_s: float | None = None
+    vm_name: str = ""
+    folder: str = ""
+    datastore: str = ""
+    suspend_datastore: str = ""
 
     @property
     def has_device_plugin(self) -> bool:
@@ -215,7 +227,8 @@ class Workload:
 class Inventory:
     """`groups` and `shifts`: profiles and timetable that fit the inventory; the servers do not use them.
 
-    `datastore_free_mib`: room for suspend files.
+    `datastore_free_mib`: room for suspend files on each datastore. `datastores`: the room of single ones, by their
+    names or as DATACENTER/NAME.
 
     `drs`: a power-on or resume without room on its own host goes to the first host of the cluster that has room, unless
     `drs_behaviour` is manual. `cluster_api`: each VM with a node also has a Machine, under a health check.
@@ -228,6 +241,7 @@ class Inventory:
     shifts: tuple[Shift, ...] = ()
     workloads: tuple[Workload, ...] = ()
     datastore_free_mib: int = 90 * 1024 * GIB_IN_MIB
+    datastores: tuple[tuple[str, int], ...] = ()
     drs: bool = False
     drs_behaviour: str = FULLY_AUTOMATED
     cluster_api: bool = False

@@ -42,11 +42,13 @@ KEYS = (
     "shifts",
     "workloads",
     "datastore",
+    "datastores",
     "drs",
     "ha",
     "cluster-api",
     "gpu-stack",
 )
+HOST_KEYS = ("name", "cards", "policy", "memory", "maintenance", "unsuspendable", "datacenter", "cluster", "datastore")
 VM_KEYS = (
     "name",
     "host",
@@ -64,6 +66,10 @@ VM_KEYS = (
     "must-run-on",
     "node",
     "gpu-stack",
+    "vm-name",
+    "folder",
+    "datastore",
+    "suspend-datastore",
 )
 #: vSphere API: DrsBehavior, in words with hyphens.
 DRS = {
@@ -99,6 +105,7 @@ class _Scenario:
         self._document = reader.mapping(reader.document(), "", KEYS)
         self._hosts: dict[str, HostSpec] = {}
         self._vms: dict[str, VmSpec] = {}
+        self._paths: dict[str, str] = {}
         self._profiles: dict[str, tuple[str, ...]] = {}
         self._workers: dict[str, list[str]] = {}
 
@@ -129,6 +136,7 @@ class _Scenario:
             shifts=self._shifts(),
             workloads=self._workloads(),
             datastore_free_mib=self._datastore(),
+            datastores=self._datastores(),
             drs=drs != "off",
             drs_behaviour=DRS[drs],
             cluster_api=self._reader.boolean(self._document, "cluster-api", ""),
@@ -136,8 +144,7 @@ class _Scenario:
         )
 
     def _read_hosts(self) -> None:
-        known = ("name", "cards", "policy", "memory", "maintenance", "unsuspendable")
-        for key, item in self._reader.items(self._document.get("hosts"), "hosts", known):
+        for key, item in self._reader.items(self._document.get("hosts"), "hosts", HOST_KEYS):
             unsuspendable = item.get("unsuspendable")
             for name in self._reader.names(item, key):
                 if name in self._hosts:
@@ -149,6 +156,9 @@ class _Scenario:
                     memory_mib=self._reader.mib(item, "memory", key) or 4096 * GIB_IN_MIB,
                     in_maintenance=self._reader.boolean(item, "maintenance", key),
                     unsuspendable=self._reader.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
+                    datacenter=self._place(item, "datacenter", key, "dc"),
+                    cluster=self._place(item, "cluster", key, ""),
+                    datastore=self._place(item, "datastore", key, "store"),
                 )
                 self._hosts[name] = host
         if not self._hosts:
@@ -186,6 +196,7 @@ class _Scenario:
     def _add_vms(self, key: str, item: Section) -> list[str]:
         names = self._reader.names(item, key)
         hosts = self._hosts_for(item, key)
+        vm_names = self._vm_names(item, key, names)
         vgpus = item.get("vgpus")
         for number, name in enumerate(names):
             if name in self._vms:
@@ -209,12 +220,43 @@ class _Scenario:
                 must_run_on=self._must_run_on(item, key),
                 has_node=self._reader.boolean(item, "node", key, True),
                 gpu_stack_s=self._gpu_stack_s(item, key),
+                vm_name=vm_names[number],
+                folder=self._reader.text(item, "folder", key).strip("/"),
+                datastore=self._place(item, "datastore", key, ""),
+                suspend_datastore=self._place(item, "suspend-datastore", key, ""),
             )
+            self._check_path(self._vms[name], key)
         return names
 
     def _gpu_stack_s(self, item: Section, key: str) -> float | None:
         """Return how long a VM's GPU stack takes, or infinity if it never comes up."""
         return math.inf if item.get("gpu-stack") == NEVER else self._reader.seconds(item, "gpu-stack", key)
+
+    def _vm_names(self, item: Section, key: str, names: list[str]) -> list[str]:
+        """Return the names of the VMs in vCenter; "" for a VM that is named as its node."""
+        if "vm-name" not in item:
+            return [""] * len(names)
+        found = self._reader.names(item, key, "vm-name")
+        if len(found) != len(names):
+            self._reader.add_problem(f"{key}.vm-name", f"must be as many names as name has, which are {len(names)}")
+            return [""] * len(names)
+        return found
+
+    def _check_path(self, vm: VmSpec, key: str) -> None:
+        """Refuse a second VM of this name in the same folder."""
+        # vSphere: a VM's name is unique in its folder only.
+        datacenter = self._hosts[vm.host].datacenter if vm.host in self._hosts else ""
+        path = f"/{datacenter}/vm/{vm.folder}/{vm.vm_name or vm.name}".replace("//", "/")
+        if self._paths.setdefault(path, vm.name) != vm.name:
+            field = "vm-name" if vm.vm_name else "name"
+            self._reader.add_problem(f"{key}.{field}", f"{path} is there twice")
+
+    def _place(self, item: Section, name: str, key: str, default: str) -> str:
+        """Return the name of a datacenter, cluster or datastore. A slash would end it in an inventory path."""
+        place = self._reader.text(item, name, key, default)
+        if set(place) & set("/[]"):
+            self._reader.add_problem(f"{key}.{name}", f"{place!r} must be a name without / and brackets")
+        return place
 
     def _hosts_for(self, item: Section, key: str) -> list[str]:
         """Return one host, or a range of hosts over which the VMs are spread evenly, in order."""
@@ -314,6 +356,11 @@ class _Scenario:
         free = self._reader.mib(section, "free", "datastore")
         self._durations.store_mib_per_s = self._reader.mib(section, "throughput", "datastore")
         return 90 * 1024 * GIB_IN_MIB if free is None else free
+
+    def _datastores(self) -> tuple[tuple[str, int], ...]:
+        """Return the room of single datastores."""
+        section = self._reader.mapping(self._document.get("datastores"), "datastores")
+        return tuple((name, self._reader.mib(section, name, "datastores") or 0) for name in section)
 
     def _ha(self) -> Ha | None:
         """Exactly one policy, as in vCenter."""

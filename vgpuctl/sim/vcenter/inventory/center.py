@@ -140,7 +140,7 @@ class Center:
                 self.notify_changed(moid)
 
     def _add_or_remove_vm(self, vm: Vm) -> None:
-        exists = self.estate.vms.get(vm.name) is vm
+        exists = self.estate.vms.get(vm.guest) is vm
         if exists == (vm.moid in self._objects):
             return
         if exists:
@@ -148,7 +148,7 @@ class Center:
         else:
             del self._objects[vm.moid]
         self._computed.clear()
-        for moid in (vm.host.moid, *(ref._moId for ref in refs.HOLDERS_OF_VMS)):
+        for moid in refs.holders_of(vm):
             self.notify_changed(moid)
         self._notify_views()
 

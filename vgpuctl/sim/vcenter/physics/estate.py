@@ -12,25 +12,21 @@ from vgpuctl.sim.guests import Guests
 from vgpuctl.sim.inventory import DRS_DISABLED, MANUAL, Durations, Inventory, VmSpec
 from vgpuctl.sim.vcenter.physics import maintenance, power, reconfigure, refusals
 from vgpuctl.sim.vcenter.physics.cards import Card
+from vgpuctl.sim.vcenter.physics.places import Places
 from vgpuctl.sim.vcenter.physics.records import (
     CHOICES,
     FIRST_VGPU_KEY,
-    STORE_NAME,
     Changes,
     Host,
     Operation,
     Power,
     Record,
-    Store,
     Task,
     Vm,
 )
-from vgpuctl.sim.vcenter.physics.task_progress import SharedThroughput
 from vgpuctl.sim.vcenter.physics.tasks import Tasks, Work
 
 Subscriber = Callable[[Record], None]
-DATACENTER = ("datacenter-2", "dc")
-STORE_MOID = "datastore-9"
 
 
 class BadInventory(SimError):  # noqa: N818
@@ -44,14 +40,16 @@ class Estate:
         self.durations = durations
         self.guests = guests
         self._subscribers: list[Subscriber] = []
-        self._suspend_writes = SharedThroughput()
         self.work = Tasks(clock, durations, self.changed)
-        self.store = Store(STORE_MOID, STORE_NAME, inventory.datastore_free_mib)
+        self.places = Places(inventory)
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}
         for number, spec in enumerate(inventory.hosts, start=1):
             cards = [Card(card) for card in spec.cards]
-            self.hosts[spec.name] = Host(f"host-{number}", spec, cards, spec.policy, spec.in_maintenance)
+            cluster = self.places.cluster(spec)
+            host = Host(f"host-{number}", spec, cluster, cards, spec.policy, spec.in_maintenance)
+            self.hosts[spec.name] = host
+            cluster.hosts.append(host)
         self._last_vm_number = 0
         for vm in inventory.vms:
             self._add_initial(vm)
@@ -75,7 +73,7 @@ class Estate:
         """Return where a power-on may place the VM: its own host first, others only under DRS, none that a rule
         forbids.
         """
-        others = [host for host in self.hosts.values() if host is not vm.host] if self._drs_places(vm) else []
+        others = [host for host in vm.host.cluster.hosts if host is not vm.host] if self._drs_places(vm) else []
         return [host for host in (vm.host, *others) if vm.spec.must_run_on in ("", host.name)]
 
     def _drs_places(self, vm: Vm) -> bool:
@@ -125,7 +123,7 @@ class Estate:
                 begin=partial(power.begin_suspend, self, vm),
                 finish=partial(power.finish_suspend, self, vm),
                 undo=partial(power.delete_suspend_file, self, vm),
-                shared=self._suspend_writes if throughput else None,
+                shared=vm.suspend_store.writes if throughput else None,
             )
         )
 
@@ -158,9 +156,9 @@ class Estate:
             raise refusals.busy(vm.running_task)
         power.require(vm, Power.OFF, Power.ON)
         # vSphere: ShutdownGuest needs running VMware Tools (else ToolsUnavailable).
-        if not vm.tools or not self.guests.running(vm.name):
+        if not vm.tools or not self.guests.running(vm.guest):
             raise refusals.tools_missing()
-        self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
+        self.guests.shut_down(vm.guest, then=partial(self._guest_is_down, vm))
         # vSphere API: ShutdownGuest returns at once. `guest.guestState` says `shuttingDown` until the guest is down.
         vm.shutting_down = True
         self.changed(vm)
@@ -204,21 +202,39 @@ class Estate:
 
     def add(self, spec: VmSpec) -> Vm:
         """Add a VM that is off, with its devices; refused if its host does not offer them."""
-        host = self.hosts[spec.host]
-        self._last_vm_number += 1
-        moid = f"vm-{self._last_vm_number}"
-        vm = Vm(moid, spec, host, Power.OFF, spec.memory_mib, spec.cpus, changed=self.clock.utc())
+        vm = self._new_vm(spec)
+        if vm.name in vm.folder.vms:
+            raise BadInventory(f"{vm.name} is there twice in the folder {vm.folder.name}")
         vm.memory_locked, vm.tools, vm.power_on_question = spec.memory_locked, spec.tools, spec.question
         reconfigure.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
         vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
         vm.extra_config = _settings_for(spec.vgpus)
-        self.vms[vm.name] = vm
-        host.vms.append(vm)
+        self.vms[vm.guest] = vm
+        vm.host.vms.append(vm)
+        vm.folder.vms[vm.name] = vm
         self.changed(vm)
         return vm
 
+    def _new_vm(self, spec: VmSpec) -> Vm:
+        self._last_vm_number += 1
+        host = self.hosts[spec.host]
+        datacenter = host.cluster.datacenter
+        store = self.places.store(datacenter, spec.datastore or host.spec.datastore)
+        return Vm(
+            moid=f"vm-{self._last_vm_number}",
+            spec=spec,
+            host=host,
+            folder=self.places.folder(datacenter, spec.folder),
+            store=store,
+            suspend_store=self.places.store(datacenter, spec.suspend_datastore) if spec.suspend_datastore else store,
+            power=Power.OFF,
+            memory_mib=spec.memory_mib,
+            cpus=spec.cpus,
+            changed=self.clock.utc(),
+        )
+
     def remove(self, vm: Vm) -> None:
-        del self.vms[vm.name]
+        del self.vms[vm.guest], vm.folder.vms[vm.name]
         vm.host.vms.remove(vm)
         self.changed(vm)
 

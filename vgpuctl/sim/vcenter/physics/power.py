@@ -52,10 +52,10 @@ def finish_power_on(estate: Estate, vm: Vm) -> None:
     delete_suspend_file(estate, vm)
     # vSphere API: a resume leaves `runtime.bootTime` as it is. vcsim 0.56 forgets it at a suspend (measured).
     if resumed:
-        estate.guests.thaw(vm.name)
+        estate.guests.thaw(vm.guest)
     else:
         vm.booted = estate.clock.utc()
-        estate.guests.boot(vm.name, len(vm.vgpus))
+        estate.guests.boot(vm.guest, len(vm.vgpus))
 
 
 def begin_suspend(estate: Estate, vm: Vm) -> None:
@@ -65,11 +65,11 @@ def begin_suspend(estate: Estate, vm: Vm) -> None:
     for device in unsuspendable(vm):
         raise refusals.not_suspendable(device)
     # vSphere: a suspend needs as much free space as the VM has memory. The frame buffer is not added to the file.
-    if vm.memory_mib > estate.store.free_mib:
-        raise refusals.no_disk_space(vm, estate.store)
+    if vm.memory_mib > vm.suspend_store.free_mib:
+        raise refusals.no_disk_space(vm, vm.suspend_store)
     vm.suspend_file_mib = vm.memory_mib
-    estate.store.free_mib -= vm.suspend_file_mib
-    estate.changed(estate.store)
+    vm.suspend_store.free_mib -= vm.suspend_file_mib
+    estate.changed(vm.suspend_store)
 
 
 def finish_suspend(estate: Estate, vm: Vm) -> None:
@@ -77,7 +77,7 @@ def finish_suspend(estate: Estate, vm: Vm) -> None:
     # That a suspended VM gives up its frame buffer is inferred: vSphere 9 counts powered-on VMs only against a card.
     vm.power = Power.SUSPENDED
     _release_host(estate, vm)
-    estate.guests.freeze(vm.name)
+    estate.guests.freeze(vm.guest)
 
 
 def finish_power_off(estate: Estate, vm: Vm) -> None:
@@ -89,7 +89,7 @@ def finish_power_off(estate: Estate, vm: Vm) -> None:
     vm.shutting_down = False
     delete_suspend_file(estate, vm)
     _release_host(estate, vm)
-    estate.guests.halt(vm.name)
+    estate.guests.halt(vm.guest)
 
 
 def unsuspendable(vm: Vm) -> list[str]:
@@ -101,9 +101,9 @@ def unsuspendable(vm: Vm) -> list[str]:
 
 def delete_suspend_file(estate: Estate, vm: Vm) -> None:
     if vm.suspend_file_mib:
-        estate.store.free_mib += vm.suspend_file_mib
+        vm.suspend_store.free_mib += vm.suspend_file_mib
         vm.suspend_file_mib = 0
-        estate.changed(estate.store)
+        estate.changed(vm.suspend_store)
 
 
 def _release_host(estate: Estate, vm: Vm) -> None:

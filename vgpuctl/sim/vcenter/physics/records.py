@@ -6,17 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from vgpuctl.sim.inventory import HostSpec, VmSpec
 from vgpuctl.sim.vcenter.physics.cards import Card
+from vgpuctl.sim.vcenter.physics.places import Cluster, Folder, Store
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
+from vgpuctl.sim.vcenter.physics.task_progress import ALMOST_DONE
 
-#: vSphere: where a task may hang.
-ALMOST_DONE = 95
 #: A device's key is vCenter's choice, so clients must read it. vcsim 0.56 gave a first vGPU 205 (measured with govc).
 FIRST_VGPU_KEY = 13000
-STORE_NAME = "store"
 
 
 class Power(StrEnum):
@@ -66,15 +65,6 @@ CHOICES = ("Cancel", "I Moved It", "I Copied It")
 """The choices of a VM's question, by number. The first cancels the power-on."""
 
 
-@dataclass(eq=False, slots=True)
-class Store:
-    """The one datastore. It holds the files of suspended VMs."""
-
-    moid: str
-    name: str
-    free_mib: int
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     id: str
@@ -85,6 +75,7 @@ class Question:
 class Host:
     moid: str
     spec: HostSpec
+    cluster: Cluster
     cards: list[Card]
     policy: str = "performance"
     in_maintenance: bool = False
@@ -110,7 +101,9 @@ class Host:
 
 @dataclass(eq=False, slots=True)
 class Vm:
-    """One VM. `reserved_mib`: memory that it reserves on its host now; `suspend_file_mib`: the size of its suspend
+    """One VM. `store`: the datastore with its files; `suspend_store`: the datastore of its suspend file.
+
+    `reserved_mib`: memory that it reserves on its host now; `suspend_file_mib`: the size of its suspend
     file.
 
     `power_on_question`: what it asks at each power-on; `question`: what it waits for now. `shutting_down`: its guest
@@ -120,6 +113,9 @@ class Vm:
     moid: str
     spec: VmSpec
     host: Host
+    folder: Folder
+    store: Store
+    suspend_store: Store
     power: Power
     memory_mib: int
     cpus: int
@@ -141,7 +137,17 @@ class Vm:
 
     @property
     def name(self) -> str:
+        """Its name in vCenter, which is unique in its folder only."""
+        return self.spec.vm_name or self.spec.name
+
+    @property
+    def guest(self) -> str:
+        """The name of the machine inside, and of its node. It is unique."""
         return self.spec.name
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        return tuple(dict.fromkeys((self.store, self.suspend_store)))
 
     @property
     def reservation_mib(self) -> int:
@@ -187,7 +193,7 @@ class Task:
         return self.state is TaskState.QUEUED
 
 
-Record = Host | Vm | Task | Store
+Record: TypeAlias = Host | Vm | Task | Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

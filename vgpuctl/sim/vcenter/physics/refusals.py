@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vgpuctl.sim.vcenter.physics.records import Host, Power, Store, Task, Vm
+    from vgpuctl.sim.vcenter.physics.places import Store
+    from vgpuctl.sim.vcenter.physics.records import Host, Power, Task, Vm
 
 MIB = 1 << 20
 
@@ -94,7 +95,7 @@ def no_disk_space(vm: Vm, store: Store) -> Refusal:
         "NoDiskSpace",
         f"Insufficient disk space on datastore '{store.name}'.",
         # vSphere: the suspend file is beside the VM's .vmx, unless `config.files.suspendDirectory` names another place.
-        file=f"[{store.name}] {vm.name}/{vm.name}.vmss",
+        file=f"[{store.name}] {vm.guest}/{vm.name}.vmss",
         datastore=store.name,
     )
 

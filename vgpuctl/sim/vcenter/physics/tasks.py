@@ -11,8 +11,8 @@ from functools import partial
 from vgpuctl.sim.clock import Clock, do_nothing
 from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.vcenter.physics import refusals
-from vgpuctl.sim.vcenter.physics.records import ALMOST_DONE, Host, Operation, Task, TaskState, Vm
-from vgpuctl.sim.vcenter.physics.task_progress import Progress, SharedThroughput
+from vgpuctl.sim.vcenter.physics.records import Host, Operation, Task, TaskState, Vm
+from vgpuctl.sim.vcenter.physics.task_progress import ALMOST_DONE, Progress, SharedThroughput
 
 #: vSphere API: `recentTask` has the tasks that completed within the past 10 minutes.
 RETENTION_S = 600.0
