@@ -50,6 +50,7 @@ class WorkerParts(NamedTuple):
     """The parts of one worker, as far as they are known.
 
     `late_s`: for each ending pod of its node, how long it has been overdue. `unreadable`: parts that could not be read.
+    `namesakes`: the ids of all workers of its name, if there are several.
     """
 
     vm: Vm
@@ -63,7 +64,7 @@ class WorkerParts(NamedTuple):
     tasks: tuple[Task, ...] | None
     doubt: str
     unreadable: tuple[str, ...]
-    name_taken: bool
+    namesakes: tuple[str, ...]
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
     late_s: tuple[int, ...]
@@ -110,8 +111,10 @@ class Snapshot(NamedTuple):
             unreadable=UnreadableParts(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts),
         )
 
-    def parts(self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, name_taken: bool) -> WorkerParts:
-        """Return what belongs to a VM. `inside`: the node in it. `name_taken`: another VM has the same name."""
+    def parts(
+        self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, namesakes: tuple[str, ...]
+    ) -> WorkerParts:
+        """Return what belongs to a VM. `inside`: the node in it. `namesakes`: see WorkerParts."""
         vm, node = self.vms[moid], inside.node or ""
         seen, pods, host = self.nodes.get(node), self.pods_on.get(node, ()), self.hosts.get(vm.outline.host)
         return WorkerParts(
@@ -126,7 +129,7 @@ class Snapshot(NamedTuple):
             tasks=self.tasks.get(moid),
             doubt=inside.doubt,
             unreadable=self.unreadable.doubts_about(vm, node),
-            name_taken=name_taken,
+            namesakes=namesakes,
             daemon_sets=self.daemon_sets,
             counting_jobs=self.counting_jobs,
             # Decision 0015: workers are made anew only when their parts differ, so passing time must be one of them.
