@@ -78,8 +78,16 @@ def vm(properties: Properties, outline: Outline) -> Vm:
         fixed_devices=tuple(_fixed_devices(properties.get("config.hardware.device"))),
         managed_by=str(managed.extensionKey) if managed is not None else "",
         question=str(question.text) if question is not None else "",
-        datastore=str(properties.get("config.files.vmPathName") or "").partition("]")[0].removeprefix("["),
+        datastore=_suspend_store(properties),
     )
+
+
+def _suspend_store(properties: Properties) -> str:
+    """Return the name of the datastore that a suspend writes to; "" if the path does not name it."""
+    # vSphere: `[datastore] folder`. The directory may also be a path of the host, which does not say the datastore.
+    path = properties.get("config.files.suspendDirectory") or properties.get("config.files.vmPathName") or ""
+    name, bracket, _ = str(path).partition("]")
+    return name.removeprefix("[") if bracket and name.startswith("[") else ""
 
 
 def unreadable_vm(properties: Properties, outline: Outline, why: str) -> Vm:
