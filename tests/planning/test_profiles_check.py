@@ -48,6 +48,7 @@ WIDE = Mmio(efi=True, use_64bit=True, size_gib=64)
     ("changes", "kind", "severity"),
     [
         ({"fixed_devices": ("an SR-IOV network card",)}, "not-suspendable", "error"),
+        ({"tracing": ("pciPassthru0.cfg.enable_uvm",)}, "not-suspendable", "error"),
         ({"managed_by": "somebody"}, "managed", "error"),
         ({"question": "moved or copied?"}, "question", "error"),
         ({"doubts": ("two nodes",)}, "in-doubt", "error"),

@@ -86,6 +86,25 @@ def test_suspends_share_the_datastores_throughput() -> None:
     assert world.clock.now_s - began == pytest.approx(16 + 32)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "refused"),
+    [
+        ("pciPassthru0.cfg.enable_uvm", "1", True),
+        ("pciPassthru0.cfg.enable_debugging", "TRUE", True),
+        ("pciPassthru0.cfg.enable_profiling", "0", False),
+        ("pciPassthru1.cfg.enable_uvm", "1", False),
+    ],
+)
+def test_unified_memory_debuggers_and_profilers_of_a_vgpu_forbid_suspending(
+    key: str, value: str, refused: bool
+) -> None:
+    world = world_with(worker("a", extra_config=((key, value),)))
+    on(world, "a")
+    ended = suspend(world, "a")
+    assert kind(ended) == ("GenericVmConfigFault" if refused else None)
+    assert not refused or (ended.error and "PCI device 0" in ended.error.message)
+
+
 @pytest.mark.parametrize("why", ["sriov", "profile"])
 def test_some_devices_forbid_suspending(why: str) -> None:
     host = HostSpec("esx-1", (v100(0),), unsuspendable=(QUARTER,) if why == "profile" else ())

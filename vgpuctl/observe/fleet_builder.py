@@ -131,6 +131,7 @@ class FleetBuilder:
             datastore=vm.datastore,
             mmio=vm.mmio,
             fixed_devices=vm.fixed_devices,
+            tracing=vm.tracing,
             managed_by=vm.managed_by,
             question=vm.question,
             tasks=parts.tasks or (),

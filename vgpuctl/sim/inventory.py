@@ -148,7 +148,7 @@ class VmSpec:
 
     `vm_name`: its name in vCenter, if it is another than its node's. `folder`: its path below the datacenter's `vm`
     folder. `datastore`: where its files are, "" for its host's. `suspend_datastore`: where its suspend file is written,
-    "" for beside the others.
+    "" for beside the others. `extra_config`: settings beside those that its vGPUs need.
     """
 
     name: str
@@ -171,6 +171,7 @@ class VmSpec:
     folder: str = ""
     datastore: str = ""
     suspend_datastore: str = ""
+    extra_config: tuple[tuple[str, str], ...] = ()
 
     @property
     def has_device_plugin(self) -> bool:

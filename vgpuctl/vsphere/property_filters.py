@@ -22,7 +22,9 @@ VM_PATHS = [
     "config.managedBy",
 ]
 #: Needed only to change devices, or to check them.
-VM_MMIO_PATHS = ["config.firmware", "config.extraConfig"]
+VM_MMIO_PATHS = ["config.firmware"]
+#: Needed to change devices, and to stop VMs: settings of vGPUs, among which some forbid a suspend.
+VM_SETTINGS_PATHS = ["config.extraConfig"]
 #: Where a suspended VM's state is written, and how much space is free there.
 #: vSphere: the file lies in `config.files.suspendDirectory` where that is set, else beside the .vmx.
 VM_STORE_PATHS = ["config.files.suspendDirectory", "config.files.vmPathName"]
@@ -110,6 +112,7 @@ def details(vms: Iterable[Any], scope: ObservationScope) -> Any:
     # vSphere: a VM's tasks come along with it (compared with vcsim), so no task is asked for by itself.
     tasks = spec.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
     paths = VM_PATHS + (VM_MMIO_PATHS if scope.mmio else []) + (VM_STORE_PATHS if scope.drains else [])
+    paths += VM_SETTINGS_PATHS if scope.mmio or scope.drains else []
     return spec.FilterSpec(
         objectSet=[spec.ObjectSpec(obj=vm, selectSet=[tasks]) for vm in vms],
         propSet=_properties({vim.VirtualMachine: paths, vim.Task: TASK_PATHS}),

@@ -70,6 +70,7 @@ VM_KEYS = (
     "folder",
     "datastore",
     "suspend-datastore",
+    "extra-config",
 )
 #: vSphere API: DrsBehavior, in words with hyphens.
 DRS = {
@@ -224,6 +225,7 @@ class _Scenario:
                 folder=self._reader.text(item, "folder", key).strip("/"),
                 datastore=self._place(item, "datastore", key, ""),
                 suspend_datastore=self._place(item, "suspend-datastore", key, ""),
+                extra_config=self._extra_config(item, key),
             )
             self._check_path(self._vms[name], key)
         return names
@@ -231,6 +233,11 @@ class _Scenario:
     def _gpu_stack_s(self, item: Section, key: str) -> float | None:
         """Return how long a VM's GPU stack takes, or infinity if it never comes up."""
         return math.inf if item.get("gpu-stack") == NEVER else self._reader.seconds(item, "gpu-stack", key)
+
+    def _extra_config(self, item: Section, key: str) -> tuple[tuple[str, str], ...]:
+        """Return settings as vSphere keeps them: as texts."""
+        settings = self._reader.mapping(item.get("extra-config"), f"{key}.extra-config")
+        return tuple((name, str(value)) for name, value in settings.items())
 
     def _vm_names(self, item: Section, key: str, names: list[str]) -> list[str]:
         """Return the names of the VMs in vCenter; "" for a VM that is named as its node."""

@@ -208,7 +208,7 @@ class Estate:
         vm.memory_locked, vm.tools, vm.power_on_question = spec.memory_locked, spec.tools, spec.question
         reconfigure.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
         vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
-        vm.extra_config = _settings_for(spec.vgpus)
+        vm.extra_config = _settings_for(spec.vgpus) | dict(spec.extra_config)
         self.vms[vm.guest] = vm
         vm.host.vms.append(vm)
         vm.folder.vms[vm.name] = vm

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from vgpuctl.sim.vcenter.physics.estate import Estate
 
 SRIOV_LABEL = "Network adapter 2"
+#: NVIDIA: plugin parameters of a vGPU, in its VM's `extraConfig`.
+_TRACING = ("enable_uvm", "enable_debugging", "enable_profiling")
 
 
 def require(vm: Vm, wanted: Power, *allowed: Power) -> None:
@@ -96,7 +98,19 @@ def unsuspendable(vm: Vm) -> list[str]:
     """Return the devices that forbid suspending."""
     # vSphere API: `SharedGpuCapabilities.suspendSupported`, per host and vGPU type.
     vgpus = [vgpu for vgpu in vm.vgpus.values() if vgpu in vm.host.spec.unsuspendable]
-    return [SRIOV_LABEL, *vgpus] if vm.spec.sriov else vgpus
+    sriov = [SRIOV_LABEL] if vm.spec.sriov else []
+    return [*sriov, *vgpus, *_traced_vgpus(vm)]
+
+
+def _traced_vgpus(vm: Vm) -> list[str]:
+    """Return the vGPUs that have unified memory, debuggers or profilers switched on."""
+    # NVIDIA: with any of them there is no migration, which includes suspend and resume.
+    settings = {key.lower(): value.lower() for key, value in vm.extra_config.items()}
+    return [
+        f"PCI device {number}"
+        for number in range(len(vm.vgpus))
+        if any(settings.get(f"pcipassthru{number}.cfg.{name}") in ("1", "true") for name in _TRACING)
+    ]
 
 
 def delete_suspend_file(estate: Estate, vm: Vm) -> None:
