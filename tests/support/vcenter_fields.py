@@ -34,13 +34,14 @@ class VcenterEstate(Estate):
         self._world.estate.power_off(self._world.estate.vms["worker-1"])
         self._world.wait(5)
         estate = self._world.estate
+        host = next(iter(estate.hosts.values()))
         vms = [vim.VirtualMachine(estate.vms[name].moid) for name in ("worker-1", "worker-2", "infra-1")]
         tasks = [vim.Task(task.moid) for task in estate.vms["worker-1"].recent_tasks]
         self.properties: dict[Any, dict[str, Any]] = {}
         for paths, objects in (
             (property_filters.HOST_PATHS, [vim.HostSystem(host.moid) for host in estate.hosts.values()]),
-            (["name", property_filters.CLUSTER_SETTINGS], [vim.ClusterComputeResource(refs.CLUSTER._moId)]),
-            (property_filters.STORE_PATHS, [vim.Datastore(refs.STORE._moId)]),
+            (["name", property_filters.CLUSTER_SETTINGS], [refs.of(host.cluster)]),
+            (property_filters.STORE_PATHS, [refs.of(store) for store in estate.vms["worker-1"].stores]),
             (VM_PATHS, vms),
             (property_filters.TASK_PATHS, tasks[:1]),
         ):
