@@ -265,4 +265,5 @@ def _draw(chosen: _Chosen, path: Path) -> None:
     (timetable,) = chosen.timetables
     zone, spans = chosen.zone_of(timetable), chosen.spans(timetable, whole_days=True)
     rows = day_rows(timetable, spans, zone, chosen.since(timetable), chosen.days)
-    path.write_text(week_svg(f"Timetable {timetable.name}", zone, rows, list(timetable.shifts)), encoding="utf-8")
+    headline = f"Timetable {timetable.name}, {zone}"
+    path.write_text(week_svg(headline, rows, list(timetable.shifts)), encoding="utf-8")

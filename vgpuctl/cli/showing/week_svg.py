@@ -15,7 +15,7 @@ CELL = (WIDTH - LEFT - RIGHT) / CELLS
 FILLS = (("#e9b949", "#d9a52e"), ("#6ea8e0", "#3f7fc1"), ("#6fbf73", "#3f9a49"), ("#c08adb", "#9a5fbd"))
 
 
-def week_svg(headline: str, zone: str, rows: Sequence[DayRow], shifts: Sequence[str]) -> str:
+def week_svg(headline: str, rows: Sequence[DayRow], shifts: Sequence[str]) -> str:
     """Return the SVG, written directly: it fetches nothing and runs nothing."""
     classes = {shift: f"shift-{number % len(FILLS)}" for number, shift in enumerate(shifts)}
     fills = {f".shift-{number}": ("fill", *fill) for number, fill in enumerate(FILLS)}
@@ -27,7 +27,6 @@ def week_svg(headline: str, zone: str, rows: Sequence[DayRow], shifts: Sequence[
         f"<style>\n{STYLE}{colour_rules(PLAIN | fills | inside)}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{bottom + MARGIN}"/>',
         f'<text class="head" x="{MARGIN}" y="36">{svg_text(headline)}</text>',
-        f'<text class="quiet" x="{MARGIN}" y="{TOP - 16}">{svg_text(zone)}</text>',
         *_grid(bottom),
         *(line for number, row in enumerate(rows) for line in _row(row, TOP + ROW * number, classes)),
         "</svg>",
