@@ -202,4 +202,5 @@ def _control_document(access: Access) -> dict[str, object]:
         "token": access.control_token,
         "process": identity(),
         "readOnlyUser": {"user": access.logins.reader, "password": access.logins.readers_password},
+        "operator": {"user": access.logins.operator, "password": access.logins.operators_password},
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.center import Center
+from vgpuctl.sim.vcenter.inventory.permissions import SYSTEM_VIEW
 from vgpuctl.sim.vcenter.methods.view import children_of
 from vgpuctl.sim.vcenter.physics.records import Host, Vm
 from vgpuctl.sim.vcenter.wire import faults
@@ -20,14 +21,14 @@ def find_by_inventory_path(call: Call, path: str) -> Any:
         found = _child(call.center, found, name)
         if found is None:
             return None
-    return found
+    return _if_seen(call, found)
 
 
 @handles("FindChild")
 def find_child(call: Call, entity: Any, name: str) -> Any:
     if not call.center.find(entity, call.session):
         raise faults.not_found(entity)
-    return _child(call.center, entity, name)
+    return _if_seen(call, _child(call.center, entity, name))
 
 
 @handles("FindByUuid")
@@ -64,7 +65,8 @@ def _with_dns_name(call: Call, datacenter: Any, name: str, is_vm: bool) -> list[
     estate = call.center.estate
     # vSphere API: a VM's DNS name is the one that VMware Tools report, so the guest's own.
     found = estate.vms.get(name) if is_vm else estate.hosts.get(name)
-    return [refs.of(subject) for subject in _within(call, datacenter, [found] if found else [])]
+    wanted = (refs.of(subject) for subject in _within(call, datacenter, [found] if found else []))
+    return [ref for ref in wanted if _if_seen(call, ref)]
 
 
 def _with_uuid(call: Call, datacenter: Any, wanted: tuple[str, bool, bool]) -> list[Any]:
@@ -78,8 +80,15 @@ def _with_uuid(call: Call, datacenter: Any, wanted: tuple[str, bool, bool]) -> l
         ref = refs.of(subject)
         obj = call.center.find(ref, None)
         if obj and str(call.center.read(obj, path, None)).lower() == uuid.lower():
-            return [ref]
+            return [ref] if _if_seen(call, ref) else []
     return []
+
+
+def _if_seen(call: Call, ref: Any) -> Any:
+    """Return the object, or None if the user does not see it."""
+    # vSphere API: the search needs System.View on what it finds.
+    granted = call.center.privileges_on(ref, call.required_session) if ref is not None else ()
+    return ref if SYSTEM_VIEW in granted else None
 
 
 def _child(center: Center, parent: Any, name: str) -> Any:

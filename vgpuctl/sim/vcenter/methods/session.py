@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.objects import MANAGERS
+from vgpuctl.sim.vcenter.inventory.permissions import SYSTEM_VIEW
 from vgpuctl.sim.vcenter.wire import faults, service
 from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
@@ -29,6 +31,9 @@ def login(call: Call, user: str, password: str, locale: str | None) -> Any:
     if account is None:
         # vsphere.local locks an account after 5 refused logins in 180 s (default policy). That is not simulated.
         raise vim.fault.InvalidLogin(msg="Cannot complete login due to an incorrect user name or password.")
+    if not call.center.permissions.may_log_in(user):
+        # Inferred: a user without a permission on any object has a password and no login.
+        raise faults.no_permission(refs.ROOT, SYSTEM_VIEW)
     call.session = sessions.begin(account, call.address, call.agent)
     return call.session.as_wire()
 

@@ -102,7 +102,7 @@ class Api:
         obj = self._center.find(request.this, session)
         if not obj:
             raise faults.not_found(request.this)
-        rights.check(session, request)
+        rights.check(self._center, session, request)
         # Decision 0005: what is not simulated is refused with the protocol's own fault.
         if request.method not in HANDLERS or not isinstance(obj.ref, request.info.type):
             raise faults.not_supported(request.method)
