@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from starlette.datastructures import Headers
@@ -13,8 +14,8 @@ from vgpuctl.sim.kube.api import errors
 _USER, _GROUP = "impersonate-user", "impersonate-group"
 
 
-def impersonated(caller: User, headers: Headers, asked: Attributes) -> User:
-    """Return the user that the caller asks to be, or else the caller."""
+def impersonated(caller: User, headers: Headers, asked: Callable[[], Attributes]) -> User:
+    """Return the user that the caller asks to be, or else the caller. `asked`: returns what the request asks for."""
     name, groups = headers.get(_USER, ""), tuple(headers.getlist(_GROUP))
     if not name and not groups:
         return caller
@@ -24,7 +25,8 @@ def impersonated(caller: User, headers: Headers, asked: Attributes) -> User:
     if not caller.may_do_all:
         # Measured: kube-apiserver 1.36 asks for the right to do this one thing as another user (KEP-5284).
         manner = "serviceaccount" if account else "user-info"
-        raise errors.not_allowed(caller.name, replace(asked, verb=f"impersonate-on:{manner}:{asked.verb}"))
+        wanted = asked()
+        raise errors.not_allowed(caller.name, replace(wanted, verb=f"impersonate-on:{manner}:{wanted.verb}"))
     if account and not groups:
         return service_account(*account)
     return User(name, tuple(dict.fromkeys((*groups, AUTHENTICATED))))

@@ -60,7 +60,7 @@ class KubernetesApp:
         if http.scope["path"] in ("/healthz", "/readyz", "/livez"):
             return PlainTextResponse("ok")
         caller = self._user_of(http.headers)
-        asked = attributes_of(http.method, http.scope["path"], http.query_params)
+        asked = partial(attributes_of, http.method, http.scope["path"], http.query_params)
         user = impersonated(caller, http.headers, asked)
         request = _parse_request(http, await _read_body(http), user)
         target = _target_or_none(request)
