@@ -284,6 +284,25 @@ class NeedsEfi(Obstacle):
         return f"boots by BIOS, and the card of {' '.join(self.vgpus)} needs EFI"
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostUnseen(Obstacle):
+    code = "VG116"
+    kind = "host-unseen"
+    title = "vCenter does not show the worker's host to vgpuctl's user, so nothing is known of its cards."
+    way_out = "Give the user Read-only on the cluster of the hosts: vgpuctl rights vcenter prints the command."
+    against = OF_THE_VM
+
+    @classmethod
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: a user may see a VM by its folder alone. Without cards, nothing orders its start after others' ends.
+        if not case.worker.host:
+            yield cls(host="", worker=case.worker.name)
+
+    @property
+    def what(self) -> str:
+        return "is on a host that vCenter does not show to this user, so nothing is known of its cards"
+
+
 def why_unusable(host: Host) -> str:
     """Return why no VM can start on this host; "" if nothing is wrong with it."""
     return "in maintenance mode" if host.maintenance else "" if host.connected else "not connected to vCenter"
