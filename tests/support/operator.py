@@ -58,13 +58,12 @@ class Operator:
 
     def environment(self) -> dict[str, str]:
         """Return the estate's environment with this user in vCenter."""
+        return {**self._estate.environment(), **self.login(), "NO_COLOR": "1"}
+
+    def login(self) -> dict[str, str]:
+        """Return the variables by which a command logs in as this user."""
         logins = self._estate.logins
-        return {
-            **self._estate.environment(),
-            "GOVC_USERNAME": logins.operator,
-            "GOVC_PASSWORD": logins.operators_password,
-            "NO_COLOR": "1",
-        }
+        return {"GOVC_USERNAME": logins.operator, "GOVC_PASSWORD": logins.operators_password}
 
     @contextmanager
     def without(self, privilege: Privilege) -> Iterator[None]:

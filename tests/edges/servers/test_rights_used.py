@@ -18,6 +18,7 @@ from tests.support.account import Account
 from tests.support.everything import ask_for_everything, everything_at_once
 from tests.support.forked import Command, Forked, run
 from tests.support.granted import Asked, Heard, Rule, hearing, rules
+from tests.support.operator import Operator
 from tests.support.past import night
 from vgpuctl.kube.journal import HISTORY, KEPT, KEY, KIND_LABEL
 from vgpuctl.kube.manifests import Grant, Subject
@@ -30,6 +31,7 @@ from vgpuctl.testing import Estate
 from vgpuctl.vsphere.rights import PRIVILEGES
 
 WITHIN_S = 40
+READ_ONLY = "--read-only"
 
 
 def granted(*extras: Extra, read_only: bool = False) -> list[Rule]:
@@ -41,11 +43,12 @@ def granted(*extras: Extra, read_only: bool = False) -> list[Rule]:
 
 @dataclass
 class Story:
-    """What vgpuctl does with the account that its own file makes, on servers that allow nothing else."""
+    """What vgpuctl does with the account and the user that its own files make, on servers that allow nothing else."""
 
     estate: Estate
     heard: Heard
     account: Account
+    operator: Operator
 
     def vgpuctl(self, *words: str) -> str:
         code, out, err = run(self._command(*words), WITHIN_S)
@@ -60,7 +63,7 @@ class Story:
             process.communicate(WITHIN_S)
 
     def _command(self, *words: str) -> Command:
-        return Command(words=words, env=self.account.environment())
+        return Command(words=words, env=self.account.environment() | self.operator.login())
 
 
 def fill_the_history(world: World) -> None:
@@ -72,14 +75,16 @@ def fill_the_history(world: World) -> None:
 @contextmanager
 def story(folder: Path, scenario: str, *options: str) -> Iterator[Story]:
     with hearing() as heard, Estate(folder, scenario or None) as estate:
-        yield Story(estate, heard, Account(estate, *options))
+        reads = [option for option in options if option == READ_ONLY]
+        yield Story(estate, heard, Account(estate, *options), Operator(estate, *reads))
 
 
 @pytest.fixture(scope="module")
 def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     """Every command, and the daemon, on a host where nothing is out of the ordinary."""
     with story(tmp_path_factory.mktemp("ordinary") / "estate", "by-day") as told:
-        told.vgpuctl("provision", "worker-5", "--profile", "none", "--yes")
+        # One that is off, and one that runs: it is drained and restarted.
+        told.vgpuctl("provision", "worker-5", "worker-1", "--profile", "none", "--yes")
         told.vgpuctl("provision", "--yes")
         told.vgpuctl("label-nodes")
         told.vgpuctl("switch", "night", "--yes")
@@ -108,7 +113,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Heard:
 @pytest.fixture(scope="module")
 def looking(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     """Status and history, of a timetable that scales, too."""
-    with story(tmp_path_factory.mktemp("looking") / "estate", "by-day", "--read-only", "--scale") as told:
+    with story(tmp_path_factory.mktemp("looking") / "estate", "by-day", READ_ONLY, "--scale") as told:
         path = told.estate.folder / "schedules" / "day-night.yaml"
         timetable = yaml.safe_load(path.read_text())
         timetable["shifts"]["night"]["scale"] = ["default/deployment/gateway"]
@@ -189,13 +194,15 @@ def test_status_and_history_need_what_read_only_grants_and_use_all_of_it(looking
 def privileges(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
     """The privileges that vCenter asked for, by kind of object, in provisions, a day and a night."""
     asked: set[tuple[str, str]] = set()
+    check = wire_rights.check
 
-    def listening(_center: object, _session: object, request: Any) -> None:
+    def listening(center: Any, session: Any, request: Any) -> None:
         asked.update((type(target).__name__.rpartition(".")[2], name) for target, name in wire_rights.required(request))
+        check(center, session, request)
 
     with (
-        patch.object(wire_rights, "check", listening),
         story(tmp_path_factory.mktemp("vcenter") / "estate", "") as told,
+        patch.object(wire_rights, "check", listening),
     ):
         told.vgpuctl("provision", "--yes")
         told.vgpuctl("switch", "day", "--yes")
