@@ -54,9 +54,12 @@ class Account:
         return code, out + err
 
     @contextmanager
-    def without(self, right: Right, *verbs: str) -> Iterator[None]:
-        """Take these verbs of a right away for a while; without verbs, all of them."""
-        self._apply([_less(each, right, verbs or right.verbs) for each in self._documents])
+    def without(self, *rights: Right, verbs: tuple[str, ...] = ()) -> Iterator[None]:
+        """Take these verbs of the rights away for a while; without verbs, all of them."""
+        documents = self._documents
+        for right in rights:
+            documents = [_less(each, right, verbs or right.verbs) for each in documents]
+        self._apply(documents)
         yield
         self._apply(self._documents)
 
