@@ -16,6 +16,8 @@ from tests.support.rbac_cases import (
     INVALID,
     MAKERS_RULES,
     OPEN,
+    PATHS,
+    PATHS_RULE,
     QUESTIONS,
     RBAC,
     Invalid,
@@ -99,6 +101,23 @@ def test_a_rule_covers_what_it_names(world: World, case: Any) -> None:
     grant(world, case.rule)
     assert may(world, **case.asked) is case.allowed
     assert not may(world, service_account(NS, "other"), **case.asked), "it is bound to one account"
+
+
+def test_a_list_of_one_name_needs_the_right_to_that_name_alone(world: World) -> None:
+    grant(world, {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"], "resourceNames": ["ours"]})
+    path = f"/api/v1/namespaces/{NS}/configmaps"
+    assert asked(world, ROBOT, "GET", f"{path}?fieldSelector=metadata.name=ours")["items"] == []
+    assert refused(world, ROBOT, "GET", f"{path}?fieldSelector=metadata.name=theirs").code == 403
+    assert refused(world, ROBOT, "GET", path).code == 403
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_rule_covers_a_path_or_all_below_it(world: World, path: str) -> None:
+    kubectl(world.api, "POST", f"{RBAC}/clusterroles", {"metadata": {"name": "paths"}, "rules": [PATHS_RULE]})
+    kubectl(world.api, "POST", f"{RBAC}/clusterrolebindings", binding("paths", "ClusterRole"))
+    review = {"spec": {"nonResourceAttributes": {"verb": "get", "path": path}}}
+    status = asked(world, ROBOT, "POST", f"{REVIEWS}/selfsubjectaccessreviews", review)["status"]
+    assert status["allowed"] is PATHS[path]
 
 
 def test_a_change_of_a_role_counts_at_once(world: World) -> None:

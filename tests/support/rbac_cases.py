@@ -84,6 +84,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(_rule("", "pods/eviction", "create"), _asked("create", "pods"), False),
     Question(_rule("", "*/eviction", "create"), _asked("create", "pods", subresource="eviction"), True),
     Question(_rule("", "*/eviction", "create"), _asked("create", "pods", subresource="status"), False),
+    Question(_rule("", "*/", "create"), _asked("create", "pods"), False),
     Question(_rule("", "pods/*", "create"), _asked("create", "pods", subresource="eviction"), False),
     Question(_rule("", "*", "get"), _asked("get", "pods", subresource="status"), True),
     Question(_rule("*", "deployments", "get"), _asked("get", "deployments", group="apps"), True),
@@ -93,6 +94,11 @@ QUESTIONS: tuple[Question, ...] = (
     Question(_rule("", "configmaps", "list", "ours"), _asked("list", "configmaps"), False),
     Question(_rule("", "configmaps", "create", "ours"), _asked("create", "configmaps"), False),
 )
+
+
+#: A rule for paths, and which of these paths it covers.
+PATHS_RULE: Object = {"nonResourceURLs": ["/metrics", "/logs/*"], "verbs": ["get"]}
+PATHS = {"/metrics": True, "/logs/x": True, "/logs": False, "/metrics/x": False, "/other": False}
 
 
 class Invalid(NamedTuple):
