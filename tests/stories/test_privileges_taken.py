@@ -97,12 +97,3 @@ def test_without_a_privilege(by_day: Story, bare: Story, privilege: Privilege) -
     assert code == expected.code, said
     assert expected.said in said
     assert story.stand() == before, "it changed something all the same"
-
-
-def test_without_any_permission_that_shows_the_workers_none_is_known(by_day: Story) -> None:
-    """A VM shows by its folder or by its host, so both permissions are taken."""
-    reading = {each.place: each for each in PRIVILEGES if each.name == "System.Read"}
-    with by_day.operator.without(reading[Place.WORKERS]), by_day.operator.without(reading[Place.HOSTS]):
-        code, said = by_day.run("status")
-    assert (code, "No worker: no VM of vCenter is one by profiles.yaml." in said) == (0, True)
-    assert "worker-[1-5]: in profiles.yaml, but no VM of vCenter has this name" in said

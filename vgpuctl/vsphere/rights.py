@@ -84,7 +84,7 @@ PRIVILEGES: tuple[Privilege, ...] = (
         name="System.Read",
         place=Place.WORKERS,
         purpose="their power state, devices, memory and tasks",
-        without="no worker is known, unless its host shows it; whatever acts ends with 5",
+        without="whatever acts ends with 5; if their hosts are not seen either, every command that looks at workers",
     ),
     Privilege(
         name="System.Read",
