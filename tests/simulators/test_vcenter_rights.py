@@ -62,7 +62,8 @@ def test_the_printed_commands_let_the_user_see_the_workers_their_hosts_and_datas
     assert set(role.privilege) == {*VM_PRIVILEGES, "System.Anonymous", "System.View", "System.Read"}
     operator = operator_of(world)
     workers = set(world.estate.vms)
-    assert seen_by(operator) == {*workers, "vm", "gpu", "esx-1", "Resources", "datastore", world.estate.store.name}
+    stores = {store.name for store in world.estate.places.stores}
+    assert seen_by(operator) == {*workers, *stores, "vm", "gpu", "esx-1", "Resources", "datastore"}
     assert seen_by(operator, vim.VirtualMachine) == workers
 
 
