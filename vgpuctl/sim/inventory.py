@@ -12,6 +12,9 @@ from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode, CardModel, Off
 #: vSphere's words for what DRS does by itself. In manual mode it only recommends, and places no VM.
 MANUAL, FULLY_AUTOMATED = "manual", "fullyAutomated"
 DRS_DISABLED = "disabled"
+#: What sets a guest's clock after a resume.
+TOOLS, CHRONY, NEVER = "tools", "chrony", "never"
+CLOCKS = (TOOLS, CHRONY, NEVER)
 #: kubelet: a heartbeat carries whole seconds. With none between two of them, time would never pass.
 LEAST_HEARTBEAT_S = 1.0
 
@@ -26,6 +29,7 @@ class Durations:
     never in kubemark. `node_grace_s`: how long a silent node counts as healthy. `unhealthy_s`: when a health check
     replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains. `gpu_stack_s`: how long driver
     and toolkit take after a kubelet has started or was resumed; only then a device plugin starts, and offers GPUs.
+    `tools_clock_s`, `chrony_clock_s`: how long after a resume this program sets the guest's clock.
     """
 
     # Short enough to watch. Real suspends of large VMs take minutes.
@@ -47,6 +51,10 @@ class Durations:
     training_s: float = 3600.0
     # Short enough to watch. Real ones take 20 s, and minutes where a container compiles the driver.
     gpu_stack_s: float = 2.0
+    # Inferred: VMware Tools hear of the resume at once. The kubelet may renew its Lease before they have acted.
+    tools_clock_s: float = 1.5
+    # chrony: it measures every 64 to 1,024 s (minpoll 6, maxpoll 10).
+    chrony_clock_s: float = 64.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
 
@@ -58,7 +66,7 @@ class Durations:
     def instant(cls) -> Durations:
         """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable."""
         # Decision 0005: two heartbeats within a second would look the same.
-        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, gpu_stack_s=0.01)
+        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, gpu_stack_s=0.01, tools_clock_s=0.02)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +149,7 @@ class VmSpec:
 
     `bios`: it does not boot with EFI. `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest
     runs VMware Tools. `question`: what it asks at each power-on before it goes on. `managed_by`: the extension that
-    owns it, as `config.managedBy`.
+    owns it, as `config.managedBy`. `clock`: what sets its clock after a resume.
 
     `drs`: an override for this VM, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
     `gpu_stack_s`: how long its GPU stack takes, if not as long as others'; infinite if it never comes up.
@@ -161,6 +169,7 @@ class VmSpec:
     bios: bool = False
     sriov: bool = False
     tools: bool = True
+    clock: str = TOOLS
     question: str = ""
     managed_by: str = ""
     drs: str = ""

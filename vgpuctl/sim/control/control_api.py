@@ -10,7 +10,8 @@ from typing import Any, Protocol, TypeVar
 from vgpuctl.sim.control.fault_rules import InvalidRequest, as_document, rule_of
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import ActiveFault, How
-from vgpuctl.sim.inventory import LEAST_HEARTBEAT_S
+from vgpuctl.sim.inventory import CLOCKS, LEAST_HEARTBEAT_S
+from vgpuctl.sim.vcenter.physics.records import Vm
 from vgpuctl.sim.words import duration_name, nearest
 from vgpuctl.sim.world import World
 
@@ -131,13 +132,23 @@ class ControlApi:
             estate.set_tools(vm, bool(request["tools"]))
         if "answer" in request:
             estate.answer(vm, str(request["answer"]))
-        return {"name": vm.name, "question": vm.power_on_question, "tools": vm.tools}
+        if "clock" in request:
+            self._set_clock_of(vm, str(request["clock"]))
+        clock = {"clock": self._world.kubernetes.kubelets[vm.guest].clock_set_by} if vm.spec.has_node else {}
+        return {"name": vm.name, "question": vm.power_on_question, "tools": vm.tools, **clock}
 
     def set_host(self, request: Document) -> Document:
         estate = self._world.estate
         host = _find(estate.hosts, request, "host")
         estate.set_maintenance(host, bool(request["maintenance"]))
         return {"name": host.name, "maintenance": bool(request["maintenance"])}
+
+    def _set_clock_of(self, vm: Vm, how: str) -> None:
+        if how not in CLOCKS:
+            raise InvalidRequest(f"a guest's clock is set by {', '.join(CLOCKS)}, not {how!r}")
+        if not vm.spec.has_node:
+            raise InvalidRequest(f"{vm.name} has no node, so its clock is not simulated")
+        self._world.kubernetes.kubelets[vm.guest].set_clock_by(how)
 
     def _advance(self, seconds: float) -> None:
         if not 0 < seconds <= MAX_ADVANCE_S:

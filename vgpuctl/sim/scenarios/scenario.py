@@ -10,9 +10,11 @@ from typing import Any
 
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode
 from vgpuctl.sim.inventory import (
+    CLOCKS,
     DRS_DISABLED,
     FULLY_AUTOMATED,
     MANUAL,
+    TOOLS,
     CardSpec,
     Durations,
     Group,
@@ -60,6 +62,7 @@ VM_KEYS = (
     "firmware",
     "sriov",
     "tools",
+    "clock",
     "question",
     "managed-by",
     "drs",
@@ -215,6 +218,7 @@ class _Scenario:
                 bios=self._reader.choice(item, "firmware", key, ("efi", "bios"), "efi") == "bios",
                 sriov=self._reader.boolean(item, "sriov", key),
                 tools=self._reader.boolean(item, "tools", key, True),
+                clock=self._reader.choice(item, "clock", key, CLOCKS, TOOLS),
                 question=self._reader.text(item, "question", key),
                 managed_by=self._reader.text(item, "managed-by", key),
                 drs=OVERRIDES[self._reader.choice(item, "drs", key, OVERRIDES, "")],
