@@ -25,11 +25,11 @@ class Durations:
 
     `store_mib_per_s`: the datastore's throughput. If set, a suspend takes its VM's memory divided by it, and concurrent
     suspends share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is inferred).
-    `report_s`: how long a kubelet may leave out a status in which nothing changed; five minutes in a usual cluster,
-    never in kubemark. `node_grace_s`: how long a silent node counts as healthy. `unhealthy_s`: when a health check
-    replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains. `gpu_stack_s`: how long driver
-    and toolkit take after a kubelet has started or was resumed; only then a device plugin starts, and offers GPUs.
-    `tools_clock_s`, `chrony_clock_s`: how long after a resume this program sets the guest's clock.
+    `report_s`: how long a kubelet may leave out a status in which nothing changed. `node_grace_s`: how long a silent
+    node counts as healthy. `unhealthy_s`: when a health check replaces the Machine of such a node. `training_s`: how
+    long a Job of one GPU trains. `gpu_stack_s`: how long driver and toolkit take after a kubelet has started or was
+    resumed; only then a device plugin starts, and offers GPUs. `tools_clock_s`, `chrony_clock_s`: how long after a
+    resume this program sets the guest's clock.
     """
 
     # Short enough to watch. Real suspends of large VMs take minutes.
@@ -43,7 +43,7 @@ class Durations:
     # kubelet: it renews its Lease and compares its status every 10 s.
     heartbeat_s: float = 10.0
     # kubelet: `nodeStatusReportFrequency` is five minutes by default (decision 0003).
-    report_s: float = 0.0
+    report_s: float = 300.0
     # kube-controller-manager: `--node-monitor-grace-period` is 50 s by default.
     node_grace_s: float = 50.0
     # Cluster API: the five minutes of the MachineHealthCheck in its documentation.
@@ -64,9 +64,13 @@ class Durations:
 
     @classmethod
     def instant(cls) -> Durations:
-        """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable."""
+        """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable.
+        Each of them posts the status, too: else a sleep that Kubernetes did not notice would last for half a minute.
+        """
         # Decision 0005: two heartbeats within a second would look the same.
-        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, gpu_stack_s=0.01, tools_clock_s=0.02)
+        quick = cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, report_s=0.0)
+        quick.gpu_stack_s, quick.tools_clock_s = 0.01, 0.02
+        return quick
 
 
 @dataclass(frozen=True, slots=True)

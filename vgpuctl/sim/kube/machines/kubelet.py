@@ -207,7 +207,9 @@ class Kubelet(GpuMachine):
         """
         self._since_report_s += self._durations.heartbeat_s
         # kubelet: a status that differs from the last one posted is posted at once.
-        may_skip = self._since_report_s <= self._durations.report_s and node["status"] == self._posted
+        # Most often it is the very same object, and need not be compared.
+        unchanged = node["status"] is self._posted or node["status"] == self._posted
+        may_skip = self._since_report_s < self._durations.report_s and unchanged
         self._since_report_s = self._since_report_s if may_skip else 0.0
         return may_skip
 
