@@ -246,6 +246,7 @@ class Inventory:
 
     `drs`: a power-on or resume without room on its own host goes to the first host of the cluster that has room, unless
     `drs_behaviour` is manual. `cluster_api`: each VM with a node also has a Machine, under a health check.
+    `cloud_provider`: vSphere's cloud provider looks after the nodes.
     """
 
     cluster: str
@@ -259,6 +260,7 @@ class Inventory:
     drs: bool = False
     drs_behaviour: str = FULLY_AUTOMATED
     cluster_api: bool = False
+    cloud_provider: bool = False
     ha: Ha | None = None
 
     def workers_of(self, profile: str) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ KEYS = (
     "ha",
     "cluster-api",
     "gpu-stack",
+    "cloud-provider",
 )
 HOST_KEYS = ("name", "cards", "policy", "memory", "maintenance", "unsuspendable", "datacenter", "cluster", "datastore")
 VM_KEYS = (
@@ -144,6 +145,7 @@ class _Scenario:
             drs=drs != "off",
             drs_behaviour=DRS[drs],
             cluster_api=self._reader.boolean(self._document, "cluster-api", ""),
+            cloud_provider=self._reader.boolean(self._document, "cloud-provider", ""),
             ha=self._ha(),
         )
 

@@ -41,6 +41,12 @@ class Kubelets:
             return self._kubelets[vm]
         return self._others.setdefault(vm, self._other(on=False))
 
+    def exists(self, vm: str) -> bool:
+        return self.machine(vm).exists
+
+    def powered(self, vm: str) -> bool:
+        return self.machine(vm).powered
+
     def _other(self, *, on: bool) -> Machine:
         machine = Machine(self._context.clock, self._durations)
         if on:

@@ -236,6 +236,7 @@ class Estate:
     def remove(self, vm: Vm) -> None:
         del self.vms[vm.guest], vm.folder.vms[vm.name]
         vm.host.vms.remove(vm)
+        self.guests.remove(vm.guest)
         self.changed(vm)
 
     def _add_initial(self, spec: VmSpec) -> None:
