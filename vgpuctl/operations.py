@@ -165,7 +165,7 @@ class Operation:
 
 
 def requests_ahead(preview: Preview, utc: str) -> Iterator[Request]:
-    """Yield requests of each kind that the plan will send to Kubernetes, as far as today's picture shows them."""
+    """Yield requests of each kind that the plan will send, as far as today's picture shows them."""
     for step in preview.plan:
         worker = preview.fleet.find(step.subject)
         if isinstance(step, Drain | ScaleDown | ScaleUp):
@@ -173,6 +173,8 @@ def requests_ahead(preview: Preview, utc: str) -> Iterator[Request]:
             yield from step.overdue(preview.fleet) if step.overdue_after_s < math.inf else ()
         elif isinstance(step, Cordon | Label | MarkAsleep | Uncordon) and worker and worker.node:
             yield PatchNode(node=worker.node.name)
+        elif step.tasks:
+            yield from step.requests(preview.fleet, utc)
 
 
 def refused(preview: Preview) -> RefusedError:

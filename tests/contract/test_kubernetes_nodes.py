@@ -20,9 +20,13 @@ from tests.support.peers.clusters import (
     taints,
 )
 from tests.support.peers.control_plane import NODE_GRACE_S
+from tests.support.peers.returning import Returning
+from vgpuctl.planning.steps.returning import LOOKED_S
 
 GPU = "nvidia.com/gpu"
 LATER_S = 60.0
+#: kubelet: it renews its Lease, and compares its status, so often.
+PERIOD_S = 10.0
 
 
 @pytest.fixture
@@ -215,7 +219,7 @@ def test_a_frozen_machine_is_lost_and_truly_back(cluster: Cluster) -> None:
     cluster.until_running("app=goes", 1)
     cluster.machines.freeze(node)
     try:
-        before = cluster.lease_renewed(node)
+        before, returning = cluster.lease_renewed(node), Returning.of(cluster, node)
         assert condition(cluster.node(node), "Ready") == "True"
         cluster.until(lambda: condition(cluster.node(node), "Ready") == "Unknown", NODE_GRACE_S + 10, "Ready=Unknown")
         lost = {(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}
@@ -227,8 +231,11 @@ def test_a_frozen_machine_is_lost_and_truly_back(cluster: Cluster) -> None:
         assert cluster.lease_renewed(node) == before
     finally:
         cluster.machines.thaw(node)
+    thawed = time.monotonic()
     cluster.until(lambda: cluster.lease_renewed(node) > before, what="the Lease is renewed")
     renewed_first = condition(cluster.node(node), "Ready")
+    cluster.until(lambda: not returning.missing(), LATER_S, "truly back")
+    assert time.monotonic() - thawed < 2 * PERIOD_S, "Ready=Unknown is not its own status, so it posts that soon"
     cluster.until(lambda: condition(cluster.node(node), "Ready") == "True", LATER_S, "Ready again")
     cluster.until(lambda: not taints(cluster.node(node)), LATER_S, "no taint is left")
     assert renewed_first in ("Unknown", "True")
@@ -236,6 +243,26 @@ def test_a_frozen_machine_is_lost_and_truly_back(cluster: Cluster) -> None:
     assert back["metadata"]["uid"] == stays["metadata"]["uid"]
     assert back["status"]["containerStatuses"][0]["restartCount"] == 0
     cluster.until(lambda: not cluster.pods("app=goes"), LATER_S, "the hasty pod is gone")
+
+
+def test_after_a_sleep_that_kubernetes_did_not_notice_a_node_is_back_in_half_a_minute(cluster: Cluster) -> None:
+    """Nothing has changed, so the kubelet posts no status, and only its renewals show that it goes on."""
+    node = "worker-2"
+    before = cluster.lease_renewed(node)
+    # Just after a renewal it may be silent for longest.
+    cluster.until(lambda: cluster.lease_renewed(node) > before, 2 * PERIOD_S, "a renewal")
+    cluster.machines.freeze(node)
+    try:
+        returning = Returning.of(cluster, node)
+        time.sleep(2)
+    finally:
+        cluster.machines.thaw(node)
+    thawed = time.monotonic()
+    assert condition(cluster.node(node), "Ready") == "True"
+    cluster.until(lambda: not returning.missing(), LATER_S, "truly back")
+    back_s, posted = time.monotonic() - thawed, returning.posted()
+    # Every five minutes it posts an unchanged status, too, and this may be the moment.
+    assert (0 if posted else LOOKED_S) <= back_s < LOOKED_S + 1.5 * PERIOD_S
 
 
 def tolerated(limit_s: int | None, key: str = "example.test/ill") -> Object:

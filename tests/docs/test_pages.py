@@ -99,6 +99,7 @@ def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
         "label-nodes",
         "switch",
         "history",
+        "schedule",
         "profiles",
         "explain",
         "rights",

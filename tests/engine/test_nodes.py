@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -9,12 +10,14 @@ import pytest
 from tests.support.day import at_work
 from tests.support.rehearsal import Rehearsal
 from vgpuctl.kube.client import Object
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.planning.wishes import Provisioning
 from vgpuctl.sim.inventory import Durations, default_inventory
 
 DAY = {f"worker-{n}" for n in range(1, 5)}
 NODES = "/api/v1/nodes"
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
+SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
 KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
 
@@ -114,3 +117,24 @@ def test_sleepers_say_until_when_and_are_spared_by_others_until_they_wake(day: R
         annotations = said.get("annotations", {})
         assert [key for key in annotations if key.startswith("vgpuctl.io/")] == []
         assert (KEPT in annotations) == (name == "worker-2")
+
+
+def test_no_node_is_uncordoned_before_the_cloud_provider_has_taken_its_taint_off() -> None:
+    rehearsal = Rehearsal.of(replace(at_work(default_inventory()), cloud_provider=True), Durations())
+    rehearsal.wait(60)
+    assert rehearsal.switch("night").finished
+    rehearsal.wait(8 * 3600)
+    asleep = rehearsal.fleet().workers
+    assert all(SHUTDOWN in worker.node.taints for name, worker in asleep.items() if name in DAY and worker.node)
+    ready_but_tainted: set[str] = set()
+
+    def watch(fleet: Fleet) -> None:
+        for name, worker in fleet.workers.items():
+            if name in DAY and worker.node and worker.node.ready and SHUTDOWN in worker.node.taints:
+                ready_but_tainted.add(name)
+                assert worker.node.unschedulable, "it was uncordoned too early"
+
+    rehearsal.watch = watch
+    assert rehearsal.switch("day").finished
+    assert (rehearsal.awake(), rehearsal.cordoned() & DAY, rehearsal.broken) == (DAY, set(), [])
+    assert ready_but_tainted

@@ -18,7 +18,7 @@ from vgpuctl.model.conduct import Conduct, OnStuck
 from vgpuctl.model.errors import ExitCode, PassingError, StoppedError, UnreachableError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import INTERRUPTED, Entry
-from vgpuctl.model.requests import DeletePod, Evict, PatchNode
+from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOnVm, SuspendVm
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import Operation, exit_code, look_ahead, requests_ahead
 from vgpuctl.planning.steps import Cordon, Label, MarkAsleep, Uncordon
@@ -107,7 +107,7 @@ def test_the_rights_that_a_plan_needs_are_asked_for_before_it_begins() -> None:
     ports = Operated()
     ports.carry_out()
     assert {type(request) for request in ports.sent} == {PatchNode}
-    assert {type(request) for request in ports.checked} == {PatchNode, Evict}
+    assert {type(request) for request in ports.checked} == {PatchNode, Evict, SuspendVm, PowerOnVm}
 
 
 @pytest.mark.parametrize("on_stuck", OnStuck)
@@ -115,7 +115,8 @@ def test_only_a_timetable_that_forces_needs_the_right_to_delete_pods(on_stuck: O
     by_day, _ = day_and_night()
     preview = look_ahead(by_day, night_wish(by_day, conduct=Conduct(on_stuck=on_stuck)))
     ahead = {type(request) for request in requests_ahead(preview, "")}
-    assert ahead == {PatchNode, Evict} | ({DeletePod} if on_stuck is OnStuck.FORCE else set())
+    always = {PatchNode, Evict, SuspendVm, PowerOnVm}
+    assert ahead == always | ({DeletePod} if on_stuck is OnStuck.FORCE else set())
 
 
 @given(fleets_and_wishes())

@@ -9,7 +9,7 @@ from vgpuctl.model.fleet import Mmio
 from vgpuctl.model.requests import AttachVgpus
 from vgpuctl.planning.cards.mmio import mmio_needed
 from vgpuctl.planning.checks.workers import Case, NeedsEfi, Obstacle, obstacles
-from vgpuctl.planning.steps import Attach
+from vgpuctl.planning.steps import Attach, equipped
 
 NEEDED = [
     ("grid_v100-4q", 64),
@@ -47,6 +47,17 @@ def test_a_vm_that_boots_by_bios_gets_no_vgpu_of_such_a_card(vgpu: str) -> None:
 def test_other_cards_need_neither(vgpu: str) -> None:
     assert mmio_needed((vgpu,)) == 0
     assert against(vgpu, Mmio(efi=False)) == []
+
+
+@pytest.mark.parametrize(("memory_mib", "enough"), [(0, False), (16384, True), (32767, True), (32768, False)])
+def test_a_small_running_vm_is_not_restarted_for_address_space(memory_mib: int, enough: bool) -> None:
+    """NVIDIA's table is for VMs of 32 GB and more. Memory that was not read counts as large."""
+    small = worker("a", "nvidia_l4-8q", mmio=Mmio(efi=True), memory_mib=memory_mib)
+    assert equipped(small, ("nvidia_l4-8q",)) is enough
+    assert not equipped(small, ("nvidia_l4-4q",))
+    (request,) = Attach("a", ("nvidia_l4-4q",)).requests(fleet(small), "")
+    assert isinstance(request, AttachVgpus)
+    assert request.mmio_gib == 64, "what is attached anyway gets the setting"
 
 
 def against(vgpu: str, mmio: Mmio) -> list[Obstacle]:

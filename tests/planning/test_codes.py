@@ -29,6 +29,8 @@ TROUBLED: dict[str, tuple[Worker, Host]] = {
     "VG106": (worker("worker-1"), replace(PLAIN, not_suspendable=frozenset({QUARTER}))),
     "VG107": (worker("worker-1", on=False), replace(PLAIN, maintenance=True)),
     "VG108": (worker("worker-1", HALF, on=False, mmio=Mmio(efi=False)), PLAIN),
+    "VG115": (worker("worker-1", tracing=("pciPassthru0.cfg.enable_uvm",)), PLAIN),
+    "VG116": (worker("worker-1", HALF, on=False, host=""), PLAIN),
 }
 
 

@@ -128,8 +128,13 @@ def test_what_no_file_names_is_a_stranger_and_what_vcenter_has_not_is_missing() 
 
 def test_two_vms_of_one_name_are_in_doubt() -> None:
     seen = Seen([vm("vm-1", "worker-1"), vm("vm-2", "worker-1")])
-    (worker,) = FleetBuilder(catalogue(named("worker-1"))).build(seen, seen).workers.values()
-    assert worker.doubts == ("several VMs of vCenter have this name",)
+    fleet = FleetBuilder(catalogue(named("worker-1"))).build(seen, seen)
+    assert {worker.vm: name for name, worker in fleet.workers.items()} == {
+        "vm-1": "worker-1",
+        "vm-2": "worker-1 (vm-2)",
+    }
+    for worker in fleet.workers.values():
+        assert worker.doubts == ("several VMs of vCenter have the name worker-1",)
 
 
 def test_a_stranger_of_a_workers_name_is_told_apart() -> None:

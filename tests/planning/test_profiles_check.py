@@ -48,6 +48,7 @@ WIDE = Mmio(efi=True, use_64bit=True, size_gib=64)
     ("changes", "kind", "severity"),
     [
         ({"fixed_devices": ("an SR-IOV network card",)}, "not-suspendable", "error"),
+        ({"tracing": ("pciPassthru0.cfg.enable_uvm",)}, "not-suspendable", "error"),
         ({"managed_by": "somebody"}, "managed", "error"),
         ({"question": "moved or copied?"}, "question", "error"),
         ({"doubts": ("two nodes",)}, "in-doubt", "error"),
@@ -56,6 +57,7 @@ WIDE = Mmio(efi=True, use_64bit=True, size_gib=64)
         ({"mmio": replace(WIDE, efi=False), "vgpus": ()}, "no-efi", "error"),
         ({"mmio": replace(WIDE, size_gib=32)}, "address-space", "warning"),
         ({"mmio": replace(WIDE, use_64bit=False)}, "address-space", "warning"),
+        ({"mmio": replace(WIDE, size_gib=32), "memory_mib": 32 * 1024}, "address-space", "warning"),
     ],
 )
 def test_what_stands_in_the_way_of_one_worker(changes: dict[str, Any], kind: str, severity: str) -> None:
@@ -67,6 +69,10 @@ def test_what_stands_in_the_way_of_one_worker(changes: dict[str, Any], kind: str
 def test_what_provision_sets_anyway_is_no_finding_before() -> None:
     bare = Mmio(efi=True)
     assert found(with_worker(good(), "worker-1", vgpus=(), memory_locked=False, mmio=bare)) == []
+
+
+def test_nothing_is_said_of_the_address_space_of_a_small_vm() -> None:
+    assert found(with_worker(good(), "worker-1", mmio=Mmio(efi=True), memory_mib=32 * 1024 - 1)) == []
 
 
 def test_who_never_sleeps_need_not_be_suspendable() -> None:

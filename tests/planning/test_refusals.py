@@ -142,7 +142,7 @@ def test_a_worker_that_vcenter_is_at_work_on_for_others_is_left_alone() -> None:
 
 def test_too_little_address_space_refuses_no_start_and_is_out_of_step() -> None:
     some, wish = day_and_night()
-    narrow = with_worker(some, "worker-5", mmio=Mmio(efi=True, use_64bit=True, size_gib=32))
+    narrow = with_worker(some, "worker-5", memory_mib=65536, mmio=Mmio(efi=True, use_64bit=True, size_gib=32))
     assert refusals(narrow, wish) == ()
     deviations = of_worker(narrow, narrow.worker("worker-5"), CATALOGUE, ())
     assert ("has no 64 GB", "vgpuctl provision") in {

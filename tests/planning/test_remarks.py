@@ -126,3 +126,15 @@ def test_machines_that_cannot_be_marked_are_named_where_their_workers_leave() ->
     some = with_worker(some, "worker-3", machine=machine("worker-3"))
     (remark,) = look_ahead(some, night_wish(some)).remarks
     assert remark.message.startswith("The Machine of worker-2 cannot be marked from here: ")
+
+
+def test_suspends_on_a_datastore_that_vcenter_does_not_show_are_said() -> None:
+    some, _ = day_and_night()
+    for name in ("worker-1", "worker-2"):
+        some = with_worker(some, name, datastore="store")
+    unknown = "vCenter does not show the room of store: a suspend may fail for want of it."
+    assert [remark.message for remark in look_ahead(some, night_wish(some)).remarks] == [unknown]
+    known = replace(some, datastores={"store": 1 << 30})
+    assert look_ahead(known, night_wish(known)).remarks == ()
+    off = night_wish(some, conduct=Conduct(asleep=Asleep.OFF))
+    assert unknown not in [remark.message for remark in look_ahead(some, off).remarks], "a shutdown writes nothing"

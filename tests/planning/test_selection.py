@@ -34,6 +34,14 @@ def test_people_count_as_people_do() -> None:
     assert fold(["w-10", "w-9", "w-8", "x", "n-08", "n-09", "n-10"]) == ["n-[08-10]", "w-[8-10]", "x"]
     assert fold(["w-1", "w-2"]) == ["w-1", "w-2"]
     assert sorted(["w-10", "w-2"], key=natural) == ["w-2", "w-10"]
+    assert sorted(["w-10", "w-009", "w-b", "w", "10"], key=natural) == ["10", "w", "w-009", "w-10", "w-b"]
+
+
+def test_a_name_of_endless_digits_is_sorted_and_folded_like_any_other() -> None:
+    """Python's `int` refuses more than 4,300 of them."""
+    endless = f"w-{'9' * 5000}"
+    assert sorted([endless, "w-10"], key=natural) == ["w-10", endless]
+    assert fold([endless, "w-10"]) == ["w-10", endless]
 
 
 @given(st.lists(REQUIREMENTS, max_size=3), st.dictionaries(KEYS, VALUES))

@@ -141,3 +141,29 @@ def test_a_vm_shows_what_a_probe_in_its_guest_would_say(seats: int, licence: str
         controlled(world, partial(ControlApi.set_vm, request={"name": name})) for name in ("worker-1", "infra-1")
     )
     assert (worker["licence"], "licence" in other) == (licence, False)
+
+
+def test_what_sets_a_guests_clock_is_changed_and_a_lag_is_made_up_for(world: World) -> None:
+    set_vm = partial(controlled, world)
+    assert set_vm(lambda control: control.set_vm({"name": "worker-1", "clock": "never"}))["clock"] == "never"
+    kubelet = world.kubernetes.kubelets["worker-1"]
+    world.kubernetes.boot("worker-1", 1)
+    world.wait(10)
+    world.kubernetes.freeze("worker-1")
+    world.wait(3600)
+    world.kubernetes.thaw("worker-1")
+    world.wait(600)
+    assert kubelet._clock.lag_s == 3600
+    set_vm(lambda control: control.set_vm({"name": "worker-1", "clock": "tools"}))
+    world.wait(2)
+    assert kubelet._clock.lag_s == 0
+
+
+def test_a_clock_that_is_not_simulated_or_set_by_nothing_known_is_refused(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="set by tools, chrony, never, not 'ntpd'"):
+        controlled(world, lambda control: control.set_vm({"name": "worker-1", "clock": "ntpd"}))
+    clone = replace(world.estate.vms["worker-1"].spec, name="clone", has_node=False)
+    world.estate.add(clone)
+    with pytest.raises(InvalidRequest, match="clone has no node"):
+        controlled(world, lambda control: control.set_vm({"name": "clone", "clock": "never"}))
+    assert "clock" not in controlled(world, lambda control: control.set_vm({"name": "clone"}))

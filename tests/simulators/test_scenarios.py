@@ -19,7 +19,7 @@ from vgpuctl.sim.vcenter.physics.records import Changes, Task, Vm
 from vgpuctl.sim.world import World
 
 #: Scenarios that begin with their day workers awake, so their first shift does not start.
-AT_WORK = ("by-day", "cluster-api", "host-crash", "large", "no-licences", "patched-host")
+AT_WORK = ("by-day", "cluster-api", "host-crash", "lagging-clocks", "large", "no-licences", "patched-host")
 
 
 class Played:
@@ -103,6 +103,17 @@ def test_one_night_worker_of_three_would_take_of_what_ha_keeps() -> None:
     assert set(played.start(*day)) == {None}
     assert set(played.suspend(*day)) == {None}
     assert played.start("worker-5", "worker-15", "worker-10") == [None, None, "InsufficientFailoverResourcesFault"]
+
+
+def test_a_datastore_has_room_for_two_sleepers_in_one_datacenter_and_for_all_in_the_other() -> None:
+    played = Played("several-datacenters")
+    played.start(*played.inventory.first_awake)
+    assert set(played.suspend(*(f"north-{number}" for number in range(1, 5)))) == {None}
+    moved = played.vm("south-3")
+    moved.suspend_store = played.vm("south-1").store
+    assert played.suspend("south-1", "south-2") == [None, None]
+    assert played.suspend("south-3") == ["NoDiskSpace"]
+    assert played.suspend("south-4") == [None]
 
 
 def test_a_budget_that_can_never_be_met() -> None:
@@ -241,6 +252,37 @@ def test_names_that_are_missing_doubled_or_none_are_refused_with_their_line(tmp_
         "line 16: workloads[3].name: notebooks is there twice",
         "line 19: workloads[4].budget: must set only one of min-available and max-unavailable",
     ]
+
+
+PLACED = """\
+version: 1
+hosts:
+  - {name: "esx-[1-2]", datacenter: a/b}
+  - {name: esx-3, datacenter: dc-3}
+profiles: {small: grid_v100-4q}
+workers:
+  - {name: "a-[1-3]", vm-name: "gpu-[1-2]", profile: small}
+  - {name: b, vm-name: gpu, host: esx-3, folder: team, profile: small}
+  - {name: c, vm-name: gpu, host: esx-3, folder: /team/, profile: small}
+  - {name: gpu, host: esx-3, folder: team, datastore: "[x]", profile: small}
+datastores:
+  big: much
+"""
+
+
+def test_names_that_are_twice_in_one_folder_or_no_names_of_places_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "placed.yaml"
+    path.write_text(PLACED)
+    with pytest.raises(SimError) as caught:
+        read_scenario(path, Durations())
+    assert set(map(str.strip, str(caught.value).splitlines()[1:])) == {
+        "line 3: hosts[0].datacenter: 'a/b' must be a name without / and brackets",
+        "line 7: workers[0].vm-name: must be as many names as name has, which are 3",
+        "line 9: workers[2].vm-name: /dc-3/vm/team/gpu is there twice",
+        "line 10: workers[3].datastore: '[x]' must be a name without / and brackets",
+        "line 10: workers[3].name: /dc-3/vm/team/gpu is there twice",
+        "line 12: datastores.big: 'much' is not a size such as 64GiB or 500MiB",
+    }
 
 
 def test_profiles_of_one_workload_name_are_refused(tmp_path: Path) -> None:

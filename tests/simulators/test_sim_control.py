@@ -34,7 +34,7 @@ def test_durations_hold_from_now_on(toy: Lab) -> None:
     assert told["tasks_per_host"] == 3
     ran = toy.vgpuctl("sim", "set", "durations", "sleep=1s")
     assert ran.code == 1
-    assert "no duration is called sleep; there are: failover, gpu-stack, graphics-lag," in ran.err
+    assert "no duration is called sleep; there are: chrony-clock, failover, gpu-stack, graphics-lag," in ran.err
     assert "'many' is not a number" in toy.vgpuctl("sim", "set", "durations", "tasks-per-host=many").err
 
 

@@ -159,8 +159,6 @@ def furnished(vcenter: SoapClient) -> list[tuple[str, str]]:
         ("CreateListView", "ViewManager", "ViewManager", ""),
         ("CreatePropertyCollector", "PropertyCollector", "propertyCollector", ""),
         ("CreateFilter", "PropertyCollector", "propertyCollector", f"{filtered}<partialUpdates>0</partialUpdates>"),
-        ("CreateCollectorForEvents", "EventManager", "EventManager", "<filter/>"),
-        ("CreateCollectorForTasks", "TaskManager", "TaskManager", "<filter/>"),
     ]
     owned = []
     for method, kind, moid, arguments in made:

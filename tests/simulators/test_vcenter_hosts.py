@@ -11,6 +11,7 @@ from tests.support.fleets import WHOLE
 from tests.support.physics import GIB, change, kind, off, on, suspend, worker, world_with
 from vgpuctl.sim.inventory import Ha
 from vgpuctl.sim.vcenter.inventory.objects import read
+from vgpuctl.sim.vcenter.physics.places import Store
 from vgpuctl.sim.vcenter.physics.records import Changes, Connection, Host, Power, Task, Vm
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.world import World
@@ -37,13 +38,18 @@ def lose(world: World, how: str, name: str = "esx-1") -> None:
     getattr(world.estate, how)(host_of(world, name))
 
 
+def store_of(world: World) -> Store:
+    """Return the one datastore of these worlds."""
+    return next(iter(world.estate.vms.values())).store
+
+
 def plain(name: str, **more: Any) -> Any:
     return worker(name, **{"vgpus": (), "memory_locked": False, **more})
 
 
 def test_a_crash_stops_what_ran_and_keeps_what_slept() -> None:
     world = world_with(worker("awake"), worker("asleep"))
-    free = world.estate.store.free_mib
+    free = store_of(world).free_mib
     for name in ("awake", "asleep"):
         on(world, name)
     suspend(world, "asleep")
@@ -51,7 +57,7 @@ def test_a_crash_stops_what_ran_and_keeps_what_slept() -> None:
     lose(world, "crash")
     assert (vm_of(world, "awake").power, vm_of(world, "asleep").power) == (Power.OFF, Power.SUSPENDED)
     assert not world.kubernetes.running("awake")
-    assert world.estate.store.free_mib == free - 16 * GIB
+    assert store_of(world).free_mib == free - 16 * GIB
     assert host_of(world).unreserved_mib == 64 * GIB
     lose(world, "connect")
     assert [kind(on(world, name)) for name in ("asleep", "awake")] == [None, None]
@@ -102,13 +108,13 @@ def test_a_lost_host_carries_nothing_out(how: str) -> None:
 def test_the_tasks_of_a_host_end_when_it_is_lost(how: str) -> None:
     world = world_with(worker("a"), worker("b"), worker("c"))
     world.durations.tasks_per_host = 2
-    free = world.estate.store.free_mib
+    free = store_of(world).free_mib
     on(world, "a")
     tasks = [world.estate.suspend(vm_of(world, "a")), *(world.estate.power_on(vm_of(world, name)) for name in "bc")]
     world.wait(0.5)
     lose(world, how)
     assert [kind(task) for task in tasks] == ["HostCommunication"] * 3
-    assert (world.estate.store.free_mib, vm_of(world, "b").cards) == (free, [])
+    assert (store_of(world).free_mib, vm_of(world, "b").cards) == (free, [])
     assert vm_of(world, "a").power is (Power.OFF if how == "crash" else Power.ON)
 
 
@@ -381,7 +387,7 @@ def test_a_host_is_patched_while_nothing_runs_and_vcenter_can_reach_it() -> None
 def test_a_vm_may_be_suspended_from_the_beginning(has_node: bool) -> None:
     asleep = worker("a", suspended=True, has_node=has_node)
     world = world_with(asleep, worker("old", suspended=True, suspended_under="1"), datastore_free_mib=40 * GIB)
-    assert world.estate.store.free_mib == 8 * GIB
+    assert store_of(world).free_mib == 8 * GIB
     assert not world.kubernetes.running("a")
     assert [kind(on(world, name)) for name in ("a", "old")] == [None, "GenericVmConfigFault"]
     assert world.kubernetes.running("a"), "it goes on without a boot"

@@ -13,12 +13,11 @@ import pytest
 
 from tests.support.fleets import QUARTER, WHOLE
 from tests.support.physics import change, on, prepare, suspend, without_nodes
-from vgpuctl.sim.inventory import default_inventory
+from vgpuctl.sim.inventory import VmSpec, default_inventory
 from vgpuctl.sim.vcenter.inventory.center import Center, Context
 from vgpuctl.sim.vcenter.inventory.objects import read
 from vgpuctl.sim.vcenter.inventory.property_cache import PropertyCache
 from vgpuctl.sim.vcenter.methods import handlers
-from vgpuctl.sim.vcenter.physics import clone_destroy
 from vgpuctl.sim.vcenter.physics.records import Changes
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.vcenter.wire.metadata import NEWEST, typed
@@ -50,15 +49,15 @@ def deeds(world: World, chance: random.Random) -> list[Callable[[], Any]]:
     added = Changes(added=((0, chance.choice([QUARTER, WHOLE])),), memory_locked=True)
     removed = Changes(removed=tuple((0, key) for key in list(vm.vgpus)[:1]))
     changed = Changes(annotation="x" * chance.randrange(3), extra_config=(("a", str(chance.random())),))
-    copied = clone_destroy.CloneSpec(f"copy-{chance.randrange(5)}", host, Changes(cpus=2), chance.random() < 0.5)
+    new = VmSpec(f"new-{chance.randrange(1 << 30)}", host.name, tools=chance.random() < 0.5)
     return [
         *[partial(estate.power_on, vm)] * 4,
         *[partial(estate.power_off, vm)] * 2,
         *[partial(estate.suspend, vm)] * 2,
         *[partial(estate.reconfigure, vm, change) for change in (added, removed, changed)],
         *[partial(estate.shut_down_guest, vm)] * 3,
-        partial(clone_destroy.clone, estate, vm, copied),
-        partial(clone_destroy.destroy, estate, vm),
+        partial(estate.add, new),
+        partial(estate.destroy, vm),
         partial(estate.set_tools, vm, chance.random() < 0.5),
         partial(estate.answer, vm, chance.choice("01")),
         partial(estate.set_maintenance, host, chance.random() < 0.3),

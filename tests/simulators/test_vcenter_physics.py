@@ -8,7 +8,7 @@ from tests.support.fleets import QUARTER, WHOLE
 from tests.support.physics import change, kind, off, on, prepare, suspend
 from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.sim.kube.machines import nodes
-from vgpuctl.sim.vcenter.physics.records import Changes, Power, PoweredOnMany, TaskState
+from vgpuctl.sim.vcenter.physics.records import Changes, Power, TaskState
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
 from vgpuctl.sim.world import World
 
@@ -215,14 +215,6 @@ def test_a_guest_that_goes_down_during_its_suspend_is_off_and_the_suspend_fails(
     world.wait(1)
     assert kind(world.wait_for(task)) == "InvalidPowerState"
     assert world.estate.vms["worker-1"].power is Power.OFF
-
-
-def test_many_are_powered_on_by_one_request(world: World) -> None:
-    world.estate.power_on(world.estate.vms["worker-1"])
-    task = world.estate.power_on_many([world.estate.vms["worker-1"], world.estate.vms["worker-2"]])
-    assert isinstance(task.result, PoweredOnMany)
-    assert [vm.name for vm, _ in task.result.attempted] == ["worker-2"]
-    assert [(vm.name, refusal.kind) for vm, refusal in task.result.refused] == [("worker-1", "TaskInProgress")]
 
 
 def test_subscribers_hear_of_each_object_that_changes_until_they_leave(world: World) -> None:

@@ -66,10 +66,10 @@ def test_a_suspend_needs_its_memorys_size_on_the_datastore() -> None:
     assert refused.error and (refused.error.kind, refused.error.details["datastore"]) == ("NoDiskSpace", "store")
     assert world.estate.vms["b"].power is Power.ON
     on(world, "a")
-    assert world.estate.store.free_mib == 20 * GIB
+    assert world.estate.places.stores[0].free_mib == 20 * GIB
     suspend(world, "b")
     off(world, "b")
-    assert world.estate.store.free_mib == 20 * GIB
+    assert world.estate.places.stores[0].free_mib == 20 * GIB
 
 
 def test_space_is_promised_once_when_two_suspends_run_side_by_side() -> None:
@@ -83,11 +83,11 @@ def test_space_is_promised_once_when_two_suspends_run_side_by_side() -> None:
 def test_a_suspend_that_fails_at_its_end_leaves_no_file() -> None:
     world = world_with(worker("a"))
     on(world, "a")
-    free = world.estate.store.free_mib
+    free = world.estate.places.stores[0].free_mib
     task = world.estate.suspend(world.estate.vms["a"])
     world.estate.work.set_outcome(task.moid, Refusal("Timedout", "injected"))
     assert kind(world.wait_for(task)) == "Timedout"
-    assert (world.estate.vms["a"].power, world.estate.store.free_mib) == (Power.ON, free)
+    assert (world.estate.vms["a"].power, world.estate.places.stores[0].free_mib) == (Power.ON, free)
 
 
 def test_suspends_share_the_datastores_throughput() -> None:
@@ -144,6 +144,25 @@ def test_the_books_of_a_host_may_be_late_until_they_are_refreshed() -> None:
     assert host.cards[0].booked == ["vm-1"], "the card is free, the books do not know it"
     graphics_books.refresh(world.estate, host)
     assert host.cards[0].booked == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "refused"),
+    [
+        ("pciPassthru0.cfg.enable_uvm", "1", True),
+        ("pciPassthru0.cfg.enable_debugging", "TRUE", True),
+        ("pciPassthru0.cfg.enable_profiling", "0", False),
+        ("pciPassthru1.cfg.enable_uvm", "1", False),
+    ],
+)
+def test_unified_memory_debuggers_and_profilers_of_a_vgpu_forbid_suspending(
+    key: str, value: str, refused: bool
+) -> None:
+    world = world_with(worker("a", extra_config=((key, value),)))
+    on(world, "a")
+    ended = suspend(world, "a")
+    assert kind(ended) == ("GenericVmConfigFault" if refused else None)
+    assert not refused or (ended.error and "PCI device 0" in ended.error.message)
 
 
 @pytest.mark.parametrize("why", ["sriov", "profile"])

@@ -152,7 +152,7 @@ def every_refusal() -> list[Refusal]:
     spec = HostSpec("esx-1")
     inventory = Inventory("gpu", (spec,), (VmSpec("a", "esx-1"),))
     world = World(inventory)
-    host, vm, store = world.estate.hosts["esx-1"], world.estate.vms["a"], world.estate.store
+    host, vm, store = world.estate.hosts["esx-1"], world.estate.vms["a"], world.estate.places.stores[0]
     task = world.estate.power_on(vm)
     known = {"vm": vm, "host": host, "store": store, "task": task, "wanted": Power.ON, "device": "a", "name": "a"}
     known |= {"index": 0, "most": 16, "refused": [(host, refusals.no_graphics())]}

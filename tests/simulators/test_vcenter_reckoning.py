@@ -177,7 +177,7 @@ class Case:
 
     def compare(self) -> None:
         estate, reckoned = self.world.estate, self.reckoning
-        assert estate.store.free_mib == reckoned.store_mib
+        assert estate.places.stores[0].free_mib == reckoned.store_mib
         for name, host in estate.hosts.items():
             assert who_sits_where(self.world, host) == [sorted(chip.sitting) for chip in reckoned.boxes[name].chips]
             assert host.unreserved_mib == reckoned.free_memory(name)
@@ -247,7 +247,7 @@ def broken_laws(world: World) -> list[str]:
         starting = vm.running_task and vm.running_task.operation is Operation.POWER_ON
         if vm.vgpus and not starting and (len(seats(vm)) == len(vm.vgpus)) != (vm.power is Power.ON):
             broken.append(f"{vm.name} is {vm.power} with {seats(vm)}")
-    return broken if world.estate.store.free_mib >= 0 else [*broken, "the datastore is overfull"]
+    return broken if world.estate.places.stores[0].free_mib >= 0 else [*broken, "the datastore is overfull"]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -274,7 +274,7 @@ def test_deeds_side_by_side_break_no_law_and_leak_nothing(seed: int) -> None:
         deed_at_any_time(world, dice)
         assert broken_laws(world) == []
     end_all(world)
-    assert world.estate.store.free_mib == 40 * GIB
+    assert world.estate.places.stores[0].free_mib == 40 * GIB
     assert [host.unreserved_mib for host in world.estate.hosts.values()] == [80 * GIB] * 2
     assert not any(card.seats for host in world.estate.hosts.values() for card in host.cards)
 

@@ -146,7 +146,6 @@ def test_who_may_only_read_reads_and_waits_like_anybody(reader: Any, estate: Est
     collector = content.propertyCollector.CreatePropertyCollector()
     collector.CreateFilter(spec, False)
     assert len(collector.WaitForUpdatesEx("", PC.WaitOptions(maxWaitSeconds=0)).filterSet[0].objectSet) == 11
-    assert content.eventManager.QueryEvents(vim.event.EventFilterSpec())
     assert content.sessionManager.currentSession.userName == estate.logins.reader
     assert vm_named(reader, "worker-1").runtime.powerState == "poweredOff"
 

@@ -22,6 +22,8 @@ hosts:
   - {name: esx-memory, cards: [V100-16], memory: 512GiB}
   - {name: esx-profile, cards: [V100-16], memory: 512GiB, unsuspendable: [grid_v100-4q]}
   - {name: esx-sriov, cards: [V100-16], memory: 512GiB}
+  - {name: esx-traced, cards: [V100-16], memory: 512GiB}
+  - {name: esx-elsewhere, cards: [V100-16], memory: 512GiB}
   - {name: esx-managed, cards: [V100-16], memory: 512GiB}
   - {name: esx-asks, cards: [V100-16], memory: 512GiB}
   - {name: esx-busy, cards: [V100-16], memory: 512GiB}
@@ -36,6 +38,9 @@ workers:
   - {name: night-memory, host: esx-memory, profile: large, vgpus: grid_v100-16q, memory: 500GiB}
   - {name: day-profile, host: esx-profile, profile: small, power: on, vgpus: grid_v100-4q}
   - {name: day-sriov, host: esx-sriov, profile: small, power: on, vgpus: grid_v100-4q, sriov: true}
+  - {name: day-traced, host: esx-traced, profile: small, power: on, vgpus: grid_v100-4q,
+     extra-config: {pciPassthru0.cfg.enable_uvm: 1}}
+  - {name: day-elsewhere, host: esx-elsewhere, profile: small, power: on, vgpus: grid_v100-4q, suspend-datastore: tiny}
   - {name: day-managed, host: esx-managed, profile: small, power: on, vgpus: grid_v100-4q, managed-by: com.vmware.wcp}
   - {name: night-asks, host: esx-asks, profile: large, vgpus: grid_v100-16q, question: "Moved or copied?"}
   - {name: day-busy, host: esx-busy, profile: small, power: on, vgpus: grid_v100-4q}
@@ -49,6 +54,7 @@ others:
 shifts: {day: small, night: large}
 workloads: []
 datastore: {free: 256GiB}
+datastores: {tiny: 8GiB}
 """
 #: Of each host: the code of its refusal, what it says, and what it advises.
 REASONS = {
@@ -64,6 +70,12 @@ REASONS = {
         "day-sriov cannot be suspended: it has an SR-IOV network card",
         "Take the device off",
     ),
+    "esx-traced": (
+        "VG115",
+        "day-traced cannot be suspended: its setting pciPassthru0.cfg.enable_uvm is on",
+        "Remove the setting",
+    ),
+    "esx-elsewhere": ("VG304", "and the datastore tiny has 8 GB free for it", "Make room there"),
     "esx-managed": ("VG102", "day-managed is managed by com.vmware.wcp", "Change it there"),
     "esx-asks": (
         "VG103",

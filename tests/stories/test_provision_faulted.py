@@ -94,7 +94,7 @@ def test_every_kill_point_of_a_provision(changed: Lab, nth: int) -> None:
         only_long("ReconfigVM_Task", How.FAIL, {"what": "SystemError", "nth": 3}),
         only_long("PowerOnVM_Task", How.FAIL, {"what": "SystemError", "nth": 2}),
         only_long("PowerOnVM_Task", How.TASK_FAILS, {"nth": 2, "what": "NoDiskSpace"}),
-        only_long("vcenter", How.END_SESSIONS, {"nth": 15}),
+        only_long("vcenter", How.END_SESSIONS, {"nth": 16}),
         only_long("PUT leases", How.LOSE_REPLY, {"nth": 1}),
     ],
 )

@@ -86,7 +86,7 @@ LOOKED_AT = (
     "volumeattachments",
 )
 #: Departures, journal and Lease, and their namespace, which the first Lease did not find; an Event for each of two
-#: owners, one list and one watch of each kind, and one session at vCenter.
+#: owners, one list and one watch of each kind, and one session at vCenter, with one question about privileges.
 WHATEVER_THE_SIZE = {
     "GET configmaps": 3,
     "PATCH configmaps": 2,
@@ -103,6 +103,7 @@ WHATEVER_THE_SIZE = {
     "CreateContainerView": 1,
     "CreatePropertyCollector": 1,
     "CreateFilter": 3,
+    "HasPrivilegeOnEntities": 1,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from tests.support.circumstances import DREAMER, drawn, with_scale
+from tests.support.circumstances import DREAMER, drawn, with_scale, with_unkind_guests
 from tests.support.clients import Response
 from tests.support.endings import Ending, Homes
 from tests.support.judge import Judge
@@ -178,6 +178,7 @@ def adventure(seed: int) -> Adventure:
 def begun(seed: int) -> Adventure:
     chance = random.Random(seed)
     some = with_scale(drawn(chance), random.Random(f"scale {seed}"))
+    some = with_unkind_guests(some, random.Random(f"guests {seed}"))
     lived = Adventure(World(some.inventory, some.durations, began=BEGAN), some.files, chance=chance)
     for path, body in some.pods:
         lived.kubectl("POST", path, body)

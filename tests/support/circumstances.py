@@ -17,7 +17,19 @@ from vgpuctl.model.record import ON_SWITCH
 from vgpuctl.model.share import Share
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.workloads import WorkloadSelector
-from vgpuctl.sim.inventory import Durations, Group, HostSpec, Inventory, VmSpec, Workload, default_shifts, v100
+from vgpuctl.sim.inventory import (
+    CHRONY,
+    NEVER,
+    TOOLS,
+    Durations,
+    Group,
+    HostSpec,
+    Inventory,
+    VmSpec,
+    Workload,
+    default_shifts,
+    v100,
+)
 
 MOST_WORKERS = 12
 APPS, CORE = "/apis/apps/v1/namespaces/default", "/api/v1/namespaces/default"
@@ -68,6 +80,14 @@ def with_scale(some: Circumstances, chance: random.Random) -> Circumstances:
     shift = replace(table.shifts[late], scale=tuple(WorkloadSelector(kind="deployment", name=name) for name in scale))
     table = replace(table, shifts={**table.shifts, late: shift})
     return replace(some, files=replace(some.files, timetables={**some.files.timetables, table.name: table}))
+
+
+def with_unkind_guests(some: Circumstances, chance: random.Random) -> Circumstances:
+    """At times the clocks of guests lag after a resume for long, and a cloud provider taints their nodes."""
+    clocks = chance.choice([(TOOLS,), (TOOLS, CHRONY, NEVER), (NEVER,)])
+    vms = tuple(replace(vm, clock=chance.choice(clocks)) for vm in some.inventory.vms)
+    cloud = chance.random() < 0.3
+    return replace(some, inventory=replace(some.inventory, vms=vms, cloud_provider=cloud))
 
 
 def _seats(chance: random.Random, mode: Mode) -> tuple[Seat, ...]:

@@ -145,15 +145,21 @@ class Vcenter(Session):
     def __init__(self, world: World, count: Count, witness: AtVcenter) -> None:
         logins = world.logins
         super().__init__(VcenterSettings(host=SERVER, user=logins.user, password=logins.password))
-        self._stub = _Stub(world, count, witness)
+        self._stub = _Stub(world, count, witness, (logins.user, logins.password))
+
+
+def vcenter_as(world: World, user: str, password: str) -> Any:
+    """Return the service content of a session of this user, as pyVmomi's objects."""
+    stub = _Stub(world, world.calls.count, lambda _: None, (user, password))
+    return vim.ServiceInstance("ServiceInstance", stub).RetrieveContent()
 
 
 class _Stub(adapter.SoapStubAdapter):  # type: ignore[misc]
     """Calls and answers are written and read as XML; only the connection is not real."""
 
-    def __init__(self, world: World, count: Count, witness: AtVcenter) -> None:
+    def __init__(self, world: World, count: Count, witness: AtVcenter, login: tuple[str, str]) -> None:
         super().__init__(SERVER, version=NEWEST)
-        self._api, self._witness, self._logins = VcenterApi(world.center, count), witness, world.logins
+        self._api, self._witness, self._login = VcenterApi(world.center, count), witness, login
         self._log_in()
 
     def InvokeMethod(self, mo: Any, info: Any, args: Sequence[Any], _: Any = None) -> Any:
@@ -179,7 +185,7 @@ class _Stub(adapter.SoapStubAdapter):  # type: ignore[misc]
         return answer.soap()
 
     def _log_in(self) -> None:
-        given = (self._logins.user, self._logins.password, None)
+        given = (*self._login, None)
         login = Called("Login", method_info("Login"), refs.SESSIONS, given)
         session = self._api.answer(login, Caller(cookie=None, version=NEWEST), None).call.required_session
         session.answering += 1  # the product's stream waits for updates all the while

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from vgpuctl.engine import reactor
 from vgpuctl.engine.dispatcher import Dispatcher
 from vgpuctl.engine.ports import Answer
-from vgpuctl.kube import actions
+from vgpuctl.kube import actions, reflector
 from vgpuctl.kube.client import NotFoundError
+from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.leases import holder_of
+from vgpuctl.model.errors import StoppedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet, Node
 from vgpuctl.model.record import Record
 from vgpuctl.model.requests import Evict, PatchNode, PowerOffVm, Request, SuspendVm
@@ -21,6 +25,8 @@ from vgpuctl.planning.steps import Cordon, Drain, PowerOn, WaitDetached, returni
 from vgpuctl.planning.steps.step import node_of
 from vgpuctl.vsphere import actions as vsphere
 from vgpuctl.vsphere.session import Session
+from vgpuctl.wire import follower
+from vgpuctl.wire.follower import Follower
 
 Patch = pytest.MonkeyPatch
 
@@ -116,6 +122,40 @@ def an_attach_that_leaves_the_old_vgpu(patch: Patch) -> None:
     patch.setattr(vsphere, "vgpu_devices", lambda _: ())
 
 
+def a_stream_that_catches_only_our_errors(patch: Patch) -> None:
+    def keep_listening(stream: Follower) -> None:
+        while not stream._closed.is_set():
+            try:
+                stream._listen()
+            except VgpuctlError as error:
+                stream._closed.wait(stream._mark_silent(error))
+
+    patch.setattr(Follower, "_keep_listening", keep_listening)
+
+
+def a_stream_that_a_listener_may_end(patch: Patch) -> None:
+    patch.setattr(follower, "suppress", lambda *_: nullcontext())
+
+
+def a_list_that_may_go_back_in_time(patch: Patch) -> None:
+    patch.setattr(reflector, "as_number", lambda _: 0)
+
+
+def a_list_of_any_kind(patch: Patch) -> None:
+    patch.setattr(reflector.Reflector, "_is_foreign", lambda *_: False)
+
+
+def a_lease_that_is_taken_on_interrupt(patch: Patch) -> None:
+    def become_holder(mine: ActingLease, say: Any, stop: Any) -> None:
+        found = mine._read()
+        if found is not None and holder_of(found):
+            with suppress(StoppedError):
+                mine._wait_out(found, say, stop)
+        mine._take(mine._read())
+
+    patch.setattr(ActingLease, "_become_holder", become_holder)
+
+
 MUTANTS = (
     a_planner_that_acquires_before_it_releases,
     an_engine_that_ignores_the_uid,
@@ -130,4 +170,9 @@ MUTANTS = (
     a_stop_that_waits_for_no_volume,
     a_suspend_that_cuts_the_power,
     an_attach_that_leaves_the_old_vgpu,
+    a_stream_that_catches_only_our_errors,
+    a_stream_that_a_listener_may_end,
+    a_list_that_may_go_back_in_time,
+    a_list_of_any_kind,
+    a_lease_that_is_taken_on_interrupt,
 )

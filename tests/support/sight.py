@@ -17,7 +17,6 @@ from vgpuctl.model.machine import Machine
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Workload
-from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.physics import records
 from vgpuctl.sim.world import World
 from vgpuctl.vsphere import views
@@ -72,8 +71,9 @@ class Sight:
         if self._world.inventory.ha is None:
             return views.host(self._read(host.moid, HOST_PATHS), "")
         names = {each.moid: each.name for each in self._world.estate.hosts.values()}
-        config = self._read(refs.CLUSTER._moId, [CLUSTER_SETTINGS])[CLUSTER_SETTINGS]
-        return views.host(self._read(host.moid, HOST_PATHS), "gpu", admission(refs.CLUSTER._moId, config, names))
+        cluster = host.cluster
+        config = self._read(cluster.moid, [CLUSTER_SETTINGS])[CLUSTER_SETTINGS]
+        return views.host(self._read(host.moid, HOST_PATHS), cluster.name, admission(cluster.moid, config, names))
 
     def tasks(self) -> dict[str, tuple[Task, ...]]:
         return {vm.moid: self._once("tasks", vm.moid, partial(self._tasks, vm)) for vm in self._vms()}

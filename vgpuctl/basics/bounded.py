@@ -20,6 +20,8 @@ MOST_WHOLE = 2**63 - 1
 #: Ten years: no step, switch or Lease lasts longer.
 MOST_SECONDS = 10 * 365 * 86400.0
 LONGEST_TEXT = 1024
+#: Digits of the largest version that a server counts to: 2**64.
+LONGEST_VERSION = 20
 MOST_ITEMS = 4096
 #: The length of a document, in characters: a ConfigMap holds 1 MiB.
 LONGEST_DOCUMENT = 1 << 20
@@ -46,6 +48,12 @@ def whole(value: Any, of: str, least: int = 0, most: int = MOST_WHOLE) -> int:
     if not least <= value <= most:
         raise UnreadableError(f"{of} is not between {least} and {most}")
     return value
+
+
+def as_number(version: str) -> int:
+    """Return a server's version of its data as a number, to tell older from newer; 0 if it is no number."""
+    # KEP-5504 promises for the versions of one kind the order that etcd's versions always had.
+    return int(version) if version.isascii() and version.isdecimal() and len(version) <= LONGEST_VERSION else 0
 
 
 def seconds(value: Any, of: str, most: float = MOST_SECONDS) -> float:

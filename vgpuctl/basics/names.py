@@ -77,12 +77,15 @@ class Names:
         return [name for name in names if name in self]
 
 
-_NUMBERED = re.compile(r"([^\[\]]*?)([0-9]+)([^0-9\[\]]*)", re.DOTALL)
+#: A number of 18 digits at most: `int` refuses a foreign text of 5,000.
+_NUMBERED = re.compile(r"([^\[\]]*?)([0-9]{1,18})([^0-9\[\]]*)", re.DOTALL)
 
 
-def natural(name: str) -> tuple[tuple[str, int], ...]:
+def natural(name: str) -> tuple[tuple[str, int, str], ...]:
     """Return a key for sorting that puts worker-2 before worker-10."""
-    return tuple((text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name))
+    # Of two numbers without leading zeros the longer is the larger. `int` refuses a foreign text of 5,000 digits.
+    parts = re.findall(r"([^0-9]*)0*([0-9]*)", name)
+    return tuple((text, len(digits), digits) for text, digits in parts)
 
 
 def fold(names: Iterable[str]) -> list[str]:

@@ -31,6 +31,10 @@ COMMANDS = {
         "vgpuctl.cli.showing.history:app",
         "Show earlier switches: when, how long, each step, and what held them up.",
     ),
+    "schedule": (
+        "vgpuctl.cli.showing.schedule:app",
+        "Show which shift comes when, and check the timetables.",
+    ),
     "profiles": (
         "vgpuctl.cli.showing.profiles:app",
         "Check the files against vCenter, or print their JSON Schema.",

@@ -12,6 +12,8 @@ from cronsim import CronSim, CronSimError
 from vgpuctl.basics.names import Names
 from vgpuctl.files import conduct
 from vgpuctl.files.catalogue import known_profile
+from vgpuctl.files.dates import KEYS as DATE_KEYS
+from vgpuctl.files.dates import parse_days, parse_season, parse_staying
 from vgpuctl.files.drains import parse_drain
 from vgpuctl.files.reader import FAULTS_SHOWN, FileReader
 from vgpuctl.files.scaling import parse_scale
@@ -27,7 +29,7 @@ _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 def parse_timetable(reader: FileReader, catalogue: Catalogue) -> Timetable:
     """Return as much of the timetable as can be understood; its faults are in the reader."""
-    document = reader.read_document(("version", "timezone", "shifts", "drain", *conduct.KEYS))
+    document = reader.read_document(("version", "timezone", "shifts", "drain", *DATE_KEYS, *conduct.KEYS))
     timezone = document.get("timezone")
     if not isinstance(timezone, str):
         reader.add_fault("timezone", "must be the name of a time zone, such as Europe/Berlin")
@@ -49,6 +51,8 @@ def parse_timetable(reader: FileReader, catalogue: Catalogue) -> Timetable:
         conduct=conduct.parse_conduct(reader, document),
         mode=mode,
         max_unavailable=conduct.max_unavailable(reader, document.get("max_unavailable")),
+        season=parse_season(reader, document),
+        staying=parse_staying(reader, document.get("except"), shifts),
     )
 
 
@@ -57,7 +61,7 @@ def _shift(reader: FileReader, name: str, value: Any, catalogue: Catalogue, mode
     if len(name) > LONGEST_NAME:
         reader.add_fault("shifts", f"the name of a shift is longer than {LONGEST_NAME} characters")
     entry = reader.read_mapping(value, key)
-    reader.check_keys(entry, ("starts", "profiles", "workers", "scale"), f"{key}.")
+    reader.check_keys(entry, ("starts", "profiles", "workers", "scale", *DATE_KEYS), f"{key}.")
     profiles = reader.read_texts(entry.get("profiles"), f"{key}.profiles")
     carried: tuple[tuple[Names, Profile], ...] = ()
     if mode is Mode.REPLACE:
@@ -79,6 +83,8 @@ def _shift(reader: FileReader, name: str, value: Any, catalogue: Catalogue, mode
         workers=workers,
         carrying=carried,
         scale=parse_scale(reader, entry.get("scale"), f"{key}.scale"),
+        season=parse_season(reader, entry, f"{key}."),
+        never_on=parse_days(reader, entry.get("except"), f"{key}.except"),
         where=reader.place(key),
     )
 

@@ -8,14 +8,14 @@ import re
 import threading
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError, Object
 from vgpuctl.kube.leases import acting
 from vgpuctl.kube.own_namespace import create_in
-from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError
+from vgpuctl.model.errors import ChangedMeanwhileError, VgpuctlError, in_short
 from vgpuctl.model.journal import CUT_SHORT, MOST_NUMBER, RUNNING, Entry, document, from_document
 from vgpuctl.model.record import PREFIX
 from vgpuctl.model.unreadable import Unreadable
@@ -76,11 +76,12 @@ class Journal:
         """Return the whole journal. An entry without an end was cut short, unless its writer still holds the Lease."""
         readable: list[tuple[Entry, str]] = []
         unreadable: list[Unreadable] = []
-        for each in self._client.get(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}").get("items") or ():
+        for each in self._listed():
             try:
                 readable.append((_entry(each), _holder(each)))
-            except UnreadableError as error:
-                unreadable.append(Unreadable(kind="configmap", name=str(each["metadata"]["name"]), why=str(error)))
+            except Exception as error:
+                # Decision 0018: what cannot be read is left out by itself, and named.
+                unreadable.append(_unreadable(each, error))
         # Decision 0011: a crash leaves `running`, so the Lease is asked. A wrong clock only shows a wrong word.
         holder = self._acting() if any(entry.outcome == RUNNING for entry, _ in readable) else ""
         entries = [
@@ -88,6 +89,12 @@ class Journal:
             for entry, writer in readable
         ]
         return History(tuple(sorted(entries, key=lambda entry: entry.number)), tuple(unreadable))
+
+    def _listed(self) -> list[Any]:
+        items = self._client.get(self._path, labelSelector=f"{KIND_LABEL}={HISTORY}").get("items")
+        if not isinstance(items, list | None):
+            raise self._client.garbled("its answer is not a list")
+        return items or []
 
     def entries(self) -> list[Entry]:
         """Return the readable entries, oldest first."""
@@ -194,6 +201,13 @@ def _entry(found: Object) -> Entry:
     if not number:
         raise UnreadableError("its name has no number")
     return replace(from_document(bounded.document((found.get("data") or {}).get(KEY), KEY)), number=number)
+
+
+def _unreadable(found: Any, error: Exception) -> Unreadable:
+    meta = found.get("metadata") if isinstance(found, dict) else None
+    name = bounded.cut(meta.get("name")) if isinstance(meta, dict) else ""
+    why = str(error) if isinstance(error, UnreadableError) else in_short(error)
+    return Unreadable(kind="configmap", name=name or "without a name", why=why)
 
 
 def _holder(found: Object) -> str:

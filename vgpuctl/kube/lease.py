@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 
 from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.kube.leases import NAME, claimed_s, holder_of, lease_body, renewal_of
+from vgpuctl.kube.leases import NAME, claimed_s, holder_of, lease_body, lease_in, renewal_of
 from vgpuctl.kube.own_namespace import create_in
 from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, StoppedError, VgpuctlError, with_place
 from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
@@ -61,12 +61,12 @@ class ActingLease:
 
     def _become_holder(self, say: Say, stop: Stop) -> None:
         found = self._read()
-        holder = holder_of(found)
-        if found is not None and holder not in {"", self.identity}:
-            seen = renewal_of(found)
-            self._wait_out(found, say, stop)
+        if found is not None and holder_of(found) not in {"", self.identity}:
+            seen = _signs(found)
+            # One answer may be wrong: a holder that is there again after it was not waited out.
+            waited_out = self._wait_out(found, say, stop)
             found = self._read()
-            if found is not None and holder_of(found) and (holder_of(found), renewal_of(found)) != (holder, seen):
+            if holder_of(found) and not (waited_out and _signs(found) == seen):
                 raise _busy(found)
         if stop():
             raise _stopped()
@@ -105,17 +105,19 @@ class ActingLease:
                 self._write(holder="")
 
     def _write(self, holder: str) -> None:
-        self._lease = self._client.put(f"{self._path}/{NAME}", self._body(self._lease, holder=holder))
+        self._lease = lease_in(self._client.put(f"{self._path}/{NAME}", self._body(self._lease, holder=holder)))
 
     def _read(self) -> Object | None:
         try:
-            return self._client.get(f"{self._path}/{NAME}")
+            return lease_in(self._client.get(f"{self._path}/{NAME}"))
         except NotFoundError:
             return None
 
-    def _wait_out(self, found: Object, say: Say, stop: Stop) -> None:
-        """Wait for a sign of life for as long as the holder claimed. A failed read shows none; `acquire` reads once
-        more before it takes the Lease."""
+    def _wait_out(self, found: Object, say: Say, stop: Stop) -> bool:
+        """Wait for a sign of life for as long as the holder claimed. False if the Lease is released before.
+
+        A failed read shows none; `acquire` reads once more before it takes the Lease.
+        """
         within_s = claimed_s(found) or self._duration_s
         say(
             f"Another instance ({holder_of(found)}) holds the Lease. Waiting up to {within_s:.0f} s for a sign of life."
@@ -134,10 +136,11 @@ class ActingLease:
                 sleep(error.after_s, stop)
                 continue
             if now is None or not holder_of(now):
-                return
+                return False
             if renewal_of(now) != seen:
                 raise _busy(now)
         say("There was none: that instance ended without releasing the Lease. Going on.")
+        return True
 
     def _take(self, found: Object | None) -> None:
         # Counted from before the request, because when the server wrote it is not known.
@@ -146,7 +149,8 @@ class ActingLease:
             if found is None:
                 self._lease = self._create()
             else:
-                self._lease = self._client.put(f"{self._path}/{NAME}", self._body(found, holder=self.identity))
+                body = self._body(found, holder=self.identity)
+                self._lease = lease_in(self._client.put(f"{self._path}/{NAME}", body))
         except ChangedMeanwhileError as error:
             raise BusyError(
                 "Another instance has just taken the Lease.", hint="Run the command again later."
@@ -204,17 +208,21 @@ class ActingLease:
         self._lease, self._renewed_s = found, began
 
     def _create(self) -> Object:
-        return create_in(self._client, self._namespace, self._path, self._body(None, holder=self.identity))
+        return lease_in(create_in(self._client, self._namespace, self._path, self._body(None, holder=self.identity)))
 
     def _body(self, found: Object | None, *, holder: str) -> Object:
         return lease_body(found, holder, self._duration_s)
+
+
+def _signs(lease: Object | None) -> tuple[str, object]:
+    return holder_of(lease), renewal_of(lease)
 
 
 def _stopped() -> StoppedError:
     return StoppedError("Stopped before the Lease was taken. Nothing was changed.")
 
 
-def _busy(lease: Object) -> BusyError:
+def _busy(lease: Object | None) -> BusyError:
     return BusyError(
         f"Another instance is at work: {holder_of(lease)} renews its Lease.",
         hint="Wait for its end, or stop it. Then run the command again.",

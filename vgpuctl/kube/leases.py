@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube.client import Client, NotFoundError, Object
+from vgpuctl.model.errors import PassingError
 
 NAME = "vgpuctl"
 #: The longest wait for a holder, whatever its Lease claims. A longer setting of our own is refused.
@@ -24,7 +25,7 @@ def lease_body(found: Object | None, holder: str, duration_s: float) -> Object:
     # Kubernetes: leaseDurationSeconds is a whole number above 0.
     spec |= {"holderIdentity": holder, "leaseDurationSeconds": max(1, round(duration_s)), "renewTime": now}
     if found is None or holder_of(found) != holder:
-        spec |= {"acquireTime": now, "leaseTransitions": int(spec.get("leaseTransitions") or 0) + 1}
+        spec |= {"acquireTime": now, "leaseTransitions": _transitions(spec) + 1}
     metadata = {"name": NAME}
     if found is not None:
         # Kubernetes: of two instances that write over one version, the server refuses the second (409).
@@ -32,12 +33,27 @@ def lease_body(found: Object | None, holder: str, duration_s: float) -> Object:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
+def lease_in(answer: Object) -> Object:
+    """Return the answer if it is the Lease. Replies mixed up on their way have no holder, and would pass for free."""
+    meta, spec = answer.get("metadata"), answer.get("spec")
+    if answer.get("kind") != "Lease" or not isinstance(meta, dict) or not isinstance(spec, dict | None):
+        raise _garbled()
+    # The version is that which the next write replaces.
+    if meta.get("name") != NAME or not isinstance(meta.get("resourceVersion"), str):
+        raise _garbled()
+    return answer
+
+
+def _garbled() -> PassingError:
+    return PassingError("Kubernetes answers, but not with the Lease that was asked for.")
+
+
 def holder_of(lease: Object | None) -> str:
     """Return the holder's identity, cut to the length that today's servers accept; "" if the Lease is free."""
     return bounded.cut(_spec(lease).get("holderIdentity"), LONGEST_HOLDER)
 
 
-def renewal_of(lease: Object) -> object:
+def renewal_of(lease: Object | None) -> object:
     """Return the renewal mark. It is only compared: any change is a sign of life."""
     return _spec(lease).get("renewTime")
 
@@ -61,6 +77,14 @@ def acting(client: Client, namespace: str) -> str:
     # Decision 0011: here clocks are compared, for a word that people read. For acting they never are (0004).
     silent_s = (datetime.now(UTC) - renewed).total_seconds()
     return holder_of(found) if silent_s <= claimed_s(found) else ""
+
+
+def _transitions(spec: Object) -> int:
+    """Return how often the holder has changed, for people only: 0 if that cannot be read."""
+    try:
+        return bounded.whole(spec.get("leaseTransitions"), "spec.leaseTransitions")
+    except UnreadableError:
+        return 0
 
 
 def _spec(lease: Object | None) -> Object:

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from vgpuctl.basics.bounded import as_number
+from vgpuctl.basics.typed import checked
 from vgpuctl.kube.client import Client
-from vgpuctl.model.errors import PassingError, in_short
+from vgpuctl.model.errors import PassingError, VgpuctlError, in_short
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.wire.follower import Follower
 from vgpuctl.wire.replies import CHUNK, MIB
@@ -22,8 +24,9 @@ MOST_PAGES = 10_000
 #: A shorter watch without any event would be requested again and again.
 SHORTEST_S = 1.0
 _CHANGES = {"ADDED", "MODIFIED"}
-#: Digits of the largest version that a server counts to: 2**64.
-LONGEST_VERSION = 20
+#: How many lists in a row may be older than what is known before the server is believed.
+#: Kubernetes: after etcd was restored from a backup, versions count from an earlier number.
+MOST_OLDER = 3
 
 
 class Kind(NamedTuple):
@@ -51,6 +54,7 @@ class Reflector(Follower):
         #: The version that the last refresh saw, and the versions of events that arrive during one.
         self._seen_until = 0
         self._changed_while_listing: dict[str, int] | None = None
+        self._older_lists = 0
 
     def objects(self) -> list[Any]:
         with self._lock:
@@ -63,18 +67,26 @@ class Reflector(Follower):
     def fill(self) -> None:
         """Fetch the whole list, page by page; raise if the server cannot be asked."""
         with self._refreshing:
+            known = self._newest()
             objects, unreadable, version = self._listed()
+            if 0 < as_number(version) < known and self._older_lists < MOST_OLDER:
+                self._older_lists += 1
+                raise self._goes_back("list")
             with self._lock:
                 self._objects, self._unreadable, self._seen_until = objects, unreadable, 0
-        self._version = version
+        self._version, self._older_lists = version, 0
         self._mark_heard()
 
     def refresh(self) -> None:
         """List once more, now, beside the watch. Later events that are older than this list are skipped."""
         with self._refreshing:
             self._changed_while_listing = changed_while_listing = dict[str, int]()
+            known = self._newest()
             try:
                 objects, unreadable, version = self._listed()
+                if 0 < as_number(version) < known:
+                    # The watch has passed that version, and would never bring these objects up to date again.
+                    raise self._goes_back("list")
                 with self._lock:
                     self._seen_until = as_number(version)
                     # The list was made before such an event, and is read after it.
@@ -107,6 +119,8 @@ class Reflector(Follower):
         version = meta.get("resourceVersion") if isinstance(meta, dict) else None
         if not isinstance(items, list | None) or not isinstance(version, str) or not version:
             raise self._client.garbled("its answer is not a list")
+        if self._is_foreign(page, "list"):
+            raise self._client.garbled("its list is one of other objects")
         return items or [], version, str(meta.get("continue") or "")
 
     def _put(self, name: str, item: Any, objects: dict[str, Any], unreadable: dict[str, Unreadable]) -> None:
@@ -114,7 +128,7 @@ class Reflector(Follower):
         objects.pop(name, None)
         unreadable.pop(name, None)
         try:
-            objects[name] = self._view(item)
+            objects[name] = checked(self._view(item))
         except Exception as error:
             # Decision 0018: its last good version would show an old state as if it were true.
             unreadable[name] = Unreadable(kind=_word(self._path), name=name, why=in_short(error), node=_node(item))
@@ -149,10 +163,29 @@ class Reflector(Follower):
         if kind != "BOOKMARK" and (kind not in {*_CHANGES, "DELETED"} or not name):
             # Decision 0018: the effect of such an event is not known.
             raise self._client.garbled("its watch sends something that is not an event")
+        if self._is_foreign(item):
+            raise self._client.garbled("its watch sends other objects")
+        # Kubernetes: a watch sends its events in the order of their versions.
+        if 0 < as_number(_version(item)) < as_number(self._version):
+            raise self._goes_back("watch")
         if kind != "BOOKMARK":
             with self._lock:
                 self._change(name, item, gone=kind == "DELETED")
         self._version = _version(item) or self._version
+
+    def _is_foreign(self, item: Any, more: str = "") -> bool:
+        """True if it says that it is of another kind: an answer to another request, mixed up on its way."""
+        # Kubernetes, API conventions: each list and each object of a watch names its kind.
+        kind = item.get("kind") if isinstance(item, dict) else None
+        return isinstance(kind, str) and kind.lower() != f"{_word(self._path)}{more}"
+
+    def _newest(self) -> int:
+        """Return the newest version that a list or the watch has brought."""
+        return max(as_number(self._version), self._seen_until)
+
+    def _goes_back(self, what: str) -> VgpuctlError:
+        # kubernetes#59848: behind a load balancer, an API server that lags behind the others answers with an old state.
+        return PassingError(f"the {what} of {self._client.called} goes back in time")
 
     def _change(self, name: str, item: Any, *, gone: bool) -> None:
         # Decision 0019: a refreshed list must not be undone by its watch, which may lag behind it.
@@ -214,12 +247,6 @@ def _merged(known: dict[str, Any], listed: dict[str, Any], newer: set[str]) -> d
     """Return the list, but keep what is known under `newer` names. A newer event may also be a deletion."""
     kept = {name: known[name] for name in newer if name in known}
     return {name: each for name, each in listed.items() if name not in newer} | kept
-
-
-def as_number(version: str) -> int:
-    """Return a resource version as a number, to compare versions of one kind; 0 if it is none. KEP-5504 promises the
-    order that etcd's versions always had."""
-    return int(version) if version.isascii() and version.isdecimal() and len(version) <= LONGEST_VERSION else 0
 
 
 def _meta(item: Any) -> dict[str, Any]:

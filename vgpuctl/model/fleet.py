@@ -96,7 +96,8 @@ class Worker:
     `profile`: what our files want it to carry. `chosen_at`: the places in the files that say so.
     `doubts`: why we cannot be sure which VM or node it is. `shutting_down`: its guest was asked to shut down and still
     runs.
-    `fixed_devices`: devices with which it cannot be suspended. `mmio`: None if it was not read.
+    `fixed_devices`: devices with which it cannot be suspended. `tracing`: settings of its vGPUs that forbid it, too, if
+    they were read. `mmio`: None if it was not read.
     `machine`: its Machine in Cluster API, if there is one that we may see and mark.
     """
 
@@ -114,6 +115,7 @@ class Worker:
     datastore: str = ""
     mmio: Mmio | None = None
     fixed_devices: tuple[str, ...] = ()
+    tracing: tuple[str, ...] = ()
     # vSphere: `config.managedBy` names a program that owns the VM, such as VM Operator or a vApp.
     managed_by: str = ""
     # vSphere: while `runtime.question` waits for an answer, a power-on hangs for ever.

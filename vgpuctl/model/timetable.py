@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
-from zoneinfo import ZoneInfo
-
-from cronsim import CronSim
 
 from vgpuctl.basics.names import Names, is_glob
+from vgpuctl.model.calendar import ALWAYS, Days, StayingDays
 from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.profiles import Profile
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.share import Share
+from vgpuctl.model.starts import Starts
 from vgpuctl.model.workloads import Workload, WorkloadSelector
 
 
@@ -65,7 +64,8 @@ class Shift:
     """A part of the day: which workers are awake in it. The timetable's other workers are asleep.
 
     `carrying`: which profile workers carry in it, if that changes with the shift. `scale`: the workloads that are at
-    zero in it. `where`: its place in the file.
+    zero in it. `season`: the dates on which it may start; `never_on`: dates of these on which it does not. `where`: its
+    place in the file.
     """
 
     name: str
@@ -74,6 +74,8 @@ class Shift:
     workers: Names = field(default_factory=Names)
     carrying: tuple[tuple[Names, Profile], ...] = ()
     scale: tuple[WorkloadSelector, ...] = ()
+    season: Days = ALWAYS
+    never_on: tuple[Days, ...] = ()
     where: str = field(default="", compare=False)
 
     def profile_of(self, worker: str) -> Profile | None:
@@ -97,7 +99,10 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """The shifts of some workers. `max_unavailable`: how many workers may be out at once; None: all of them."""
+    """The shifts of some workers. `max_unavailable`: how many workers may be out at once; None: all of them.
+
+    `season`: the dates on which the timetable counts at all. `staying`: dates that stay in one shift.
+    """
 
     name: str
     timezone: str
@@ -107,6 +112,8 @@ class Timetable:
     mode: Mode = Mode.SWAP
     # Decision 0009: waves are needs of the plan, not a semaphore of the engine.
     max_unavailable: Share | None = None
+    season: Days = ALWAYS
+    staying: tuple[StayingDays, ...] = ()
 
     def keeps(self, worker: str, profile: str) -> bool:
         """True if this worker is awake in some shift. Then this timetable decides about it."""
@@ -126,38 +133,15 @@ class Timetable:
         return tuple(dict.fromkeys(profile for profile in found if profile is not None))
 
     def shift_at(self, now: datetime) -> tuple[Shift, datetime] | None:
-        """Return the shift whose latest start is nearest before `now`, and that start."""
-        # The latest start before now decides, so a missed start is made up for and windows may cross midnight.
-        return max(self._starts(now, past=True), key=_moment, default=None)
+        """Return the shift in force at `now`, and its start."""
+        start = Starts(self).in_force(now)
+        return (start.shift, start.at) if start else None
 
     def next_start(self, now: datetime) -> tuple[Shift, datetime] | None:
-        """Return the shift that starts next, and its start."""
-        return min(self._starts(now, past=False), key=_moment, default=None)
+        """Return the next start of another shift than the one in force."""
+        start = Starts(self).next_change(now)
+        return (start.shift, start.at) if start else None
 
     def next_start_of(self, shift: str, now: datetime) -> datetime | None:
         """Return the next start of this one shift."""
-        return min((start for found, start in self._starts(now, past=False) if found.name == shift), default=None)
-
-    def _starts(self, now: datetime, *, past: bool) -> list[tuple[Shift, datetime]]:
-        local = now.astimezone(ZoneInfo(self.timezone))
-        found = []
-        for shift in self.shifts.values():
-            for line in shift.starts:
-                # Standard cron, by cronsim: APScheduler reads `0 8 * * 1-5` as Tuesday to Saturday (0 is Monday there).
-                # cronsim treats both changes of the clock as Debian's cron does.
-                moment = _latest(line, local) if past else next(CronSim(line, local), None)
-                if moment is not None:
-                    found.append((shift, moment))
-        return found
-
-
-def _latest(line: str, local: datetime) -> datetime | None:
-    """Return the latest start at or before `local`.
-
-    With a microsecond to go back, cronsim counts this very second too.
-    """
-    return next(CronSim(line, local.replace(microsecond=1), reverse=True), None)
-
-
-def _moment(found: tuple[Shift, datetime]) -> float:
-    return found[1].timestamp()
+        return Starts(self).next_of(shift, now)

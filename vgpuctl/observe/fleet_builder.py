@@ -16,7 +16,7 @@ from vgpuctl.model.identity import Inside, NodeIndex, VmIdentity, match
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.record import FACT_LABELS
-from vgpuctl.observe.choosing import Chooser
+from vgpuctl.observe.choosing import Chooser, Chosen
 from vgpuctl.observe.joined_facts import KubeletLiveness, Owners
 from vgpuctl.observe.snapshot import KubernetesSeen, Snapshot, VcenterSeen, WorkerParts
 from vgpuctl.planning.cards.boards import type_of
@@ -36,7 +36,7 @@ class FleetBuilder:
         # Decision 0015: which VM holds which node, and what the files want of it, is worked out only after a change.
         self._inside: Memo[dict[str, Inside]] = Memo()
         self._hosts: Memo[Host] = Memo()
-        self._workers: Memo[Worker | None] = Memo()
+        self._workers: Memo[Worker] = Memo()
         self._nodes: Memo[Node] = Memo()
         self._liveness = KubeletLiveness()
 
@@ -94,34 +94,31 @@ class FleetBuilder:
             workloads=kubernetes.workloads(),
             unseen=kubernetes.unseen(),
             unreadable=snapshot.unreadable.without_workers(by_id),
-            datastores=vcenter.datastores(),
+            datastores=snapshot.datastores,
             missing=tuple(name for name in self.catalogue.named if name not in workers),
         )
 
     def _workers_in(self, snapshot: Snapshot) -> dict[str, Worker]:
-        """Return the workers by the ids of their VMs. Two of them may have the same name; the second is in doubt."""
+        """Return the workers by the ids of their VMs. All workers of one name are in doubt."""
         inside, now = self._match(snapshot.vms, snapshot.nodes.values()), self._now()
         self.learn(snapshot.nodes.values())
+        chosen = {
+            moid: self._chooser.of(vm.outline, tuple(snapshot.nodes[name] for name in inside[moid].nodes))
+            for moid, vm in snapshot.vms.items()
+        }
         workers: dict[str, Worker] = {}
-        # vSphere: a VM's name is unique in its folder only.
-        names: set[str] = set()
-        for moid, vm in snapshot.vms.items():
-            chosen = self._chooser.of(vm.outline, tuple(snapshot.nodes[name] for name in inside[moid].nodes))
-            parts = snapshot.parts(moid, inside[moid], chosen, now, name_taken=vm.outline.name in names)
-            if worker := self._workers.of(moid, parts, partial(self._built, parts, now)):
-                workers[moid] = worker
-                names.add(worker.name)
+        for moid, namesakes in _namesakes(snapshot.vms, chosen).items():
+            parts = snapshot.parts(moid, inside[moid], chosen[moid], now, namesakes=namesakes)
+            workers[moid] = self._workers.of(moid, parts, partial(self._built, parts, now))
         return workers
 
-    def _built(self, parts: WorkerParts, now: datetime) -> Worker | None:
-        """Return the worker in this VM; None if the VM is no worker. Everything that time changes is in `parts`."""
+    def _built(self, parts: WorkerParts, now: datetime) -> Worker:
+        """Return the worker in this VM. Everything that time changes is in `parts`."""
         vm, rules = parts.vm, parts.chosen.rules
-        if not rules:
-            return None
         alive_s = self._liveness.alive_s(vm, parts.seen, parts.lease_renewed, now)
         owners = Owners(parts.daemon_sets, parts.counting_jobs, now)
         return Worker(
-            name=vm.outline.name,
+            name=_name(parts),
             vm=vm.outline.moid,
             host=parts.host,
             power=vm.power,
@@ -134,6 +131,7 @@ class FleetBuilder:
             datastore=vm.datastore,
             mmio=vm.mmio,
             fixed_devices=vm.fixed_devices,
+            tracing=vm.tracing,
             managed_by=vm.managed_by,
             question=vm.question,
             tasks=parts.tasks or (),
@@ -166,6 +164,22 @@ class FleetBuilder:
             yield self._nodes.of(name, (node, pods_here), partial(changed, node, pods=pods_here))
 
 
+def _namesakes(vms: Mapping[str, Vm], chosen: Mapping[str, Chosen]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of all workers of the same name for each chosen VM; () if its name is its own."""
+    # vSphere: a VM's name is unique in its folder only.
+    by_name: dict[str, list[str]] = {}
+    for moid, vm in vms.items():
+        if chosen[moid].rules:
+            by_name.setdefault(vm.outline.name, []).append(moid)
+    return {moid: tuple(moids) if len(moids) > 1 else () for moids in by_name.values() for moid in moids}
+
+
+def _name(parts: WorkerParts) -> str:
+    """Return the worker's name. Of several workers of one name, all but the first are told apart by their ids."""
+    outline = parts.vm.outline
+    return f"{outline.name} ({outline.moid})" if outline.moid in parts.namesakes[1:] else outline.name
+
+
 def _node(parts: WorkerParts, alive_s: float, owners: Owners) -> Node | None:
     if parts.seen is None:
         return None
@@ -175,8 +189,8 @@ def _node(parts: WorkerParts, alive_s: float, owners: Owners) -> Node | None:
 
 def _doubts(parts: WorkerParts) -> Iterable[str]:
     rules, doubt = parts.chosen
-    if parts.name_taken:
-        yield "several VMs of vCenter have this name"
+    if parts.namesakes:
+        yield f"several VMs of vCenter have the name {parts.vm.outline.name}"
     if len(rules) > 1:
         yield f"two entries of profiles.yaml give it different profiles: {' and '.join(rule.where for rule in rules)}"
     yield from filter(None, (parts.doubt, doubt))

@@ -50,6 +50,7 @@ class WorkerParts(NamedTuple):
     """The parts of one worker, as far as they are known.
 
     `late_s`: for each ending pod of its node, how long it has been overdue. `unreadable`: parts that could not be read.
+    `namesakes`: the ids of all workers of its name, if there are several.
     """
 
     vm: Vm
@@ -63,7 +64,7 @@ class WorkerParts(NamedTuple):
     tasks: tuple[Task, ...] | None
     doubt: str
     unreadable: tuple[str, ...]
-    name_taken: bool
+    namesakes: tuple[str, ...]
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
     late_s: tuple[int, ...]
@@ -83,11 +84,13 @@ class Snapshot(NamedTuple):
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
     machines: Machines
+    datastores: Mapping[str, int]
     unreadable: UnreadableParts
 
     @classmethod
     def of(cls, vcenter: VcenterSeen, kubernetes: KubernetesSeen) -> Snapshot:
-        vms, hosts, tasks = vcenter.vms(), vcenter.hosts(), vcenter.tasks()
+        # Before what could not be read is asked for: each of these finds out by being read.
+        vms, hosts, tasks, datastores = vcenter.vms(), vcenter.hosts(), vcenter.tasks(), vcenter.datastores()
         before = kubernetes.unreadable()
         nodes, pods = kubernetes.nodes(), kubernetes.pods()
         return cls(
@@ -103,12 +106,15 @@ class Snapshot(NamedTuple):
             daemon_sets=kubernetes.daemon_sets(),
             counting_jobs=kubernetes.counting_jobs(),
             machines=Machines(kubernetes.machines()),
+            datastores=datastores,
             # Read before and after: an object that was left out of a list in between is named by one of the two.
             unreadable=UnreadableParts(vcenter.unreadable_by_id(), (*before, *kubernetes.unreadable()), vms, hosts),
         )
 
-    def parts(self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, name_taken: bool) -> WorkerParts:
-        """Return what belongs to a VM. `inside`: the node in it. `name_taken`: another VM has the same name."""
+    def parts(
+        self, moid: str, inside: Inside, chosen: Chosen, now: datetime, *, namesakes: tuple[str, ...]
+    ) -> WorkerParts:
+        """Return what belongs to a VM. `inside`: the node in it. `namesakes`: see WorkerParts."""
         vm, node = self.vms[moid], inside.node or ""
         seen, pods, host = self.nodes.get(node), self.pods_on.get(node, ()), self.hosts.get(vm.outline.host)
         return WorkerParts(
@@ -123,7 +129,7 @@ class Snapshot(NamedTuple):
             tasks=self.tasks.get(moid),
             doubt=inside.doubt,
             unreadable=self.unreadable.doubts_about(vm, node),
-            name_taken=name_taken,
+            namesakes=namesakes,
             daemon_sets=self.daemon_sets,
             counting_jobs=self.counting_jobs,
             # Decision 0015: workers are made anew only when their parts differ, so passing time must be one of them.

@@ -15,7 +15,8 @@ from typing import TypeVar
 from vgpuctl.basics.change import changed
 from vgpuctl.engine.ports import BLIND_S, Answer, World
 from vgpuctl.kube import actions as kube_actions
-from vgpuctl.kube import notices, permissions
+from vgpuctl.kube import notices
+from vgpuctl.kube import permissions as kube_permissions
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.departures import DepartureMap, Departures
@@ -46,6 +47,7 @@ from vgpuctl.model.requests import (
 from vgpuctl.observe.fleet_builder import FleetBuilder
 from vgpuctl.vsphere import actions as vsphere_actions
 from vgpuctl.vsphere import clusters
+from vgpuctl.vsphere import permissions as vcenter_permissions
 from vgpuctl.vsphere.graphics import vgpu_types_of
 from vgpuctl.vsphere.property_filters import ObservationScope
 from vgpuctl.vsphere.session import Session, VcenterSettings
@@ -281,7 +283,8 @@ class Connection:
 
     def check(self, requests: Iterable[Request]) -> None:
         wanted = tuple(requests)
-        retry(lambda: permissions.check(self._client, wanted), REFRESH_AGAIN_AFTER_S)
+        retry(lambda: kube_permissions.check(self._client, wanted), REFRESH_AGAIN_AFTER_S)
+        retry(lambda: vcenter_permissions.check(self._session, wanted), REFRESH_AGAIN_AFTER_S)
 
     def announce(self, found: Sequence[Notice]) -> None:
         notices.post(self._client, found)

@@ -18,6 +18,7 @@ from vgpuctl.model.pods import GRACE_S
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import stops
 from vgpuctl.planning.checks.admission import admission_in_doubt
+from vgpuctl.planning.checks.datastore_space import suspends
 from vgpuctl.planning.pods.budgets import dead_ends
 from vgpuctl.planning.pods.drain import grace_s, pods_to_move, within_s
 from vgpuctl.planning.pods.freezing import frozen_on, said_of
@@ -38,7 +39,13 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
     found += admission_in_doubt(fleet, wish)
     if leaving:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
-    return (*found, *missing_workloads(fleet, wish), *_unshielded(leaving), *_left_out(fleet))
+    return (
+        *found,
+        *missing_workloads(fleet, wish),
+        *_unshielded(leaving),
+        *_unmeasured(fleet, wish, leaving),
+        *_left_out(fleet),
+    )
 
 
 def _left_out(fleet: Fleet) -> Iterator[Remark]:
@@ -48,6 +55,14 @@ def _left_out(fleet: Fleet) -> Iterator[Remark]:
         kinds.setdefault(each.kind, []).append(each.name)
     for kind, names in kinds.items():
         yield Remark("", f"{first_names(names)} ({kind}) cannot be read, and {'are' if names[1:] else 'is'} left out.")
+
+
+def _unmeasured(fleet: Fleet, wish: Wish, leaving: list[Worker]) -> Iterator[Remark]:
+    """Yield the datastores that suspends write to and whose room is not known."""
+    stores = dict.fromkeys(worker.datastore for worker in leaving if worker.datastore and suspends(wish, worker))
+    if unseen := [store for store in stores if store not in fleet.datastores]:
+        shown = f"vCenter does not show the room of {first_names(unseen)}"
+        yield Remark("", f"{shown}: a suspend may fail for want of it.")
 
 
 def _unshielded(leaving: list[Worker]) -> Iterator[Remark]:

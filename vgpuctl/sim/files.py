@@ -94,9 +94,35 @@ def _write(path: Path, text: str, *, secret: bool = False) -> None:
 
 def profiles_text(inventory: Inventory) -> str:
     profiles = [f"  {group.profile}:\n    vgpu: {_one_or_list(group.vgpus)}" for group in inventory.groups]
-    workers = [f"  {pattern}: {group.profile}" for group in inventory.groups for pattern in _ranges(group.workers)]
-    workers.sort(key=lambda line: [int(n) for n in re.findall(r"\d+", line)[:1]])
+    workers = _by_name(inventory)
+    if len({vm.vm_name or vm.name for vm in inventory.vms}) < len(inventory.vms):
+        workers = _by_folder(inventory)
     return PROFILES.format(profiles="\n".join(profiles), workers="\n".join(workers))
+
+
+def _by_name(inventory: Inventory) -> list[str]:
+    vms = {vm.name: vm.vm_name or vm.name for vm in inventory.vms}
+    lines = [
+        f"  {pattern}: {group.profile}"
+        for group in inventory.groups
+        for pattern in _ranges(tuple(vms[worker] for worker in group.workers))
+    ]
+    return sorted(lines, key=lambda line: [int(n) for n in re.findall(r"\d+", line)[:1]])
+
+
+def _by_folder(inventory: Inventory) -> list[str]:
+    """Return entries that name each worker with its folder, because VMs of one name are in several folders."""
+    datacenters = {host.name: host.datacenter for host in inventory.hosts}
+    profiles = {worker: group.profile for group in inventory.groups for worker in group.workers}
+    found: dict[tuple[str, str], list[str]] = {}
+    for vm in inventory.vms:
+        if vm.name in profiles:
+            folder = f"/{datacenters[vm.host]}/vm/{vm.folder}".rstrip("/")
+            found.setdefault((profiles[vm.name], folder), []).append(vm.vm_name or vm.name)
+    return [
+        f"  - {{profile: {profile}, folder: {json.dumps(folder)}, names: {json.dumps(_ranges(tuple(names)))}}}"
+        for (profile, folder), names in found.items()
+    ]
 
 
 def timetable_text(inventory: Inventory) -> str:
@@ -176,4 +202,5 @@ def _control_document(access: Access) -> dict[str, object]:
         "token": access.control_token,
         "process": identity(),
         "readOnlyUser": {"user": access.logins.reader, "password": access.logins.readers_password},
+        "operator": {"user": access.logins.operator, "password": access.logins.operators_password},
     }

@@ -23,6 +23,9 @@ class Guests(Protocol):
     def halt(self, vm: str) -> None:
         """The VM was powered off: what ran inside is lost."""
 
+    def remove(self, vm: str) -> None:
+        """The VM was destroyed."""
+
     def shut_down(self, vm: str, then: Callable[[], None]) -> None:
         """Shut the guest down in an orderly way; call `then` when it is down."""
 

@@ -14,6 +14,9 @@ MANUAL, FULLY_AUTOMATED = "manual", "fullyAutomated"
 DRS_DISABLED = "disabled"
 #: Those of ESXi 9.0 and of NVIDIA's branch R580. Only whether they change matters.
 ESXI_BUILD, VGPU_MANAGER = "24755229", "580.65.05"
+#: What sets a guest's clock after a resume.
+TOOLS, CHRONY, NEVER = "tools", "chrony", "never"
+CLOCKS = (TOOLS, CHRONY, NEVER)
 #: kubelet: a heartbeat carries whole seconds. With none between two of them, time would never pass.
 LEAST_HEARTBEAT_S = 1.0
 
@@ -25,10 +28,10 @@ class Durations:
     `store_mib_per_s`: the datastore's throughput. If set, a suspend or resume takes its VM's memory divided by it, and
     those that run at once share it evenly. `tasks_per_host`: further tasks of a host stay queued (the number is
     inferred). `graphics_lag_s`: how late a host's books of its cards are. `report_s`: how long a kubelet may leave out
-    a status in which nothing changed; five minutes in a usual cluster, never in kubemark. `node_grace_s`: how long a
-    silent node counts as healthy. `unhealthy_s`: when a health check replaces the Machine of such a node. `training_s`:
-    how long a Job of one GPU trains. `gpu_stack_s`: how long driver and toolkit take after a kubelet has started or was
-    resumed; only then a device plugin starts, and offers GPUs.
+    a status in which nothing changed. `node_grace_s`: how long a silent node counts as healthy. `unhealthy_s`: when a
+    health check replaces the Machine of such a node. `training_s`: how long a Job of one GPU trains. `gpu_stack_s`: how
+    long driver and toolkit take after a kubelet has started or was resumed; only then a device plugin starts, and
+    offers GPUs. `tools_clock_s`, `chrony_clock_s`: how long after a resume this program sets the guest's clock.
     """
 
     # Short enough to watch. Real suspends of large VMs take minutes.
@@ -42,7 +45,7 @@ class Durations:
     # kubelet: it renews its Lease and compares its status every 10 s.
     heartbeat_s: float = 10.0
     # kubelet: `nodeStatusReportFrequency` is five minutes by default (decision 0003).
-    report_s: float = 0.0
+    report_s: float = 300.0
     # kube-controller-manager: `--node-monitor-grace-period` is 50 s by default.
     node_grace_s: float = 50.0
     # Cluster API: the five minutes of the MachineHealthCheck in its documentation.
@@ -54,6 +57,10 @@ class Durations:
     # vSphere HA: a master declares a silent host dead after some 15 to 18 s.
     failover_s: float = 18.0
     graphics_lag_s: float = 0.0
+    # Inferred: VMware Tools hear of the resume at once. The kubelet may renew its Lease before they have acted.
+    tools_clock_s: float = 1.5
+    # chrony: it measures every 64 to 1,024 s (minpoll 6, maxpoll 10).
+    chrony_clock_s: float = 64.0
     store_mib_per_s: float | None = None
     tasks_per_host: int = 8
 
@@ -63,9 +70,13 @@ class Durations:
 
     @classmethod
     def instant(cls) -> Durations:
-        """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable."""
+        """Nearly no time. Heartbeats carry whole seconds, so they stay a second apart to be distinguishable.
+        Each of them posts the status, too: else a sleep that Kubernetes did not notice would last for half a minute.
+        """
         # Decision 0005: two heartbeats within a second would look the same.
-        return cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, gpu_stack_s=0.01, migrate_s=0.01)
+        quick = cls(0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, heartbeat_s=1.0, report_s=0.0)
+        quick.gpu_stack_s, quick.tools_clock_s, quick.migrate_s = 0.01, 0.02, 0.01
+        return quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,7 @@ class HostSpec:
 
     `unsuspendable`: vGPU types that the host cannot suspend (`SharedGpuCapabilities.suspendSupported`). `build`: that
     of ESXi. `vgpu_manager`: the version of NVIDIA's vGPU Manager. `crashed`: the world begins with its crash.
+    `cluster`: "" for the inventory's. `datastore`: the datastore of its VMs that name none.
     """
 
     name: str
@@ -128,6 +140,9 @@ class HostSpec:
     unsuspendable: tuple[str, ...] = ()
     build: str = ESXI_BUILD
     vgpu_manager: str = VGPU_MANAGER
+    datacenter: str = "dc"
+    cluster: str = ""
+    datastore: str = "store"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,16 +168,20 @@ class Licences:
 
 @dataclass(frozen=True, slots=True)
 class VmSpec:
-    """A VM. Most have a Kubernetes node of the same name.
+    """A VM. Most have a Kubernetes node of this name.
 
     `bios`: it does not boot with EFI. `sriov`: it has an SR-IOV device, which forbids suspending. `tools`: its guest
     runs VMware Tools. `question`: what it asks at each power-on before it goes on. `managed_by`: the extension that
-    owns it, as `config.managedBy`.
+    owns it, as `config.managedBy`. `clock`: what sets its clock after a resume.
 
     `suspended`: it is suspended at the beginning; `suspended_under`: the ESXi build that its host had then, if another.
 
     `drs`: an override for this VM, `disabled` or a behaviour. `must_run_on`: a mandatory rule binds it to this host.
     `gpu_stack_s`: how long its GPU stack takes, if not as long as others'; infinite if it never comes up.
+
+    `vm_name`: its name in vCenter, if it is another than its node's. `folder`: its path below the datacenter's `vm`
+    folder. `datastore`: where its files are, "" for its host's. `suspend_datastore`: where its suspend file is written,
+    "" for beside the others. `extra_config`: settings beside those that its vGPUs need.
     """
 
     name: str
@@ -177,12 +196,18 @@ class VmSpec:
     bios: bool = False
     sriov: bool = False
     tools: bool = True
+    clock: str = TOOLS
     question: str = ""
     managed_by: str = ""
     drs: str = ""
     must_run_on: str = ""
     has_node: bool = True
     gpu_stack_s: float | None = None
+    vm_name: str = ""
+    folder: str = ""
+    datastore: str = ""
+    suspend_datastore: str = ""
+    extra_config: tuple[tuple[str, str], ...] = ()
 
     @property
     def has_device_plugin(self) -> bool:
@@ -239,11 +264,13 @@ class Workload:
 class Inventory:
     """`groups` and `shifts`: profiles and timetable that fit the inventory; the servers do not use them.
 
-    `datastore_free_mib`: room for suspend files.
+    `datastore_free_mib`: room for suspend files on each datastore. `datastores`: the room of single ones, by their
+    names or as DATACENTER/NAME.
 
     `drs`: a power-on or resume without room on its own host goes to the first host of the cluster that has room, unless
     `drs_behaviour` is manual. `hot_migration`: running VMs with vGPUs can be moved. `cluster_api`: each VM with a node
-    also has a Machine, under a health check. `ha`: HA also restarts what ran on a host that crashed.
+    also has a Machine, under a health check. `cloud_provider`: vSphere's cloud provider looks after the nodes. `ha`: HA
+    also restarts what ran on a host that crashed.
     """
 
     cluster: str
@@ -253,10 +280,12 @@ class Inventory:
     shifts: tuple[Shift, ...] = ()
     workloads: tuple[Workload, ...] = ()
     datastore_free_mib: int = 90 * 1024 * GIB_IN_MIB
+    datastores: tuple[tuple[str, int], ...] = ()
     drs: bool = False
     drs_behaviour: str = FULLY_AUTOMATED
     hot_migration: bool = False
     cluster_api: bool = False
+    cloud_provider: bool = False
     ha: Ha | None = None
     licences: Licences | None = None
 

@@ -12,6 +12,7 @@ from vgpuctl.sim.kube.world import KubernetesWorld
 from vgpuctl.sim.logins import Logins
 from vgpuctl.sim.people import People
 from vgpuctl.sim.vcenter.inventory.center import Center
+from vgpuctl.sim.vcenter.inventory.permissions import ADMIN, READ_ONLY
 from vgpuctl.sim.vcenter.physics.estate import Estate
 from vgpuctl.sim.vcenter.physics.records import Task
 from vgpuctl.sim.vcenter.wire.sessions import Account, Sessions
@@ -65,6 +66,7 @@ class World:
 
 def _accounts(logins: Logins) -> list[Account]:
     return [
-        Account(logins.user, logins.password),
-        Account(logins.reader, logins.readers_password, read_only=True),
+        Account(logins.user, logins.password, ADMIN),
+        Account(logins.reader, logins.readers_password, READ_ONLY),
+        Account(logins.operator, logins.operators_password),
     ]

@@ -40,6 +40,7 @@ _EXPLAINED = {
     "InsufficientFailoverResourcesFault": Explanation("HA admission control forbids its start", passing=True),
 }
 
+HINT = "vgpuctl rights vcenter prints the privileges that vgpuctl needs, as govc commands."
 _FORBIDDEN = {"NoPermission", "NotAuthenticated", "RestrictedVersion", "InvalidLogin"}
 
 #: vSphere reports a full card also as text: "The amount of graphics resource available in the parent resource pool is
@@ -80,7 +81,7 @@ def translated(server: str) -> Iterator[None]:
     except vim.fault.NoPermission as fault:
         raise UnreachableError(
             f"vCenter {server} does not allow this user to do that ({fault.privilegeId}).",
-            hint="vgpuctl rights vcenter prints the privileges that vgpuctl needs, as govc commands.",
+            hint=HINT,
         ) from fault
     except vmodl.MethodFault as fault:
         explanation = explain(fault)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from vgpuctl.basics.typed import checked
 from vgpuctl.model.admission import Admission
 from vgpuctl.model.errors import in_short
 from vgpuctl.model.fleet import Task
@@ -47,6 +50,7 @@ class InventoryCache:
         self._tasks: dict[str, tuple[str, Task]] = {}
         self._tasks_of: dict[str, tuple[Task, ...]] | None = None
         self._unreadable: dict[str, Unreadable] = {}
+        self._store_names_now: dict[str, str] | None = None
 
     def apply(self, update: Any) -> None:
         """Apply the update of one object."""
@@ -73,6 +77,10 @@ class InventoryCache:
         A change of a VM or task affects only its own view; a change of folders or clusters may affect every path.
         """
         self._unreadable.pop(moid, None)
+        if kind == "Datastore" and (not changed or "name" in changed):
+            # It came, went or was renamed: VMs may write to another datastore of this name.
+            self._store_names_now = None
+            self._vms.clear()
         if kind in {"Task", "Datastore"}:
             self._tasks.pop(moid, None)
             self._tasks_of = None
@@ -86,6 +94,8 @@ class InventoryCache:
         if kind == "HostSystem" and "name" in changed:
             self._hosts.clear()
             self._admissions.clear()
+        if kind == "HostSystem" and "datastore" in changed:
+            self._vms.clear()
         if kind not in {"VirtualMachine", "HostSystem"}:
             self._outlines.clear()
             self._hosts.clear()
@@ -99,7 +109,7 @@ class InventoryCache:
     def _view(self, kind: str, moid: str, make: Callable[[], Made], fallback: Callable[[str], Made]) -> Made:
         """Return a view, or `fallback`: what is safe to assume about an unreadable object. Others stay readable."""
         try:
-            view = make()
+            view = checked(make())
         except Exception as error:
             # Decision 0018: an unreadable object is left out by itself, and the worst is assumed of it.
             why = in_short(error)
@@ -167,7 +177,8 @@ class InventoryCache:
         if moid in self._unreadable:
             # The VM's outline could not be read, so its details are not trusted either.
             return views.unreadable_vm(*known, self._unreadable[moid].why)
-        return self._view("VirtualMachine", moid, partial(views.vm, *known), partial(views.unreadable_vm, *known))
+        view = self._view("VirtualMachine", moid, partial(views.vm, *known), partial(views.unreadable_vm, *known))
+        return replace(view, datastore=self._store_called(view.datastore, moid_of(raw.get("runtime.host"))))
 
     def hosts(self) -> dict[str, Host]:
         for moid, raw in self._of("HostSystem").items():
@@ -220,7 +231,25 @@ class InventoryCache:
         free = {
             moid: self._view("Datastore", moid, partial(_free_mib, raw), lambda _: None) for moid, raw in known.items()
         }
-        return {str(known[moid]["name"]): mib for moid, mib in free.items() if mib is not None}
+        names = self._store_names
+        return {names[moid]: mib for moid, mib in free.items() if mib is not None}
+
+    @property
+    def _store_names(self) -> dict[str, str]:
+        """Each datastore's name by its id; with the id, if another datacenter has a datastore of this name."""
+        if self._store_names_now is None:
+            names = {moid: str(raw["name"]) for moid, raw in self._of("Datastore").items() if "name" in raw}
+            often = Counter(names.values())
+            told_apart = {moid: f"{name} ({moid})" if often[name] > 1 else name for moid, name in names.items()}
+            self._store_names_now = told_apart
+        return self._store_names_now
+
+    def _store_called(self, name: str, host: str) -> str:
+        """Return the datastore of this name that the host sees; the mere name if that is not known."""
+        raw = self._of("Datastore")
+        seen = (moid_of(ref) for ref in self._of("HostSystem").get(host, {}).get("datastore") or ())
+        found = (moid for moid in seen if raw.get(moid, {}).get("name") == name)
+        return next((self._store_names[moid] for moid in found), name)
 
     def vms_on_cards(self) -> set[str]:
         """Return the ids of all VMs on cards."""

@@ -22,10 +22,14 @@ VM_PATHS = [
     "config.managedBy",
 ]
 #: Needed only to change devices, or to check them.
-VM_MMIO_PATHS = ["config.firmware", "config.extraConfig"]
+VM_MMIO_PATHS = ["config.firmware"]
+#: Needed to change devices, and to stop VMs: settings of vGPUs, among which some forbid a suspend.
+VM_SETTINGS_PATHS = ["config.extraConfig"]
 #: Where a suspended VM's state is written, and how much space is free there.
-#: vSphere: the file lies beside the .vmx, or in `config.files.suspendDirectory`, which is not read here.
-VM_STORE_PATHS = ["config.files.vmPathName"]
+#: vSphere: the file lies in `config.files.suspendDirectory` where that is set, else beside the .vmx.
+VM_STORE_PATHS = ["config.files.suspendDirectory", "config.files.vmPathName"]
+#: vSphere: a datastore's name is unique in its datacenter only, and a host sees the datastores of its own.
+HOST_STORE_PATHS = ["datastore"]
 STORE_PATHS = ["name", "summary.freeSpace"]
 #: For VMs that matter only because they take memory on our hosts.
 NEIGHBOUR_PATHS = ["runtime.powerState", "summary.config.memoryReservation"]
@@ -84,12 +88,13 @@ def outlines(root: Any, view_manager: Any, scope: ObservationScope, version: str
         kinds[vim.ComputeResource] = ["name", CLUSTER_SETTINGS]
     if scope.drains:
         kinds[vim.Datastore] = STORE_PATHS
+        kinds[vim.HostSystem] = HOST_PATHS + HOST_STORE_PATHS
     if scope.uuids:
         kinds[vim.VirtualMachine].append("config.uuid")
     if scope.folders:
         kinds[vim.VirtualMachine].append("parent")
         kinds |= {vim.Folder: ["name", "parent"], vim.Datacenter: ["name", "parent"]}
-    kinds[vim.HostSystem] = [path for path in HOST_PATHS if in_version(vim.HostSystem, path, version)]
+    kinds[vim.HostSystem] = [path for path in kinds[vim.HostSystem] if in_version(vim.HostSystem, path, version)]
     view = view_manager.CreateContainerView(root, list(kinds), True)
     spec = vmodl.query.PropertyCollector
     through = spec.TraversalSpec(name="view", type=type(view), path="view", skip=False)
@@ -107,6 +112,7 @@ def details(vms: Iterable[Any], scope: ObservationScope) -> Any:
     # vSphere: a VM's tasks come along with it (compared with vcsim), so no task is asked for by itself.
     tasks = spec.TraversalSpec(name="tasks", type=vim.VirtualMachine, path="recentTask", skip=False)
     paths = VM_PATHS + (VM_MMIO_PATHS if scope.mmio else []) + (VM_STORE_PATHS if scope.drains else [])
+    paths += VM_SETTINGS_PATHS if scope.mmio or scope.drains else []
     return spec.FilterSpec(
         objectSet=[spec.ObjectSpec(obj=vm, selectSet=[tasks]) for vm in vms],
         propSet=_properties({vim.VirtualMachine: paths, vim.Task: TASK_PATHS}),

@@ -70,6 +70,7 @@ class Session:
     def __init__(self, settings: VcenterSettings) -> None:
         self.settings = settings
         self.content: Any = None
+        self.key = ""
         self._stub: Any = None
         self._lock = threading.Lock()
         self._logged_in = self._closed = self._tried = False
@@ -141,7 +142,7 @@ class Session:
         )
         self.content = vim.ServiceInstance("ServiceInstance", self._stub).RetrieveContent()
         try:
-            self.content.sessionManager.Login(s.user, password, None)
+            self.key = str(self.content.sessionManager.Login(s.user, password, None).key)
         except vim.fault.InvalidLogin as fault:
             self._throttle.refused()
             raise self._refused(self._throttle.wait_s()) from fault

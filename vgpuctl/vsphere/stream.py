@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
+from vgpuctl.basics.bounded import as_number
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Task
 from vgpuctl.model.hosts import Host
@@ -18,7 +19,7 @@ from vgpuctl.vsphere.faults import garbled, translated
 from vgpuctl.vsphere.inventory_cache import InventoryCache
 from vgpuctl.vsphere.property_filters import ObservationScope
 from vgpuctl.vsphere.session import Session
-from vgpuctl.vsphere.views import Outline, Vm
+from vgpuctl.vsphere.views import Outline, Vm, moid_of
 from vgpuctl.wire.follower import Follower
 
 #: Far below the 30 minutes after which vCenter ends a session without calls.
@@ -47,7 +48,8 @@ class VcenterStream(Follower):
         self._followed: set[str] = set()
         self._neighbours: set[str] = set()
         self._collector: Any = None
-        self._version = ""
+        self._version, self._reports = "", 0
+        self._filters: set[str] = set()
         self._server_objects: tuple[Any, ...] = ()
         self._refreshes: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
 
@@ -57,8 +59,8 @@ class VcenterStream(Follower):
         with translated(self._session.settings.server):
             self._destroy_earlier(content)
             with self._lock:
-                self._cache, self._version = InventoryCache(), ""
-                self._followed, self._neighbours = set(), set()
+                self._cache, self._version, self._reports = InventoryCache(), "", 0
+                self._followed, self._neighbours, self._filters = set(), set(), set()
             # pyVmomi: one collector a thread. Its version belongs to the thread that waits.
             self._collector = content.propertyCollector.CreatePropertyCollector()
             self._server_objects = content, self._collector
@@ -66,7 +68,7 @@ class VcenterStream(Follower):
                 content.rootFolder, content.viewManager, self._scope, self._session.version
             )
             self._server_objects = content, self._collector, view
-            self._collector.CreateFilter(everything, False)
+            self._create_filter(everything)
             self._fetch_updates(wait_s=0)
             self._follow_new_vms()
         self._mark_heard()
@@ -88,6 +90,7 @@ class VcenterStream(Follower):
         if not self.following:
             with translated(self._session.settings.server):
                 self._fetch_updates(wait_s=0)
+                self._follow_new_vms()
             return
         answered = threading.Event()
         self._refreshes.put(answered)
@@ -148,12 +151,15 @@ class VcenterStream(Follower):
         if ours:
             # Decision 0010: each change of power touches network cards, and vCenter would send all devices again.
             # With 128 suspends at once, reading them was three quarters of the stream's work.
-            self._collector.CreateFilter(property_filters.details(ours, self._scope), partialUpdates=True)
+            self._create_filter(property_filters.details(ours, self._scope), partial_updates=True)
         if others:
-            self._collector.CreateFilter(property_filters.neighbours(others), False)
+            self._create_filter(property_filters.neighbours(others))
         self._followed |= full
         self._neighbours |= neighbours
         return bool(ours or others)
+
+    def _create_filter(self, spec: Any, *, partial_updates: bool = False) -> None:
+        self._filters.add(moid_of(self._collector.CreateFilter(spec, partial_updates)))
 
     def _vms_to_follow(self) -> tuple[set[str], set[str]]:
         """Return the VMs to follow now: those that matter themselves, and those whose memory matters."""
@@ -184,6 +190,7 @@ class VcenterStream(Follower):
                 waiting.append(self._refreshes.get_nowait())
         if waiting:
             self._fetch_updates(wait_s=0)
+            self._follow_new_vms()
         for each in waiting:
             each.set()
         return bool(waiting)
@@ -203,8 +210,9 @@ class VcenterStream(Follower):
         while truncated:
             update = self._collector.WaitForUpdatesEx(self._version, options)
             # vSphere API, WaitForUpdatesEx: nothing is returned if nothing changed in time.
-            if update is None:
+            if update is None and self._version:
                 return
+            self._check_is_next(update)
             # vSphere API, UpdateSet: `truncated` says that more of this change follows. Server policy may cut it, too.
             self._version, truncated = update.version, bool(update.truncated)
             with self._lock:
@@ -216,3 +224,17 @@ class VcenterStream(Follower):
                     refetches += 1
             if refetches > MOST_REFETCHES:
                 raise garbled(self._session.settings.server, "its changes do not fit its earlier reports")
+
+    def _check_is_next(self, update: Any) -> None:
+        """Raise if this is no report to this call: something in between repeated an earlier one, or mixed two up."""
+        # vSphere API: the empty version asks for everything, and there is a root folder at least.
+        if update is None:
+            raise garbled(self._session.settings.server, "it reports nothing, and was asked for everything")
+        # vCenter counts a collector's reports. vcsim does not: its versions are `-` and `P`, which are not compared.
+        number = as_number(update.version or "")
+        if 0 < number <= self._reports:
+            raise garbled(self._session.settings.server, "its report goes back in time")
+        # vSphere API, PropertyFilterUpdate: each part names its filter, and each fill makes new filters.
+        if any(moid_of(part.filter) not in self._filters for part in update.filterSet):
+            raise garbled(self._session.settings.server, "its report is one to another filter")
+        self._reports = max(number, self._reports)

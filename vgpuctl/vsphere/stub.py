@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http.client import HTTPException
 from threading import local
 from typing import Any
@@ -14,10 +15,37 @@ from vgpuctl.vsphere.faults import garbled
 from vgpuctl.wire import replies
 
 LONG_POLL = "WaitForUpdatesEx"
+#: SOAP: the first element of the body names the method that is answered, or is a fault.
+_ANSWERED = re.compile(rb"[:<]Body[^>]*>\s*<(?:[\w.-]+:)?(\w+)")
+#: How much of a reply is kept to find it. It comes after the envelope's namespaces.
+_BEGINNING = 4096
 
 
 class _OwnError(Exception):
     """The request could not be written: our own mistake, not vCenter's."""
+
+
+class _Response(replies.BoundedResponse):
+    """A response that keeps its beginning."""
+
+    beginning = b""
+
+    def read(self, amt: int | None = None) -> bytes:
+        data = super().read(amt)
+        if len(self.beginning) < _BEGINNING:
+            self.beginning += data[:_BEGINNING]
+        return data
+
+
+class _Connection(replies.BoundedHTTPSConnection):
+    """A connection that keeps its last response."""
+
+    response_class = _Response
+    response: Any = None
+
+    def getresponse(self) -> Any:
+        self.response = super().getresponse()
+        return self.response
 
 
 class Stub(SoapStubAdapter):
@@ -27,7 +55,7 @@ class Stub(SoapStubAdapter):
         # pyVmomi itself would also offer deflate, which is not unpacked here.
         packed = {"Accept-Encoding": "gzip"}
         super().__init__(acceptCompressedResponses=False, customHeaders=packed, **more)  # type: ignore[no-untyped-call]
-        self.scheme: Any = replies.BoundedHTTPSConnection
+        self.scheme: Any = _Connection
         self._server, self._bounds, self._thread = server, bounds, local()
 
     def InvokeMethod(self, mo: Any, info: Any, args: Any, outerStub: Any = None) -> Any:  # noqa: N803
@@ -35,7 +63,8 @@ class Stub(SoapStubAdapter):
         replies.begin(f"vCenter {self._server}", self._bounds, self._bounds.call_s, wait_s=wait_s)
         self._thread.connection = None
         try:
-            return super().InvokeMethod(mo, info, args, outerStub)  # type: ignore[no-untyped-call]
+            result = super().InvokeMethod(mo, info, args, outerStub)  # type: ignore[no-untyped-call]
+            self._check_answers(info.wsdlName)
         except (vmodl.MethodFault, OSError, HTTPException):
             raise
         except _OwnError as error:
@@ -49,6 +78,16 @@ class Stub(SoapStubAdapter):
             if isinstance(error, VgpuctlError):
                 raise
             raise garbled(self._server, type(error).__name__) from error
+        return result
+
+    def _check_answers(self, method: str) -> None:
+        """Raise if the reply answers another method: something in between mixed replies up.
+
+        pyVmomi does not look. An empty answer to another call would pass for `nothing has changed`.
+        """
+        found = _ANSWERED.search(self._thread.connection.response.beginning)
+        if found is None or found[1] != f"{method}Response".encode():
+            raise garbled(self._server, f"its reply is not one to {method}")
 
     def SerializeRequest(self, mo: Any, info: Any, args: Any) -> Any:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,7 @@ class Vm:
     reserved_mib: int = 0
     mmio: Mmio | None = None
     fixed_devices: tuple[str, ...] = ()
+    tracing: tuple[str, ...] = ()
     managed_by: str = ""
     question: str = ""
     datastore: str = ""
@@ -76,10 +78,19 @@ def vm(properties: Properties, outline: Outline) -> Vm:
         reserved_mib=memory if locked else int(properties.get("summary.config.memoryReservation") or 0),
         mmio=_mmio(properties),
         fixed_devices=tuple(_fixed_devices(properties.get("config.hardware.device"))),
+        tracing=tuple(_tracing(properties.get("config.extraConfig"))),
         managed_by=str(managed.extensionKey) if managed is not None else "",
         question=str(question.text) if question is not None else "",
-        datastore=str(properties.get("config.files.vmPathName") or "").partition("]")[0].removeprefix("["),
+        datastore=_suspend_store(properties),
     )
+
+
+def _suspend_store(properties: Properties) -> str:
+    """Return the name of the datastore that a suspend writes to; "" if the path does not name it."""
+    # vSphere: `[datastore] folder`. The directory may also be a path of the host, which does not say the datastore.
+    path = properties.get("config.files.suspendDirectory") or properties.get("config.files.vmPathName") or ""
+    name, bracket, _ = str(path).partition("]")
+    return name.removeprefix("[") if bracket and name.startswith("[") else ""
 
 
 def unreadable_vm(properties: Properties, outline: Outline, why: str) -> Vm:
@@ -100,7 +111,7 @@ def unreadable_vm(properties: Properties, outline: Outline, why: str) -> Vm:
 
 def _vgpu_types(properties: Properties) -> tuple[str, ...]:
     types = tuple(device.backing.vgpu for device in vgpu_devices(properties.get("config.hardware.device")))
-    if not all(types):
+    if not all(isinstance(each, str) and each for each in types):
         raise ValueError("one of its vGPUs has no type")
     return types
 
@@ -129,13 +140,26 @@ def _fixed_devices(devices: Any) -> Iterator[str]:
             yield "a DirectPath I/O device"
 
 
+#: NVIDIA: plugin parameters of the VM's vGPU number N. vSphere keeps the keys' letters as they were written.
+TRACING = re.compile(r"pciPassthru\d+\.cfg\.enable_(uvm|debugging|profiling)", re.IGNORECASE)
+
+
+def _tracing(settings: Any) -> Iterator[str]:
+    """Yield the settings that switch on unified memory, debuggers or profilers in a vGPU."""
+    # NVIDIA, C-series: with any of them there is no migration, which includes suspend and resume.
+    for option in settings or ():
+        if TRACING.fullmatch(str(option.key)) and str(option.value).lower() in ("1", "true"):
+            yield str(option.key)
+
+
 #: Digits of a VM's address space in GiB. The setting is free text and may hold more.
 LONGEST_SIZE = 9
 
 
 def _mmio(properties: Properties) -> Mmio | None:
     """Return the MMIO settings; None if they were not asked for."""
-    if "config.firmware" not in properties and "config.extraConfig" not in properties:
+    # `config.extraConfig` is also asked for other settings, and alone says nothing of EFI.
+    if "config.firmware" not in properties:
         return None
     settings = {option.key.lower(): str(option.value) for option in properties.get("config.extraConfig") or ()}
     size = settings.get("pcipassthru.64bitmmiosizegb", "")

@@ -24,6 +24,7 @@ class Server:
         self.lose_answers = 0
         self.asks_to_wait: list[float] = []
         self.faults: list[Exception] = []
+        self.instead: list[Callable[[], dict[str, Any]]] = []
         self._versions = itertools.count(1)
 
     def get(self, path: str) -> dict[str, Any]:
@@ -31,6 +32,8 @@ class Server:
             error = PassingError("too many requests")
             error.after_s = self.asks_to_wait.pop(0)
             raise error
+        if self.instead:
+            return self.instead.pop(0)()
         if self.lease is None:
             raise NotFoundError("no lease")
         return copy.deepcopy(self.lease)
@@ -61,6 +64,10 @@ class Server:
     def holder(self) -> str:
         assert self.lease is not None
         return str(self.lease["spec"]["holderIdentity"])
+
+
+def stored(version: str, spec: Any) -> dict[str, Any]:
+    return {"kind": "Lease", "metadata": {"name": "vgpuctl", "resourceVersion": version}, "spec": spec}
 
 
 def lease(server: Server, duration_s: float = 0.3) -> ActingLease:
@@ -122,6 +129,40 @@ def test_a_holder_that_shows_no_life_is_waited_out_and_said() -> None:
     assert "no" in said[1]
     assert server.holder == after.identity
     after.release()
+
+
+def absent() -> dict[str, Any]:
+    raise NotFoundError("no lease")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        absent,
+        lambda: stored("0", {"holderIdentity": ""}),
+        lambda: {"kind": "LeaseList", "metadata": {"resourceVersion": "1"}, "items": []},
+        lambda: {"kind": "Lease", "metadata": {"name": "worker-1", "resourceVersion": "1"}, "spec": {}},
+        lambda: {"kind": "APIGroup", "name": "apps"},
+    ],
+    ids=["none", "a free one", "a list", "a node's", "no object"],
+)
+@pytest.mark.parametrize("nth", [0, 1])
+def test_one_answer_that_shows_it_free_takes_it_from_no_living_holder(nth: int, wrong: Any) -> None:
+    """A reply to another request was read as a Lease that nobody holds."""
+    server = Server()
+    mine = lease(server, duration_s=60)
+    acquire(mine)
+    server.instead = [lambda: copy.deepcopy(server.lease or {})] * nth + [wrong]
+    with pytest.raises((BusyError, StoppedError)):
+        # Who is not refused as busy waits a minute for a sign of life.
+        lease(server).acquire(print, after_looks(3))
+    assert server.holder == mine.identity
+    mine.release()
+
+
+def after_looks(number: int) -> Callable[[], bool]:
+    looks = itertools.count(1)
+    return lambda: next(looks) > number
 
 
 @pytest.mark.parametrize("lost", [1, 2])
@@ -233,7 +274,7 @@ def test_one_that_was_deleted_and_taken_by_another_is_lost() -> None:
     server = Server()
     mine = lease(server)
     acquire(mine)
-    server.lease = {"metadata": {"name": "vgpuctl", "resourceVersion": "7"}, "spec": {"holderIdentity": "another"}}
+    server.lease = stored("7", {"holderIdentity": "another"})
     server.faults = [NotFoundError("it was deleted")]
     wait_until(mine.lost)
     assert not mine.held()
@@ -274,7 +315,7 @@ def test_what_a_holder_claims_is_believed_up_to_a_minute(said: object, believed:
 
 def test_a_lease_without_a_spec_is_nobodys() -> None:
     server = Server()
-    server.lease = {"metadata": {"name": "vgpuctl", "resourceVersion": "1"}, "spec": None}
+    server.lease = stored("1", None)
     mine = lease(server)
     acquire(mine)
     assert server.holder == mine.identity

@@ -115,6 +115,32 @@ def test_a_task_in_a_state_that_nobody_knows_is_not_over() -> None:
     assert [task.running for task in shelves.tasks()["vm-1"]] == [True]
 
 
+def test_datastores_of_one_name_are_told_apart_by_the_host_that_sees_them() -> None:
+    shelves, other = InventoryCache(), vim.HostSystem("host-2")
+    for number, host in ((1, HOST), (2, other)):
+        store = vim.Datastore(f"ds-{number}")
+        take(shelves, host, name=f"esx-{number}", datastore=[store])
+        where = {"config.files.vmPathName": "[local] a/a.vmx"}
+        take(shelves, vim.VirtualMachine(f"vm-{number}"), **{**VM, "runtime.host": host, **where})
+        take(shelves, store, **{"name": "local", "summary.freeSpace": number << 30})
+        before = {moid: vm.datastore for moid, vm in shelves.vms().items()}
+        assert before == {f"vm-{n}": "local" if number == 1 else f"local (ds-{n})" for n in range(1, number + 1)}
+    assert shelves.datastores() == {"local (ds-1)": 1024, "local (ds-2)": 2048}
+    take(shelves, vim.Datastore("ds-2"), "leave")
+    assert (shelves.vms()["vm-1"].datastore, shelves.datastores()) == ("local", {"local": 1024})
+
+
+@pytest.mark.parametrize(
+    ("directory", "written_to"),
+    [(None, "fast"), ("[big] sleepers/", "big"), ("[big]", "big"), ("/vmfs/volumes/big/sleepers", "")],
+)
+def test_a_suspend_writes_into_the_vms_suspend_directory(directory: str | None, written_to: str) -> None:
+    paths: dict[str, Any] = {"config.files.vmPathName": "[fast] a/a.vmx"}
+    if directory is not None:
+        paths["config.files.suspendDirectory"] = directory
+    assert found(**paths).vms()["vm-1"].datastore == written_to
+
+
 class _Unexplained:
     @property
     def msg(self) -> str:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import copy
+import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.support.fields import MISSING, NONSENSE, paths_in, with_nonsense
 from tests.support.past import BEGAN, night, past_step
 from vgpuctl.kube import journal as kube_journal
 from vgpuctl.kube.client import NotFoundError
-from vgpuctl.kube.journal import KEPT, MOST_BYTES, Journal
+from vgpuctl.kube.journal import KEPT, KEY, MOST_BYTES, Journal
 from vgpuctl.model.errors import ChangedMeanwhileError, PassingError, UnreachableError
 from vgpuctl.model.journal import Entry
 
@@ -211,6 +214,26 @@ def test_what_others_put_there_is_passed_over() -> None:
     for name, data in (("vgpuctl-history-2", {"entry.json": "{"}), ("mine", good["data"]), ("vgpuctl-history-3", None)):
         server.maps[name] = {**good, "metadata": {**good["metadata"], "name": name}, "data": data}
     assert [entry.number for entry in journal(server).entries()] == [1]
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=lambda each: "missing" if each is MISSING else repr(each)[:20])
+def test_an_entry_with_nonsense_in_any_field_is_read_or_named(nonsense: object) -> None:
+    server = Server()
+    told(server, night())
+    (sound,) = server.maps.values()
+    text = json.loads(sound["data"][KEY])
+    inside = ({**sound, "data": {KEY: json.dumps(with_nonsense(text, path, nonsense))}} for path in paths_in(text))
+    for each in (*(with_nonsense(sound, path, nonsense) for path in paths_in(sound)), *inside):
+        server.maps = {"vgpuctl-history-1": each}
+        history = journal(server).read()
+        assert len(history.entries) + len([bad for bad in history.unreadable if bad.name and bad.why]) == 1
+
+
+@pytest.mark.parametrize("items", [7, "a", {"a": 1}, True])
+def test_a_list_that_is_none_is_no_empty_history(items: object) -> None:
+    server = SimpleNamespace(get=lambda *_, **__: {"items": items}, garbled=PassingError)
+    with pytest.raises(PassingError, match="its answer is not a list"):
+        Journal(server, "vgpuctl").read()  # type: ignore[arg-type]
 
 
 def large(workers: int) -> Entry:

@@ -16,7 +16,7 @@ from vgpuctl.kube import views
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.lazy_reflector import QUOTAS, LazyReflector
-from vgpuctl.kube.reflector import Kind, Reflector
+from vgpuctl.kube.reflector import MOST_OLDER, Kind, Reflector
 from vgpuctl.model.errors import PassingError
 from vgpuctl.wire import retries
 from vgpuctl.wire.replies import Bounds
@@ -161,6 +161,7 @@ NO_LISTS = {
     "a version that is none": listed(version=7),
     "items that are none": answer(b'{"items": {}, "metadata": {"resourceVersion": "1"}}'),
     "metadata that are none": answer(b'{"items": [], "metadata": 7}'),
+    "a list of other objects": answer(b'{"kind": "NodeList", "items": [], "metadata": {"resourceVersion": "1"}}'),
 }
 
 
@@ -186,6 +187,9 @@ NO_EVENTS = {
     "a Status": event("ADDED", {"kind": "Status", "metadata": {}}),
     "an object without metadata": event("MODIFIED", {"spec": {}}),
     "metadata that are none": event("DELETED", {"metadata": 7}),
+    "an object of another kind": event("MODIFIED", {"kind": "Node", **pod("a")}),
+    "a bookmark of another kind": event("BOOKMARK", {"kind": "Node", "metadata": {"resourceVersion": "7"}}),
+    "an event from before the list": event("MODIFIED", pod("old", version="3")),
     "an error": event("ERROR", {"code": 410, "message": "too old resource version"}),
     "an error that is none": event("ERROR", None),
     "a half line": json.dumps(event("ADDED", pod("a"))).encode() + b'\n{"type": "MODIFIED", "obj',
@@ -196,7 +200,7 @@ NO_EVENTS = {
 
 @pytest.mark.parametrize("what", NO_EVENTS)
 def test_after_an_event_that_is_none_the_list_is_read_anew(what: str, server: Kubernetes, wire: Wire) -> None:
-    server.lists = [listed(pod("old")), listed(pod("new"))]
+    server.lists = [listed(pod("old"), version="5"), listed(pod("new"), version="5")]
     server.watches = [[NO_EVENTS[what]], []]
     silences: list[str] = []
     shelf = Reflector(server.client(wire), PODS, lambda: silences.append(shelf.silence))
@@ -204,6 +208,29 @@ def test_after_an_event_that_is_none_the_list_is_read_anew(what: str, server: Ku
     until(lambda: names(shelf) == {"new"} and shelf.heard)
     assert any(silences)
     shelf.close()
+
+
+def test_a_list_that_names_its_kind_is_read(server: Kubernetes, wire: Wire) -> None:
+    named = {"kind": "PodList", "items": [pod("a")], "metadata": {"resourceVersion": "1"}}
+    server.lists = [answer(json.dumps(named).encode())]
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
+    shelf.fill()
+    assert names(shelf) == {"a"}
+
+
+def test_a_list_older_than_what_is_known_is_refused_until_the_server_insists(server: Kubernetes, wire: Wire) -> None:
+    """A replica that lags answers once or twice; etcd restored from a backup answers so for ever."""
+    server.lists = [listed(pod("new"), version="9"), listed(pod("old"), version="7")]
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
+    shelf.fill()
+    for _ in range(MOST_OLDER):
+        with pytest.raises(PassingError, match=r"the list of Kubernetes at .* goes back in time"):
+            shelf.fill()
+    shelf.fill()
+    assert names(shelf) == {"old"}
+    server.lists = [listed(pod("older"), version="6")]
+    with pytest.raises(PassingError, match="goes back in time"):
+        shelf.fill()
 
 
 def test_an_event_without_a_version_is_taken_and_the_last_version_kept(server: Kubernetes, wire: Wire) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pyVmomi import vim, vmodl
 
-from vgpuctl.kube.reflector import Kind, Reflector, as_number
+from vgpuctl.basics.bounded import as_number
+from vgpuctl.kube.reflector import Kind, Reflector
 from vgpuctl.model.errors import PassingError
 from vgpuctl.vsphere import stream as vcenter_stream
 from vgpuctl.vsphere.property_filters import ObservationScope
@@ -38,6 +39,7 @@ class Kubernetes:
     """Lists as they are put, and one watch that brings what is put into it, when it is put."""
 
     settings = SimpleNamespace(bounds=SimpleNamespace(reply_mib=1))
+    called = "Kubernetes at test"
 
     def __init__(self) -> None:
         self.lists: list[tuple[list[dict[str, Any]], str]] = []
@@ -110,6 +112,20 @@ def test_what_the_watch_brings_while_it_is_listed_and_is_newer_stays(server: Kub
     assert told(shelf) == {"a": "8", "c": "5", "e": "10"}
 
 
+def test_a_refresh_that_is_older_than_what_is_known_is_none(server: Kubernetes, shelf: Reflector) -> None:
+    """The watch is past that version, so it would never bring these objects up to date again."""
+    server.tell("MODIFIED", pod("a", "8"))
+    until(lambda: told(shelf)["a"] == "8")
+    server.lists = [([pod("a", "3"), pod("b", "4")], "7"), ([pod("a", "8")], "9"), ([pod("a", "3")], "8")]
+    with pytest.raises(PassingError, match="goes back in time"):
+        shelf.refresh()
+    assert told(shelf) == {"a": "8", "b": "4", "c": "5"}
+    shelf.refresh()
+    with pytest.raises(PassingError, match="goes back in time"):
+        shelf.refresh()
+    assert told(shelf) == {"a": "8"}
+
+
 def test_a_refresh_that_fails_changes_nothing(server: Kubernetes, shelf: Reflector) -> None:
     def fail() -> None:
         raise PassingError("no answer")
@@ -134,7 +150,7 @@ class Collector:
         self.cancelled, self.calls, self.waiting = threading.Event(), list[int](), threading.Event()
         self.deaf = False
 
-    def CreateFilter(self, *_: Any, **__: Any) -> None: ...
+    def CreateFilter(self, *_: Any) -> None: ...
 
     def CancelWaitForUpdates(self) -> None:
         if not self.deaf:
@@ -142,6 +158,8 @@ class Collector:
 
     def WaitForUpdatesEx(self, version: str, options: Any) -> Any:
         self.calls.append(options.maxWaitSeconds)
+        if not version:
+            return SimpleNamespace(version="1", truncated=False, filterSet=[])
         if options.maxWaitSeconds == 0:
             return None
         self.waiting.set()

@@ -118,6 +118,15 @@ def test_vcenters_packed_reply_is_read_too() -> None:
         assert b"Accept-Encoding: gzip\r\n" in wire.asked[0]
 
 
+@pytest.mark.parametrize("answered", ["CancelWaitForUpdatesResponse", "RetrieveServiceContent", "LoginResponse"])
+def test_a_reply_to_another_call_is_none(answered: str) -> None:
+    """An empty one would pass for `nothing has changed`."""
+    with Wire(saying(answer(_soap(f"<{answered}/>"))), tls=self_signed()) as wire:
+        with pytest.raises(PassingError, match="its reply is not one to RetrieveServiceContent"):
+            content(wire)
+        assert len(wire.asked) == 1
+
+
 def test_of_an_error_its_status_counts_however_long_its_page_is(tmp_path: Path) -> None:
     page = endless(b"HTTP/1.1 503 Busy\r\n\r\n", b"<html>" * 10_000)
     with Wire(page) as wire, pytest.raises(PassingError, match="cannot answer just now: HTTP 503"):

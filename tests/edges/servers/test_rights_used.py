@@ -14,40 +14,24 @@ from unittest.mock import patch
 import pytest
 import yaml
 
+from tests.support.account import Account
+from tests.support.everything import ask_for_everything, everything_at_once
 from tests.support.forked import Command, Forked, run
 from tests.support.granted import Asked, Heard, Rule, hearing, rules
+from tests.support.operator import Operator
 from tests.support.past import night
 from vgpuctl.kube.journal import HISTORY, KEPT, KEY, KIND_LABEL
 from vgpuctl.kube.manifests import Grant, Subject
 from vgpuctl.kube.rights import RIGHTS, Extra, rights
 from vgpuctl.model.journal import document
-from vgpuctl.sim.inventory import Workload
-from vgpuctl.sim.kube.controllers.initial_objects import deployment
+from vgpuctl.sim.vcenter.inventory.permissions import READING
 from vgpuctl.sim.vcenter.wire import rights as wire_rights
-from vgpuctl.sim.vcenter.wire.rights import READING
 from vgpuctl.sim.world import World
 from vgpuctl.testing import Estate
 from vgpuctl.vsphere.rights import PRIVILEGES
 
 WITHIN_S = 40
-NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vgpuctl"}}
-#: Everything at once: pods that a budget never lets go, a workload that sleeps at night, and Machines.
-EVERYTHING = {
-    "version": 1,
-    "hosts": [{"name": "esx-1", "cards": ["V100-16"]}],
-    "profiles": {"v100-4q-4GB": "grid_v100-4q", "v100-16q-16GB": "grid_v100-16q"},
-    "workers": [
-        {"name": "worker-[1-4]", "profile": "v100-4q-4GB", "vgpus": "grid_v100-4q", "power": True},
-        {"name": "worker-5", "profile": "v100-16q-16GB", "vgpus": "grid_v100-16q"},
-    ],
-    "others": [{"name": "infra-1", "power": True}],
-    "shifts": {"day": "v100-4q-4GB", "night": "v100-16q-16GB"},
-    "workloads": [
-        {"name": "notebooks", "replicas": 4, "profile": "v100-4q-4GB", "budget": {"min-available": 4}},
-        {"name": "gateway", "replicas": 3},
-    ],
-    "cluster-api": True,
-}
+READ_ONLY = "--read-only"
 
 
 def granted(*extras: Extra, read_only: bool = False) -> list[Rule]:
@@ -59,8 +43,12 @@ def granted(*extras: Extra, read_only: bool = False) -> list[Rule]:
 
 @dataclass
 class Story:
+    """What vgpuctl does with the account and the user that its own files make, on servers that allow nothing else."""
+
     estate: Estate
     heard: Heard
+    account: Account
+    operator: Operator
 
     def vgpuctl(self, *words: str) -> str:
         code, out, err = run(self._command(*words), WITHIN_S)
@@ -75,12 +63,7 @@ class Story:
             process.communicate(WITHIN_S)
 
     def _command(self, *words: str) -> Command:
-        return Command(words=words, env={**self.estate.environment(), "NO_COLOR": "1"})
-
-
-def apply_the_namespace(world: World) -> None:
-    """As `kubectl apply` of the printed file does, before anything else."""
-    world.kubernetes.context.create("namespaces", NAMESPACE)
+        return Command(words=words, env=self.account.environment() | self.operator.login())
 
 
 def fill_the_history(world: World) -> None:
@@ -89,23 +72,19 @@ def fill_the_history(world: World) -> None:
         add_to_the_history(world, number, "{}")
 
 
-def create_a_stateful_set(world: World) -> None:
-    made = deployment(Workload(name="store", replicas=1))
-    world.kubernetes.context.create("statefulsets", made | {"kind": "StatefulSet"})
-
-
 @contextmanager
-def story(folder: Path, scenario: str) -> Iterator[Story]:
+def story(folder: Path, scenario: str, *options: str) -> Iterator[Story]:
     with hearing() as heard, Estate(folder, scenario or None) as estate:
-        estate.within(apply_the_namespace)
-        yield Story(estate, heard)
+        reads = [option for option in options if option == READ_ONLY]
+        yield Story(estate, heard, Account(estate, *options), Operator(estate, *reads))
 
 
 @pytest.fixture(scope="module")
 def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     """Every command, and the daemon, on a host where nothing is out of the ordinary."""
     with story(tmp_path_factory.mktemp("ordinary") / "estate", "by-day") as told:
-        told.vgpuctl("provision", "worker-5", "--profile", "none", "--yes")
+        # One that is off, and one that runs: it is drained and restarted.
+        told.vgpuctl("provision", "worker-5", "worker-1", "--profile", "none", "--yes")
         told.vgpuctl("provision", "--yes")
         told.vgpuctl("label-nodes")
         told.vgpuctl("switch", "night", "--yes")
@@ -124,15 +103,8 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Heard:
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     """A night that scales, deletes pods at the deadline, and marks Machines."""
     folder = tmp_path_factory.mktemp("everything")
-    scenario = folder / "scenario.yaml"
-    scenario.write_text(yaml.safe_dump(EVERYTHING))
-    with story(folder / "estate", str(scenario)) as told:
-        path = told.estate.folder / "schedules" / "day-night.yaml"
-        timetable = yaml.safe_load(path.read_text())
-        timetable["shifts"]["night"]["scale"] = ["default/deployment/gateway", "default/statefulset/store"]
-        timetable |= {"on_stuck": "force", "drain": {"timeout": "1s"}}
-        path.write_text(yaml.safe_dump(timetable))
-        told.estate.within(create_a_stateful_set)
+    with story(folder / "estate", everything_at_once(folder), *(f"--{extra}" for extra in Extra)) as told:
+        ask_for_everything(told.estate)
         told.vgpuctl("switch", "night", "--yes")
         told.vgpuctl("switch", "day", "--yes")
     return told.heard
@@ -141,7 +113,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Heard:
 @pytest.fixture(scope="module")
 def looking(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     """Status and history, of a timetable that scales, too."""
-    with story(tmp_path_factory.mktemp("looking") / "estate", "by-day") as told:
+    with story(tmp_path_factory.mktemp("looking") / "estate", "by-day", READ_ONLY, "--scale") as told:
         path = told.estate.folder / "schedules" / "day-night.yaml"
         timetable = yaml.safe_load(path.read_text())
         timetable["shifts"]["night"]["scale"] = ["default/deployment/gateway"]
@@ -222,13 +194,15 @@ def test_status_and_history_need_what_read_only_grants_and_use_all_of_it(looking
 def privileges(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
     """The privileges that vCenter asked for, by kind of object, in provisions, a day and a night."""
     asked: set[tuple[str, str]] = set()
+    check = wire_rights.check
 
-    def listening(_session: object, request: Any) -> None:
+    def listening(center: Any, session: Any, request: Any) -> None:
         asked.update((type(target).__name__.rpartition(".")[2], name) for target, name in wire_rights.required(request))
+        check(center, session, request)
 
     with (
-        patch.object(wire_rights, "check", listening),
         story(tmp_path_factory.mktemp("vcenter") / "estate", "") as told,
+        patch.object(wire_rights, "check", listening),
     ):
         told.vgpuctl("provision", "--yes")
         told.vgpuctl("switch", "day", "--yes")

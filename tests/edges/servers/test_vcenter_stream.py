@@ -9,7 +9,7 @@ from typing import Any
 from xml.parsers.expat import ExpatError
 
 import pytest
-from pyVmomi import vim
+from pyVmomi import vim, vmodl
 
 from vgpuctl.model.errors import PassingError
 from vgpuctl.vsphere.property_filters import ObservationScope
@@ -17,6 +17,8 @@ from vgpuctl.vsphere.stream import MOST_REFETCHES, VcenterStream
 from vgpuctl.wire import retries
 
 WITHIN_S = 10.0
+NOTHING = object()
+FILTER = vmodl.query.PropertyCollector.Filter("filter-1")
 
 
 class Vcenter:
@@ -39,7 +41,7 @@ class Vcenter:
 
     def _collector(self) -> Any:
         return SimpleNamespace(
-            CreateFilter=lambda *_, **__: None, WaitForUpdatesEx=self._fetch_updates, Destroy=self._destroy
+            CreateFilter=lambda *_: FILTER, WaitForUpdatesEx=self._fetch_updates, Destroy=self._destroy
         )
 
     def _thing(self, kind: Any) -> Any:
@@ -54,13 +56,15 @@ class Vcenter:
         said = self.said.pop(0) if self.said else None
         if isinstance(said, Exception):
             raise said
-        if said is None:
+        if said is None and version:
             time.sleep(0.002)
-        return said
+        if said is NOTHING:
+            return None
+        return said or (None if version else update())
 
 
-def update(*changes: Any) -> Any:
-    return SimpleNamespace(version="1", truncated=False, filterSet=[SimpleNamespace(objectSet=changes)])
+def update(*changes: Any, version: str = "1", of: Any = FILTER) -> Any:
+    return SimpleNamespace(version=version, truncated=False, filterSet=[SimpleNamespace(filter=of, objectSet=changes)])
 
 
 def stream_of(vcenter: Vcenter, note: Callable[[], None] = lambda: None) -> VcenterStream:
@@ -79,7 +83,9 @@ def until(done: Callable[[], Any]) -> None:
     [
         (PassingError("vCenter vc:443 answers, but not as a vCenter does (ExpatError)."), "answers, but not as"),
         (ExpatError("unclosed token"), "ExpatError: unclosed token"),
-        (SimpleNamespace(version="1", truncated=False, filterSet=None), "TypeError"),
+        (SimpleNamespace(version="2", truncated=False, filterSet=None), "TypeError"),
+        (update(version="1"), "its report goes back in time"),
+        (update(version="2", of=vmodl.query.PropertyCollector.Filter("filter-0")), "one to another filter"),
         (ConnectionResetError(104, "Connection reset by peer"), "does not answer: Connection reset by peer"),
         (vim.fault.NotAuthenticated(), "the session with vCenter vc:443 has ended"),
     ],
@@ -116,7 +122,27 @@ def test_changes_that_never_fit_are_given_up() -> None:
     """Everything was asked for once more, for ever."""
     lost = SimpleNamespace(name="config.hardware.device[1].key", op="assign", val=1)
     odd = SimpleNamespace(obj=vim.VirtualMachine("vm-1"), kind="modify", changeSet=[lost])
-    vcenter = Vcenter(*(update(odd) for _ in range(50)))
+    vcenter = Vcenter(*(update(odd, version=str(number)) for number in range(1, 51)))
     with pytest.raises(PassingError, match="do not fit its earlier reports"):
         stream_of(vcenter).fill()
     assert len(vcenter.said) == 50 - MOST_REFETCHES - 1
+
+
+def test_a_server_that_does_not_count_its_reports_is_heard() -> None:
+    """vcsim's versions are `-` and then always `P`."""
+    vcenter = Vcenter(update(version="-"), update(version="P"), update(version="P"))
+    stream = stream_of(vcenter)
+    stream.fill()
+    for _ in range(2):
+        stream.refresh()
+    assert vcenter.said == []
+
+
+def test_nothing_is_no_answer_to_the_question_for_everything() -> None:
+    """A repeated reply without news passed for an empty vCenter, and all workers were missing."""
+    vcenter = Vcenter()
+    vcenter.said = [NOTHING]
+    stream = stream_of(vcenter)
+    with pytest.raises(PassingError, match="it reports nothing, and was asked for everything"):
+        stream.fill()
+    assert not stream.heard

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from xml.sax.saxutils import escape
 
 from vgpuctl.basics.durations import format_duration
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.gantt import Bar, Lane, lanes, ticks
+from vgpuctl.cli.showing.svg_parts import PLAIN, colour_rules, svg_text
+from vgpuctl.cli.showing.svg_parts import STYLE as PLAIN_STYLE
 from vgpuctl.model.journal import Entry
 from vgpuctl.planning.steps import kind_named
 
@@ -17,12 +18,8 @@ LETTERS = int((WIDTH - 2 * MARGIN) / LETTER)
 ROW, BAR = 26, 18
 TOP = 84
 LEAST_NAMES = 60
-#: The colours of each shape, on light and dark backgrounds. They are written out: not every viewer supports variables.
-COLOURS = {
-    "text": ("fill", "#1f2933", "#e6eaee"),
-    ".paper": ("fill", "#ffffff", "#14181d"),
-    ".grid": ("stroke", "#e3e7eb", "#2b323a"),
-    ".quiet": ("fill", "#66717d", "#98a3ae"),
+#: The colours of each shape, on light and dark backgrounds.
+COLOURS = PLAIN | {
     ".drain": ("fill", "#e9b949", "#d9a52e"),
     ".suspend": ("fill", "#6ea8e0", "#3f7fc1"),
     ".shut-down": ("fill", "#6ea8e0", "#3f7fc1"),
@@ -35,12 +32,11 @@ COLOURS = {
     ".open": ("stroke", "#c62828", "#ff8a80"),
     ".in": ("fill", "#10151a", "#10151a"),
 }
-STYLE = """\
-text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
-.head { font-weight: 700; font-size: 15px }
-.in { font-size: 11px }
-.decides { stroke-width: 2 }
-.open { stroke-width: 2; stroke-dasharray: 4 3 }
+STYLE = f"""\
+{PLAIN_STYLE}\
+.in {{ font-size: 11px }}
+.decides {{ stroke-width: 2 }}
+.open {{ stroke-width: 2; stroke-dasharray: 4 3 }}
 """
 
 
@@ -55,26 +51,24 @@ def svg(entry: Entry, headline: str, remarks: list[str]) -> str:
     height = bottom + 22 * len(remark_lines) + MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
-        f"<title>{_text(headline)}</title>",
-        f"<style>\n{STYLE}{_colours()}</style>",
+        f"<title>{svg_text(headline)}</title>",
+        f"<style>\n{STYLE}{colour_rules(COLOURS)}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
-        f'<text class="head" x="{MARGIN}" y="36">{_text(headline)}</text>',
+        f'<text class="head" x="{MARGIN}" y="36">{svg_text(headline)}</text>',
         *_grid(entry, left, scale, bottom),
         *(line for i, row in enumerate(found) for line in _row(row, left, scale, TOP + ROW * i)),
-        *(f'<text x="{MARGIN}" y="{bottom + 28 + 22 * i}">{_text(line)}</text>' for i, line in enumerate(remark_lines)),
+        *(
+            f'<text x="{MARGIN}" y="{bottom + 28 + 22 * i}">{svg_text(line)}</text>'
+            for i, line in enumerate(remark_lines)
+        ),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _text(words: str) -> str:
-    return escape(one_line(words), {'"': "&quot;"})
-
-
-def _colours() -> str:
-    light = "\n".join(f"{name} {{ {what}: {colour} }}" for name, (what, colour, _) in COLOURS.items())
-    dark = "\n".join(f"  {name} {{ {what}: {colour} }}" for name, (what, _, colour) in COLOURS.items())
-    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+def _remarks(lines: list[str], top: int) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield f'<text x="{MARGIN}" y="{top + 22 * number}">{svg_text(line)}</text>'
 
 
 def _grid(entry: Entry, left: float, scale: float, bottom: int) -> Iterator[str]:
@@ -98,11 +92,11 @@ def _row(row: str | Lane, left: float, scale: float, y: int) -> Iterator[str]:
     if isinstance(row, Lane):
         yield from _lane(row, left, scale, y)
     else:
-        yield f'<text class="quiet" x="{MARGIN}" y="{y + 14}">{_text(row)}</text>'
+        yield f'<text class="quiet" x="{MARGIN}" y="{y + 14}">{svg_text(row)}</text>'
 
 
 def _lane(lane: Lane, left: float, scale: float, y: int) -> Iterator[str]:
-    yield f'<text x="{MARGIN}" y="{y + 14}">{_text(lane.subject)}<title>{_text(lane.host)}</title></text>'
+    yield f'<text x="{MARGIN}" y="{y + 14}">{svg_text(lane.subject)}<title>{svg_text(lane.host)}</title></text>'
     for bar in lane.bars:
         yield from _bar(bar, left + bar.from_s * scale, max((bar.to_s - bar.from_s) * scale, 1.0), y)
 
@@ -110,9 +104,9 @@ def _lane(lane: Lane, left: float, scale: float, y: int) -> Iterator[str]:
 def _bar(bar: Bar, x: float, width: float, y: int) -> Iterator[str]:
     classes = f"{kind_named(bar.step.kind).look.value}{' decides' * (bar.decides and width > 3)}{' open' * bar.open}"
     place = f'x="{x:.1f}" y="{y}" width="{max(width - 1, 1):.1f}" height="{BAR}" rx="3"'
-    yield f'<rect class="{classes}" {place}><title>{_text(_tooltip(bar))}</title></rect>'
+    yield f'<rect class="{classes}" {place}><title>{svg_text(_tooltip(bar))}</title></rect>'
     if width > len(bar.word) * LETTER + 6:
-        yield f'<text class="in" x="{x + width / 2:.1f}" y="{y + 13}" text-anchor="middle">{_text(bar.word)}</text>'
+        yield f'<text class="in" x="{x + width / 2:.1f}" y="{y + 13}" text-anchor="middle">{svg_text(bar.word)}</text>'
 
 
 def _tooltip(bar: Bar) -> str:

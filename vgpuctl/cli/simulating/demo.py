@@ -23,6 +23,7 @@ STORY = (
     ("", "status"),
     ("Night: they are drained and suspended, and the night worker takes the card.", "switch night --yes"),
     ("", "status"),
+    ("The night passes.", "sim set clock advance 11h"),
     ("Morning: back to the day.", "switch day --yes"),
     ("What took how long, at night and in the morning.", "history show 3 4"),
 )

@@ -26,6 +26,12 @@ class ClockAction(StrEnum):
     ADVANCE = "advance"
 
 
+class GuestClock(StrEnum):
+    TOOLS = "tools"
+    CHRONY = "chrony"
+    NEVER = "never"
+
+
 @app.command()
 def clock(
     dir: DirOption,
@@ -98,16 +104,20 @@ def vm(
     tools: Annotated[
         bool | None, typer.Option("--tools/--no-tools", help="Whether VMware Tools run in the guest.")
     ] = None,
+    clock: Annotated[
+        GuestClock | None, typer.Option(help="What sets the guest's clock after a resume.", show_default=False)
+    ] = None,
 ) -> None:
-    """Let a VM ask a question at power-on, or lack VMware Tools.
+    """Let a VM ask a question at power-on, lack VMware Tools, or keep a clock that lags after a resume.
 
     Examples:
 
       vgpuctl sim set vm worker-5 --question "Was it moved or copied?"
       vgpuctl sim set vm worker-5 --answer 2
       vgpuctl sim set vm worker-1 --no-tools
+      vgpuctl sim set vm worker-1 --clock never
     """
-    options = {"question": question, "answer": answer, "tools": tools}
+    options = {"question": question, "answer": answer, "tools": tools, "clock": clock}
     changes = {key: value for key, value in options.items() if value is not None}
     with sim_explained():
         _show(controls(dir).vm(name, **changes))

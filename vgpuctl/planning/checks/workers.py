@@ -201,7 +201,6 @@ class TypeNotSuspendable(Obstacle):
     @classmethod
     def found(cls, case: Case) -> Iterator[Obstacle]:
         # vSphere: `SharedGpuCapabilities.suspendSupported` says so, for each host and type.
-        # NVIDIA: unified memory, debuggers and profilers forbid a suspend too, which this value does not show.
         worker, host = case.worker, case.host
         for vgpu in sorted(host.not_suspendable.intersection(case.vgpus)) if host else ():
             yield cls(host=worker.host, worker=worker.name, vgpu=vgpu)
@@ -209,6 +208,33 @@ class TypeNotSuspendable(Obstacle):
     @property
     def what(self) -> str:
         return f"cannot be suspended: {self.host} cannot suspend {self.vgpu}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracingForbidsSuspend(Obstacle):
+    code = "VG115"
+    kind = "not-suspendable"
+    title = (
+        "A vGPU of the VM has unified memory, debuggers or profilers switched on, and such a VM cannot be suspended."
+    )
+    way_out = (
+        "Remove the setting from the VM, let workers sleep shut down (asleep: off), or take it out of the timetable."
+    )
+    against = (Suspend,)
+
+    setting: str
+
+    @classmethod
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        # NVIDIA, C-series: migration, which includes suspend and resume, is off with any of them.
+        # The host's `suspendSupported` does not show it.
+        worker = case.worker
+        for setting in worker.tracing if case.vgpus else ():
+            yield cls(host=worker.host, worker=worker.name, setting=setting)
+
+    @property
+    def what(self) -> str:
+        return f"cannot be suspended: its setting {self.setting} is on"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,6 +282,25 @@ class NeedsEfi(Obstacle):
     @property
     def what(self) -> str:
         return f"boots by BIOS, and the card of {' '.join(self.vgpus)} needs EFI"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostUnseen(Obstacle):
+    code = "VG116"
+    kind = "host-unseen"
+    title = "vCenter does not show the worker's host to vgpuctl's user, so nothing is known of its cards."
+    way_out = "Give the user Read-only on the cluster of the hosts: vgpuctl rights vcenter prints the command."
+    against = OF_THE_VM
+
+    @classmethod
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        # vSphere: a user may see a VM by its folder alone. Without cards, nothing orders its start after others' ends.
+        if not case.worker.host:
+            yield cls(host="", worker=case.worker.name)
+
+    @property
+    def what(self) -> str:
+        return "is on a host that vCenter does not show to this user, so nothing is known of its cards"
 
 
 def why_unusable(host: Host) -> str:

@@ -11,6 +11,9 @@ from vgpuctl.model.requests import AttachVgpus, Request
 from vgpuctl.planning.cards.mmio import mmio_needed
 from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep
 
+#: NVIDIA AI Enterprise: the least memory of the VMs that its table of address space is for.
+TABLE_FROM_MIB = 32 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Attach(WorkerStep):
@@ -52,7 +55,14 @@ def equipped(worker: Worker, vgpus: tuple[str, ...]) -> bool:
     if sorted(worker.vgpus) != sorted(vgpus):
         return False
     # vSphere: a VM with a vGPU has all its memory reserved (`memoryReservationLockedToMax`).
-    return not vgpus or (worker.memory_locked and addressable(worker.mmio, vgpus))
+    return not vgpus or (worker.memory_locked and has_address_space(worker, vgpus))
+
+
+def has_address_space(worker: Worker, vgpus: tuple[str, ...]) -> bool:
+    """True if the VM needs no wider address settings for these vGPUs. Memory that was not read counts as large."""
+    # NVIDIA AI Enterprise: the table of address space is for VMs of 32 GB and more. A smaller VM runs without.
+    small = 0 < worker.memory_mib < TABLE_FROM_MIB
+    return small or addressable(worker.mmio, vgpus)
 
 
 def addressable(mmio: Mmio | None, vgpus: tuple[str, ...]) -> bool:

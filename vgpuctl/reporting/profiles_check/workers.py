@@ -10,7 +10,7 @@ from vgpuctl.planning.cards.mmio import mmio_needed
 from vgpuctl.planning.checks.devices import ADDRESS_SPACE, PROVISION, MemoryNotReserved
 from vgpuctl.planning.checks.workers import Case, obstacles
 from vgpuctl.planning.steps import Attach, PowerOn, Suspend, equipped
-from vgpuctl.planning.steps.devices import addressable
+from vgpuctl.planning.steps.devices import has_address_space
 from vgpuctl.reporting.profiles_check.finding import Compared, Finding, Severity, place
 
 
@@ -51,8 +51,7 @@ def _settings(compared: Compared, worker: Worker) -> Iterator[Finding]:
         what, hint = MemoryNotReserved.what, MemoryNotReserved.way_out
         yield _found(Severity.ERROR, worker, kind="memory-not-reserved", what=what, hint=hint)
     needed = mmio_needed(wanted)
-    # NVIDIA AI Enterprise: the figures are meant for VMs of 32 GB and more.
-    if carries and not addressable(worker.mmio, wanted):
+    if carries and not has_address_space(worker, wanted):
         yield _found(
             Severity.WARNING,
             worker,

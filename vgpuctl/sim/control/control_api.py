@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 from vgpuctl.sim.control.fault_rules import InvalidRequest, as_document, rule_of
 from vgpuctl.sim.driver import Driver
 from vgpuctl.sim.faults import ActiveFault, How
-from vgpuctl.sim.inventory import LEAST_HEARTBEAT_S
-from vgpuctl.sim.vcenter.physics.records import Software
+from vgpuctl.sim.inventory import CLOCKS, LEAST_HEARTBEAT_S
+from vgpuctl.sim.vcenter.physics.records import Software, Vm
 from vgpuctl.sim.words import duration_name, nearest
 from vgpuctl.sim.world import World
 
@@ -133,10 +133,15 @@ class ControlApi:
             estate.set_tools(vm, bool(request["tools"]))
         if "answer" in request:
             estate.answer(vm, str(request["answer"]))
+        if "clock" in request:
+            self._set_clock_of(vm, str(request["clock"]))
         shown: Document = {"name": vm.name, "question": vm.power_on_question, "tools": vm.tools}
+        if vm.spec.has_node:
+            shown["clock"] = self._world.kubernetes.kubelets[vm.guest].clock_set_by
         # No property of vCenter has it: only a probe in the guest (`nvidia-smi -q`) shows a licence.
-        licence = estate.licences.status(vm)
-        return shown | ({"licence": licence} if licence else {})
+        if licence := estate.licences.status(vm):
+            shown["licence"] = licence
+        return shown
 
     def set_host(self, request: Document) -> Document:
         estate = self._world.estate
@@ -151,6 +156,13 @@ class ControlApi:
             estate.patch(host, host.software._replace(**installed))
         shown = {"name": host.name, "maintenance": host.in_maintenance, "connection": host.connection.value}
         return shown | host.software._asdict()
+
+    def _set_clock_of(self, vm: Vm, how: str) -> None:
+        if how not in CLOCKS:
+            raise InvalidRequest(f"a guest's clock is set by {', '.join(CLOCKS)}, not {how!r}")
+        if not vm.spec.has_node:
+            raise InvalidRequest(f"{vm.name} has no node, so its clock is not simulated")
+        self._world.kubernetes.kubelets[vm.guest].set_clock_by(how)
 
     def _advance(self, seconds: float) -> None:
         if not 0 < seconds <= MAX_ADVANCE_S:

@@ -68,7 +68,7 @@ class Controls:
         return call_control(self.folder, "POST" if seconds else "GET", "durations", seconds or None)
 
     def vm(self, name: str, **changes: Any) -> Document:
-        """Let a VM ask a `question`, get an `answer`, or lose its `tools`."""
+        """Let a VM ask a `question`, get an `answer`, lose its `tools`, or have its `clock` set by another program."""
         return call_control(self.folder, "POST", "vm", {"name": name, **changes})
 
     def host(self, name: str, **changes: Any) -> Document:

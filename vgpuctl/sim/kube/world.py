@@ -9,6 +9,7 @@ from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.api.kinds import CUSTOM, KINDS
 from vgpuctl.sim.kube.controllers.budgets import Budgets
+from vgpuctl.sim.kube.controllers.cloud_provider import CloudProvider
 from vgpuctl.sim.kube.controllers.cluster_api import ClusterApi
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.controllers.daemonsets import DaemonSets
@@ -63,6 +64,8 @@ class KubernetesWorld:
         )
         if inventory.cluster_api:
             self.cluster_api = ClusterApi(self.context, durations)
+        if inventory.cloud_provider:
+            self.cloud_provider = CloudProvider(self.context, self.kubelets)
         placer = PodPlacer(self.context, scheduler.capacity, self.kubelets)
         self.initial_objects = InitialObjects(self.context, inventory, self.kubelets, placer)
 
@@ -77,6 +80,9 @@ class KubernetesWorld:
 
     def halt(self, vm: str) -> None:
         self.kubelets.machine(vm).halt()
+
+    def remove(self, vm: str) -> None:
+        self.kubelets.machine(vm).exists = False
 
     def shut_down(self, vm: str, then: Callable[[], None]) -> None:
         self.kubelets.machine(vm).shut_down(then)

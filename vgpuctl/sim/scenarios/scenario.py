@@ -10,10 +10,12 @@ from typing import Any
 
 from vgpuctl.sim.card_models import GIB_IN_MIB, MODELS, CardMode
 from vgpuctl.sim.inventory import (
+    CLOCKS,
     DRS_DISABLED,
     ESXI_BUILD,
     FULLY_AUTOMATED,
     MANUAL,
+    TOOLS,
     VGPU_MANAGER,
     CardSpec,
     Durations,
@@ -45,12 +47,14 @@ KEYS = (
     "shifts",
     "workloads",
     "datastore",
+    "datastores",
     "drs",
     "hot-migration",
     "ha",
     "licences",
     "cluster-api",
     "gpu-stack",
+    "cloud-provider",
 )
 HOST_KEYS = (
     "name",
@@ -59,6 +63,9 @@ HOST_KEYS = (
     "memory",
     "maintenance",
     "unsuspendable",
+    "datacenter",
+    "cluster",
+    "datastore",
     "build",
     "vgpu-manager",
     "crashed",
@@ -75,12 +82,18 @@ VM_KEYS = (
     "firmware",
     "sriov",
     "tools",
+    "clock",
     "question",
     "managed-by",
     "drs",
     "must-run-on",
     "node",
     "gpu-stack",
+    "vm-name",
+    "folder",
+    "datastore",
+    "suspend-datastore",
+    "extra-config",
 )
 #: vSphere API: DrsBehavior, in words with hyphens.
 DRS = {
@@ -116,6 +129,7 @@ class _Scenario:
         self._document = reader.mapping(reader.document(), "", KEYS)
         self._hosts: dict[str, HostSpec] = {}
         self._vms: dict[str, VmSpec] = {}
+        self._paths: dict[str, str] = {}
         self._profiles: dict[str, tuple[str, ...]] = {}
         self._workers: dict[str, list[str]] = {}
 
@@ -146,10 +160,12 @@ class _Scenario:
             shifts=self._shifts(),
             workloads=self._workloads(),
             datastore_free_mib=self._datastore(),
+            datastores=self._datastores(),
             drs=drs != "off",
             drs_behaviour=DRS[drs],
             hot_migration=self._reader.boolean(self._document, "hot-migration", ""),
             cluster_api=self._reader.boolean(self._document, "cluster-api", ""),
+            cloud_provider=self._reader.boolean(self._document, "cloud-provider", ""),
             ha=self._ha(),
             licences=self._licences(),
         )
@@ -170,6 +186,9 @@ class _Scenario:
                     unsuspendable=self._reader.texts(unsuspendable, f"{key}.unsuspendable") if unsuspendable else (),
                     build=self._reader.text(item, "build", key, ESXI_BUILD),
                     vgpu_manager=self._reader.text(item, "vgpu-manager", key, VGPU_MANAGER),
+                    datacenter=self._place(item, "datacenter", key, "dc"),
+                    cluster=self._place(item, "cluster", key, ""),
+                    datastore=self._place(item, "datastore", key, "store"),
                 )
                 self._hosts[name] = host
         if not self._hosts:
@@ -207,6 +226,7 @@ class _Scenario:
     def _add_vms(self, key: str, item: Section) -> list[str]:
         names = self._reader.names(item, key)
         hosts = self._hosts_for(item, key)
+        vm_names = self._vm_names(item, key, names)
         vgpus = item.get("vgpus")
         power = self._reader.choice(item, "power", key, ("on", "off", "suspended"), "off")
         suspended_under = self._reader.text(item, "suspended-under", key)
@@ -230,18 +250,56 @@ class _Scenario:
                 bios=self._reader.choice(item, "firmware", key, ("efi", "bios"), "efi") == "bios",
                 sriov=self._reader.boolean(item, "sriov", key),
                 tools=self._reader.boolean(item, "tools", key, True),
+                clock=self._reader.choice(item, "clock", key, CLOCKS, TOOLS),
                 question=self._reader.text(item, "question", key),
                 managed_by=self._reader.text(item, "managed-by", key),
                 drs=OVERRIDES[self._reader.choice(item, "drs", key, OVERRIDES, "")],
                 must_run_on=self._must_run_on(item, key),
                 has_node=self._reader.boolean(item, "node", key, True),
                 gpu_stack_s=self._gpu_stack_s(item, key),
+                vm_name=vm_names[number],
+                folder=self._reader.text(item, "folder", key).strip("/"),
+                datastore=self._place(item, "datastore", key, ""),
+                suspend_datastore=self._place(item, "suspend-datastore", key, ""),
+                extra_config=self._extra_config(item, key),
             )
+            self._check_path(self._vms[name], key)
         return names
 
     def _gpu_stack_s(self, item: Section, key: str) -> float | None:
         """Return how long a VM's GPU stack takes, or infinity if it never comes up."""
         return math.inf if item.get("gpu-stack") == NEVER else self._reader.seconds(item, "gpu-stack", key)
+
+    def _extra_config(self, item: Section, key: str) -> tuple[tuple[str, str], ...]:
+        """Return settings as vSphere keeps them: as texts."""
+        settings = self._reader.mapping(item.get("extra-config"), f"{key}.extra-config")
+        return tuple((name, str(value)) for name, value in settings.items())
+
+    def _vm_names(self, item: Section, key: str, names: list[str]) -> list[str]:
+        """Return the names of the VMs in vCenter; "" for a VM that is named as its node."""
+        if "vm-name" not in item:
+            return [""] * len(names)
+        found = self._reader.names(item, key, "vm-name")
+        if len(found) != len(names):
+            self._reader.add_problem(f"{key}.vm-name", f"must be as many names as name has, which are {len(names)}")
+            return [""] * len(names)
+        return found
+
+    def _check_path(self, vm: VmSpec, key: str) -> None:
+        """Refuse a second VM of this name in the same folder."""
+        # vSphere: a VM's name is unique in its folder only.
+        datacenter = self._hosts[vm.host].datacenter if vm.host in self._hosts else ""
+        path = f"/{datacenter}/vm/{vm.folder}/{vm.vm_name or vm.name}".replace("//", "/")
+        if self._paths.setdefault(path, vm.name) != vm.name:
+            field = "vm-name" if vm.vm_name else "name"
+            self._reader.add_problem(f"{key}.{field}", f"{path} is there twice")
+
+    def _place(self, item: Section, name: str, key: str, default: str) -> str:
+        """Return the name of a datacenter, cluster or datastore. A slash would end it in an inventory path."""
+        place = self._reader.text(item, name, key, default)
+        if set(place) & set("/[]"):
+            self._reader.add_problem(f"{key}.{name}", f"{place!r} must be a name without / and brackets")
+        return place
 
     def _hosts_for(self, item: Section, key: str) -> list[str]:
         """Return one host, or a range of hosts over which the VMs are spread evenly, in order."""
@@ -349,6 +407,11 @@ class _Scenario:
         seats = self._reader.number(section, "seats", "licences", 0)
         lease_s = self._reader.seconds(section, "lease", "licences")
         return Licences(seats) if lease_s is None else Licences(seats, lease_s)
+
+    def _datastores(self) -> tuple[tuple[str, int], ...]:
+        """Return the room of single datastores."""
+        section = self._reader.mapping(self._document.get("datastores"), "datastores")
+        return tuple((name, self._reader.mib(section, name, "datastores") or 0) for name in section)
 
     def _ha(self) -> Ha | None:
         """Exactly one policy, as in vCenter."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from vgpuctl.sim.kube.api import deleting, discovery, errors, reading, reviews, tables, writing
+from vgpuctl.sim.kube.access.rbac import Authorizer
+from vgpuctl.sim.kube.access.reviews import Reviews
+from vgpuctl.sim.kube.access.tokens import Tokens
+from vgpuctl.sim.kube.api import deleting, discovery, errors, protobuf, reading, tables, writing
 from vgpuctl.sim.kube.api.kinds import in_groups
 from vgpuctl.sim.kube.api.pages import Pages
 from vgpuctl.sim.kube.api.request import Reply, Request, Target, target_of
@@ -18,10 +21,15 @@ class Api:
         self.clock = world.clock
         self._pages = Pages(world.clock, world.store)
         self.watches: set[Watch] = set()
+        self.authorizer = Authorizer(world.store)
+        self.tokens = Tokens(world.clock, world.store)
+        self._reviews = Reviews(self.authorizer)
 
     def answer(self, request: Request, target: Target | None = None) -> Reply | Watch:
         """Return the reply or watch, or raise ApiError. `target`: what the path names, if the caller has it already."""
-        if found := discovery.answer(request, self._served) or reviews.answer(request):
+        # Kubernetes: authorization comes before everything else, so 403 also where there is no such object.
+        self.authorizer.check(request)
+        if found := discovery.answer(request, self._served) or self._reviews.answer(request):
             return found
         target = target or target_of(request.path)
         # Kubernetes: a custom resource exists only once its definition does.
@@ -33,6 +41,10 @@ class Api:
         match request.method, target.subresource, bool(target.name):
             case "POST", "eviction", _:
                 reply: Reply | Watch = deleting.evict(self._context, request, target)
+            case "POST", "token", _:
+                reply = Reply(
+                    201, self.tokens.give(reading.existing(self._context.store, target), protobuf.document_of(request))
+                )
             # Kubernetes: `eviction` can only be created; status and scale can be read and changed.
             case "GET", "" | "status" | "scale", _:
                 reply = self._read(request, target)

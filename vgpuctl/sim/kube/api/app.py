@@ -20,6 +20,9 @@ from vgpuctl.sim.clock import do_nothing
 from vgpuctl.sim.fault_effects import AbortedConnection, apply_effect
 from vgpuctl.sim.faults import Effect, How
 from vgpuctl.sim.http_body import read_at_most
+from vgpuctl.sim.kube.access.attributes import attributes_of
+from vgpuctl.sim.kube.access.impersonation import impersonated
+from vgpuctl.sim.kube.access.users import ADMIN, User
 from vgpuctl.sim.kube.api import errors
 from vgpuctl.sim.kube.api.api import Api
 from vgpuctl.sim.kube.api.errors import ApiError
@@ -56,8 +59,10 @@ class KubernetesApp:
         # Kubernetes: health checks need no login by default.
         if http.scope["path"] in ("/healthz", "/readyz", "/livez"):
             return PlainTextResponse("ok")
-        self._check_token(http.headers)
-        request = _parse_request(http, await _read_body(http))
+        caller = self._user_of(http.headers)
+        asked = partial(attributes_of, http.method, http.scope["path"], http.query_params)
+        user = impersonated(caller, http.headers, asked)
+        request = _parse_request(http, await _read_body(http), user)
         target = _target_or_none(request)
         effect = self._count(request, target)
         if effect is None:
@@ -80,11 +85,17 @@ class KubernetesApp:
         body = self._json_cache.encoded(answer.body) if is_stored else _encode(answer.body)
         return Response(body, answer.code, media_type=answer.media_type)
 
-    def _check_token(self, headers: Headers) -> None:
+    def _user_of(self, headers: Headers) -> User:
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token.encode()):
+        found = self._owner_of(token.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
             # Measured: kube-apiserver 1.36 answers 401 to a wrong token.
             raise errors.unauthorized()
+        return found
+
+    def _owner_of(self, token: str) -> User | None:
+        is_admins = hmac.compare_digest(token.encode(), self._token.encode())
+        return ADMIN if is_admins else self.api.tokens.user_of(token)
 
     def _count(self, request: Request, target: Target | None) -> Effect | None:
         """Count calls on resources. Discovery is not counted."""
@@ -182,7 +193,7 @@ async def _read_body(http: HttpRequest) -> bytes:
     return body
 
 
-def _parse_request(http: HttpRequest, body: bytes) -> Request:
+def _parse_request(http: HttpRequest, body: bytes, user: User) -> Request:
     accept = http.headers.get("accept", "*/*")
     if "json" not in accept and "*/*" not in accept and "application/*" not in accept:
         raise errors.not_acceptable()
@@ -194,6 +205,7 @@ def _parse_request(http: HttpRequest, body: bytes) -> Request:
         content_type=http.headers.get("content-type", ""),
         accept=accept,
         agent=http.headers.get("user-agent", ""),
+        user=user,
     )
 
 

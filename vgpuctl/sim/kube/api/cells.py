@@ -196,6 +196,24 @@ def data_count(item: Object, now: datetime) -> int:
     return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
+def secret_count(account: Object, now: datetime) -> int:
+    return len(account.get("secrets") or ())
+
+
+def bound_role(binding: Object, now: datetime) -> str:
+    return f"{binding['roleRef']['kind']}/{binding['roleRef']['name']}"
+
+
+def subjects(kind: str) -> Cell:
+    """Return the cell with the names of a binding's subjects of one kind."""
+
+    def cell(binding: Object, now: datetime) -> str:
+        found = [each for each in binding.get("subjects") or () if each["kind"] == kind]
+        return ", ".join("/".join(filter(None, (each.get("namespace"), each["name"]))) for each in found)
+
+    return cell
+
+
 def last_seen(event: Object, now: datetime) -> str:
     # Kubernetes: an event of events.k8s.io has its times in other fields than a core event.
     seen = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp") or event.get("eventTime")

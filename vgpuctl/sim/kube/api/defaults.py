@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vgpuctl.sim.kube.api import rbac_rules
 from vgpuctl.sim.kube.api.kinds import STORED
 from vgpuctl.sim.kube.objects import Object
 
@@ -34,6 +35,8 @@ def fill_in(plural: str, item: Object) -> None:
             "updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
         )
         item["spec"].setdefault("revisionHistoryLimit", 10)
+    elif plural in ("rolebindings", "clusterrolebindings"):
+        rbac_rules.fill_in_binding(item)
     elif plural == "namespaces":
         # Kubernetes: each namespace has its name as a label, and a finalizer of its own.
         item["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = item["metadata"]["name"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vgpuctl.sim.kube.api import openapi
-from vgpuctl.sim.kube.api.kinds import EVICTION, SCALE, Groups, Kind
+from vgpuctl.sim.kube.api.kinds import EVICTION, SCALE, TOKEN, Groups, Kind
 from vgpuctl.sim.kube.api.request import Reply, Request
 from vgpuctl.sim.kube.machines.nodes import VERSION
 from vgpuctl.sim.kube.objects import Object
@@ -13,7 +13,11 @@ from vgpuctl.sim.kube.objects import Object
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _AGGREGATED = "as=APIGroupDiscoveryList"
 _AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_SUBRESOURCE_KINDS = {EVICTION: ("policy", "v1", "Eviction"), SCALE: ("autoscaling", "v1", "Scale")}
+_SUBRESOURCE_KINDS = {
+    EVICTION: ("policy", "v1", "Eviction"),
+    SCALE: ("autoscaling", "v1", "Scale"),
+    TOKEN: ("authentication.k8s.io", "v1", "TokenRequest"),
+}
 
 
 def answer(request: Request, served: Groups) -> Reply | None:
@@ -93,7 +97,7 @@ def _subresource(kind: Kind, name: str) -> Object:
 
 
 def _subverbs(name: str) -> list[str]:
-    return ["create"] if name == EVICTION else ["get", "patch", "update"]
+    return ["create"] if name in (EVICTION, TOKEN) else ["get", "patch", "update"]
 
 
 def _discovery_list(groups: Groups) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from vgpuctl.sim.kube.access.attributes import Attributes
 from vgpuctl.sim.kube.api.kinds import Kind
 
 Details = dict[str, Any]
@@ -44,6 +45,26 @@ def unauthorized() -> ApiError:
 
 def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
+
+
+def not_allowed(user: str, asked: Attributes, reason: str = "") -> ApiError:
+    """Return the error for what the user has no right to. `reason`: why bindings of the user give none."""
+    why = f": {reason}" if reason else ""
+    # Measured: the words of kube-apiserver 1.36.
+    if asked.path:
+        message = f'forbidden: User "{user}" cannot {asked.verb} path "{asked.path}"{why}'
+        return ApiError(403, "Forbidden", message, {})
+    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
+    what = f'resource "{asked.whole_resource}" in API group "{asked.group}" {where}{why}'
+    kind = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
+    named = f'{kind} "{asked.name}"' if asked.name else kind
+    details = ({"name": asked.name} if asked.name else {}) | ({"group": asked.group} if asked.group else {})
+    message = f'{named} is forbidden: User "{user}" cannot {asked.verb} {what}'
+    return ApiError(403, "Forbidden", message, details | {"kind": asked.resource})
+
+
+def forbidden(kind: Kind, name: str, why: str) -> ApiError:
+    return ApiError(403, "Forbidden", f'{kind.qualified} "{name}" is forbidden: {why}', _named(kind, name))
 
 
 def not_found(kind: Kind, name: str) -> ApiError:

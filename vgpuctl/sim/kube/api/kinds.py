@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-STATUS, SCALE, EVICTION = "status", "scale", "eviction"
+STATUS, SCALE, EVICTION, TOKEN = "status", "scale", "eviction", "token"
+RBAC = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,8 @@ class Kind:
     `fields`: the field selectors that it supports beside name and namespace; `indexed`: those with an
     index.
 
-    `custom`: defined by a CustomResourceDefinition, so it exists only in some clusters.
+    `custom`: defined by a CustomResourceDefinition, so it exists only in some clusters. `any_name`: its names may have
+    every character that a path segment may have, such as the `:` of `system:discovery`.
     """
 
     kind: str
@@ -36,6 +38,7 @@ class Kind:
     has_spec: bool = True
     zero_counts: tuple[str, ...] | None = None
     returns_deleted: bool = False
+    any_name: bool = False
 
     @property
     def api_version(self) -> str:
@@ -115,6 +118,14 @@ KINDS: tuple[Kind, ...] = (
         plural="persistentvolumeclaims",
         short_names=("pvc",),
         subresources=(STATUS,),
+        returns_deleted=True,
+    ),
+    Kind(
+        kind="ServiceAccount",
+        plural="serviceaccounts",
+        short_names=("sa",),
+        subresources=(TOKEN,),
+        has_spec=False,
         returns_deleted=True,
     ),
     Kind(
@@ -202,6 +213,17 @@ KINDS: tuple[Kind, ...] = (
         fields=(*_REGARDING, "reason", "reportingController", "type"),
         has_spec=False,
     ),
+    Kind(group=RBAC, kind="ClusterRole", plural="clusterroles", namespaced=False, has_spec=False, any_name=True),
+    Kind(
+        group=RBAC,
+        kind="ClusterRoleBinding",
+        plural="clusterrolebindings",
+        namespaced=False,
+        has_spec=False,
+        any_name=True,
+    ),
+    Kind(group=RBAC, kind="Role", plural="roles", has_spec=False, any_name=True),
+    Kind(group=RBAC, kind="RoleBinding", plural="rolebindings", has_spec=False, any_name=True),
 )
 
 CUSTOM: tuple[Kind, ...] = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vgpuctl.sim.kube.api.errors import ApiError, bad_request
+from vgpuctl.sim.kube.api.request import Request
 from vgpuctl.sim.kube.objects import Object
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
@@ -34,6 +35,15 @@ class Field:
 
 
 Fields = dict[int, Field]
+
+
+def is_protobuf(request: Request) -> bool:
+    return request.content_type.split(";")[0].strip() == MEDIA_TYPE
+
+
+def document_of(request: Request) -> Any:
+    """Return the body of a request, which is JSON or protobuf."""
+    return decoded(request.body) if is_protobuf(request) else request.json()
 
 
 def decoded(body: bytes) -> Object:
@@ -226,6 +236,15 @@ _QUESTION = {
     1: Field("resourceAttributes", _message(_ATTRIBUTES)),
     2: Field("nonResourceAttributes", _message(_texts(path=1, verb=2))),
 }
+_ANOTHERS_QUESTION = _QUESTION | _texts(user=3) | _lists(groups=4)
+_RULE = _lists(verbs=1, apiGroups=2, resources=3, resourceNames=4, nonResourceURLs=5)
+_ROLE = _META | {2: Field("rules", _message(_RULE), many=True)}
+_BINDING = {
+    **_META,
+    2: Field("subjects", _message(_texts(kind=1, apiGroup=2, name=3, namespace=4)), many=True),
+    3: Field("roleRef", _message(_texts(apiGroup=1, kind=2, name=3))),
+}
+_TOKEN = _lists(audiences=1) | _counts(expirationSeconds=4) | {3: Field("boundObjectRef", _message(_texts(kind=1)))}
 
 
 def _object_of(spec: Fields) -> Fields:
@@ -239,4 +258,13 @@ _KINDS: dict[str, Fields] = {
     "Job": _object_of(_JOB),
     "PodDisruptionBudget": _object_of(_BUDGET),
     "SelfSubjectAccessReview": _object_of(_QUESTION),
+    "SubjectAccessReview": _object_of(_ANOTHERS_QUESTION),
+    "SelfSubjectRulesReview": _object_of(_texts(namespace=1)),
+    "SelfSubjectReview": _META | {2: Field("", _ignored)},
+    "ServiceAccount": _META,
+    "TokenRequest": _object_of(_TOKEN),
+    "Role": _ROLE,
+    "ClusterRole": _ROLE,
+    "RoleBinding": _BINDING,
+    "ClusterRoleBinding": _BINDING,
 }

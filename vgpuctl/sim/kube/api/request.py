@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vgpuctl.sim.kube.access.users import ADMIN, User
 from vgpuctl.sim.kube.api import errors
 from vgpuctl.sim.kube.api.errors import bad_request
 from vgpuctl.sim.kube.api.kinds import BY_PATH, Kind
@@ -18,6 +19,8 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
+    """`user`: the caller. In one process, and for people in it, that is the administrator."""
+
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
@@ -25,6 +28,7 @@ class Request:
     content_type: str = JSON
     accept: str = JSON
     agent: str = "unknown"
+    user: User = ADMIN
 
     @property
     def dry_run(self) -> bool:

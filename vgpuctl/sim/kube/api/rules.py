@@ -6,6 +6,7 @@ import json
 
 from vgpuctl.sim.kube.api.errors import invalid
 from vgpuctl.sim.kube.api.kinds import Kind
+from vgpuctl.sim.kube.api.rbac_rules import changed_reference
 from vgpuctl.sim.kube.objects import Object, at, copied
 
 _POD_RULE = (
@@ -38,6 +39,8 @@ Cause = tuple[str, str, str]
 
 def check_change(kind: Kind, before: Object, after: Object) -> None:
     """Refuse a change that the real server would refuse because of the object's present state."""
+    if before.get("roleRef") != after.get("roleRef"):
+        raise invalid(kind, after["metadata"]["name"], [changed_reference(after)])
     if before.get("spec") == after.get("spec"):
         return
     causes = [

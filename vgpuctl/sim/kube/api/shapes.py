@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from vgpuctl.sim.kube.api import pod_specs
+from vgpuctl.sim.kube.api import pod_specs, rbac_rules
 from vgpuctl.sim.kube.api.errors import ApiError, invalid
 from vgpuctl.sim.kube.api.kinds import Kind
 from vgpuctl.sim.kube.api.resource_lists import QUANTITIES, are_quantities, canonical_lists, negative_amounts
@@ -108,6 +108,9 @@ SHAPES: dict[str, Schema] = {
         | _CONDITIONS,
     },
     "configmaps": {"data": TEXTS},
+    "serviceaccounts": {"automountServiceAccountToken": bool, "secrets": [{}], "imagePullSecrets": [{}]},
+    **dict.fromkeys(("roles", "clusterroles"), rbac_rules.ROLE),
+    **dict.fromkeys(("rolebindings", "clusterrolebindings"), rbac_rules.BINDING),
     "resourcequotas": {"spec": {"hard": QUANTITIES}, "status": {"hard": QUANTITIES, "used": QUANTITIES}},
     "leases": {"spec": {"holderIdentity": str, "leaseDurationSeconds": int, "renewTime": TIME, "acquireTime": TIME}},
     "deployments": _WORKLOAD,
@@ -229,6 +232,8 @@ def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
     # Measured: kube-apiserver 1.36 answers 422 to a missing name, a bad name and a bad label.
     if not name:
         causes.append(("metadata.name", "FieldValueRequired", "Required value: name or generateName is required"))
+    elif kind.any_name:
+        causes += rbac_rules.name_causes(name)
     elif len(name) > 253 or not _NAME.fullmatch(name):
         causes.append(("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {_NAME_RULE}'))
     for key, value in (metadata.get("labels") or {}).items():
@@ -246,7 +251,8 @@ def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
             message = int_or_percent.NOT_NEGATIVE if count < 0 else too_many
             causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {message}"))
     amounts = negative_amounts(item, SHAPES.get(kind.plural))
-    return [*causes, *int_or_percent.causes(kind, item), *pod_specs.causes(kind, item), *amounts]
+    own = (*rbac_rules.causes(kind, item), *pod_specs.causes(kind, item))
+    return [*causes, *int_or_percent.causes(kind, item), *own, *amounts]
 
 
 def _selector_causes(item: Object) -> list[tuple[str, str, str]]:

@@ -60,6 +60,13 @@ def _row(columns: tuple[Column, ...], item: Object, options: TableOptions) -> Ob
 
 
 _NAME, _AGE = Column("Name", cells.name), Column("Age", cells.age)
+_ROLE = (_NAME, Column("Created At", cells.field("metadata.creationTimestamp", ""), "date"))
+_BINDING = (
+    _NAME,
+    Column("Role", cells.bound_role),
+    _AGE,
+    *(Column(f"{kind}s", cells.subjects(kind), wide=True) for kind in ("User", "Group", "ServiceAccount")),
+)
 _PLAIN = (_NAME, _AGE)
 _TEMPLATE = (
     Column("Containers", cells.containers, wide=True),
@@ -116,6 +123,9 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Readiness Gates", lambda item, now: NONE, wide=True),
     ),
     "events": _EVENTS,
+    "serviceaccounts": (_NAME, Column("Secrets", cells.secret_count), _AGE),
+    **dict.fromkeys(("roles", "clusterroles"), _ROLE),
+    **dict.fromkeys(("rolebindings", "clusterrolebindings"), _BINDING),
     "configmaps": (_NAME, Column("Data", cells.data_count), _AGE),
     "persistentvolumeclaims": (
         _NAME,

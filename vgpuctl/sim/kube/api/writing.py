@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from vgpuctl.sim.kube.access import escalation
+from vgpuctl.sim.kube.access.rbac import Authorizer
 from vgpuctl.sim.kube.api import defaults, errors, events, managers, protobuf, rules, shapes
 from vgpuctl.sim.kube.api.kinds import SCALE, STATUS, Kind
 from vgpuctl.sim.kube.api.patches import JSON_PATCH, MERGE, STRATEGIC, patched
@@ -44,6 +46,7 @@ def create(context: ControllerContext, request: Request, target: Target) -> Obje
     if STATUS in target.kind.subresources:
         item.pop("status", None)
     prepared = context.prepared(target.kind.plural, item)
+    escalation.check(Authorizer(context.store), request.user, prepared)
     managers.record_manager({"metadata": {}}, prepared, request.manager, timestamp(context.clock.utc()))
     if request.dry_run:
         return _dry_run_created(context, target.kind, prepared)
@@ -110,6 +113,7 @@ def _store(context: ControllerContext, request: Request, kind: Kind, before: Obj
     item = shapes.canonical(kind, item, before=before)
     defaults.fill_in(kind.plural, item)
     rules.check_change(kind, before, item)
+    escalation.check(Authorizer(context.store), request.user, item, before)
     now = timestamp(context.clock.utc())
     managers.record_manager(before, item, request.manager, now)
     if request.dry_run:
@@ -167,8 +171,7 @@ def _decoded(request: Request, kind: Kind) -> Object:
     if media_type not in ("application/json", protobuf.MEDIA_TYPE, ""):
         message = f"the body of the request was in an unknown format - accepted media types include: {_ACCEPTED}"
         raise errors.ApiError(415, "UnsupportedMediaType", message)
-    binary = media_type == protobuf.MEDIA_TYPE
-    item = protobuf.decoded(request.body) if binary else _object(request.json())
+    item = protobuf.decoded(request.body) if protobuf.is_protobuf(request) else _object(request.json())
     sent = (item.get("apiVersion"), item.get("kind"))
     # Measured: kube-apiserver 1.36 answers 400 to another kind than the path's.
     if sent[1] is not None and sent != (kind.api_version, kind.kind):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from vgpuctl.sim.clock import Clock
 from vgpuctl.sim.kube.api import defaults
@@ -38,10 +39,11 @@ GATED = {
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """The component that an event names as its source."""
+    """The component that an event names as its source. `utc`: its clock, if that is not the server's."""
 
     component: str
     instance: str = ""
+    utc: Callable[[], datetime] | None = None
 
 
 class ControllerContext:
@@ -98,7 +100,7 @@ class ControllerContext:
         self, about: Object, source: EventSource, reason: str, message: str, *, warning: bool = False
     ) -> None:
         """Create an Event. The same event for the same object only raises the count of the first one."""
-        now = timestamp(self.clock.utc())
+        now = timestamp((source.utc or self.clock.utc)())
         key = (uid_of(about), reason, message)
         namespace = namespace_of(about) or "default"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from vgpuctl.sim.inventory import Inventory, VmSpec, Workload
+from vgpuctl.sim.kube.access import bootstrap
 from vgpuctl.sim.kube.controllers import cluster_api, gpu_operator
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.controllers.lifecycle import own_taints
@@ -35,6 +36,8 @@ class InitialObjects:
         self._placer = placer
         for name in (*NAMESPACES, gpu_operator.NAMESPACE):
             context.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for plural, item in bootstrap.objects():
+            context.create(plural, item)
         for kubelet in kubelets:
             self._add_node(kubelet)
         placer.place_daemons(context.create("daemonsets", gpu_operator.device_plugin()), self._with_device_plugin())

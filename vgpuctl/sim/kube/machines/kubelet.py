@@ -12,6 +12,8 @@ from vgpuctl.sim.kube.controllers.controller_context import ControllerContext, E
 from vgpuctl.sim.kube.machines import nodes, pod_status
 from vgpuctl.sim.kube.machines.gpu_machine import GpuMachine
 from vgpuctl.sim.kube.machines.gpu_stack import is_plugin
+from vgpuctl.sim.kube.machines.guest_clock import GuestClock, set_after_s
+from vgpuctl.sim.kube.machines.pod_tokens import REFUSED, PodTokens
 from vgpuctl.sim.kube.objects import (
     Object,
     from_timestamp,
@@ -55,7 +57,11 @@ class Kubelet(GpuMachine):
         self.reporting = False
         self._context = context
         self._rng = rng
-        self._event_source = EventSource("kubelet", self.name)
+        # Kubernetes: all times that a kubelet writes come from its guest's clock, and those of its events too.
+        self._clock = GuestClock(context.clock)
+        self.clock_set_by = place.vm.clock
+        self._tokens = PodTokens(context.clock, (self._clock, self._time), self._show_refusals)
+        self._event_source = EventSource("kubelet", self.name, self._clock.utc)
         self._boot_id = ""
         self._heartbeat_id = 0
         self._addresses_given = 0
@@ -67,6 +73,8 @@ class Kubelet(GpuMachine):
 
     def freeze(self) -> None:
         super().freeze()
+        self._tokens.catch_up()
+        self._clock.stop()
         self._heartbeat_id += 1
         self.reporting = False
 
@@ -74,6 +82,8 @@ class Kubelet(GpuMachine):
         """The Lease is renewed first and the status later, as measured on a real kubelet."""
         was_frozen = self.frozen
         super().thaw()
+        self._clock.go_on()
+        self._set_clock_later()
         if was_frozen and self.guest_up and self._boot_id:
             # Measured on kubemark 1.36: the Lease was renewed within 1 s.
             # The node was still NotReady for more than 6 s.
@@ -81,6 +91,8 @@ class Kubelet(GpuMachine):
 
     def halt(self) -> None:
         super().halt()
+        self._clock.set()
+        self._tokens.clear()
         # A power-off loses everything that ran: the containers, and what the kubelet knew.
         self._stage.clear()
         self._deadlines_s.clear()
@@ -97,6 +109,24 @@ class Kubelet(GpuMachine):
     def sleep_now(self, gpus: int) -> None:
         self._boot_id = self._new_boot_id()
         super().sleep_now(gpus)
+
+    def set_clock_by(self, how: str) -> None:
+        """Let this program set the guest's clock from now on."""
+        self.clock_set_by = how
+        self._set_clock_later()
+
+    def _set_clock_later(self) -> None:
+        delay_s = set_after_s(self.clock_set_by, self.place.vm, self._durations)
+        if self._clock.lag_s and delay_s is not None:
+            self._time.after(delay_s, self._set_clock)
+
+    def _set_clock(self) -> None:
+        self._clock.set()
+        # kubelet: deadlines and the ends of tokens are moments of this clock, and may have passed by now.
+        self._tokens.check()
+        self._deadlines_s.clear()
+        for pod in self._own_pods():
+            self.sync_pod(pod)
 
     def adopt(self, pod: Object) -> str:
         """Take over a pod that runs here from the beginning; return its address."""
@@ -130,7 +160,7 @@ class Kubelet(GpuMachine):
 
     def _renew(self) -> None:
         node = self._context.store.get("nodes", "", self.name)
-        now = self._context.clock.utc()
+        now = self._clock.utc()
         if node is None:
             return
         # kubelet: the Lease shows that it lives; the status is written less often.
@@ -151,6 +181,7 @@ class Kubelet(GpuMachine):
         self._post_status()
         for pod in self._own_pods():
             self._resume_pod(pod, restarted=restarted)
+        self._tokens.check()
         heartbeat_id = self._heartbeat_id
         self._time.after(self._durations.heartbeat_s * first_beat, lambda: self._heartbeat(heartbeat_id))
 
@@ -165,7 +196,7 @@ class Kubelet(GpuMachine):
         # kubelet: a status in which nothing changed is posted only every five minutes (decision 0003).
         if before is None or self._may_skip_status(before):
             return
-        now = self._context.clock.utc()
+        now = self._clock.utc()
         if before["status"] is self._posted:
             after: Object | None = self._context.store.update("nodes", nodes.with_heartbeat(before, now))
         else:
@@ -183,18 +214,20 @@ class Kubelet(GpuMachine):
         """
         self._since_report_s += self._durations.heartbeat_s
         # kubelet: a status that differs from the last one posted is posted at once.
-        may_skip = self._since_report_s <= self._durations.report_s and node["status"] == self._posted
+        # Most often it is the very same object, and need not be compared.
+        unchanged = node["status"] is self._posted or node["status"] == self._posted
+        may_skip = self._since_report_s < self._durations.report_s and unchanged
         self._since_report_s = self._since_report_s if may_skip else 0.0
         return may_skip
 
     def _hold_plugins(self) -> None:
         """A plugin that was Ready before a suspend is not, until its stack is up again."""
-        now = self._context.clock.utc()
+        now = self._clock.utc()
         for pod in filter(is_plugin, self._own_pods()):
             self._edit(pod, lambda item: pod_status.unready(item, now))
 
     def _gpu_stack_is_up(self) -> None:
-        now = self._context.clock.utc()
+        now = self._clock.utc()
         for pod in filter(is_plugin, self._own_pods()):
             stage = self._stage.get(uid_of(pod))
             if stage == "held":
@@ -218,17 +251,21 @@ class Kubelet(GpuMachine):
         if ran and restarted and not is_mirror(pod):
             self._restart(pod)
         # Measured on kubemark 1.36: after a resume a pod has its UID, no restart, and is Ready again with its node.
-        elif ran and self._stage.get(uid_of(pod)) == "running" and not self._waits_for_gpu_stack(pod):
-            self._edit(pod, lambda item: pod_status.ready_again(item, self._context.clock.utc()))
+        elif ran and self._stage.get(uid_of(pod)) == "running" and not self._is_held(pod):
+            self._edit(pod, lambda item: pod_status.ready_again(item, self._clock.utc()))
         # kubelet: a deadline is a moment of the wall clock, and may have passed while the VM slept.
         self._deadlines_s.pop(uid_of(pod), None)
         self.sync_pod(self._present(pod) or pod)
+
+    def _is_held(self, pod: Object) -> bool:
+        """Return True if the pod cannot be Ready yet although its node is."""
+        return self._waits_for_gpu_stack(pod) or self._tokens.refused(pod)
 
     def _restart(self, pod: Object) -> None:
         """After a reboot containers start again where the pod's restartPolicy allows it; otherwise the pod
         has failed.
         """
-        now = self._context.clock.utc()
+        now = self._clock.utc()
         # Kubernetes: a pod is never moved. It restarts on its node, or it has failed.
         if pod["spec"]["restartPolicy"] == "Never":
             self._edit(pod, lambda item: pod_status.failed(item, now))
@@ -250,6 +287,7 @@ class Kubelet(GpuMachine):
 
     def forget(self, pod: Object) -> None:
         self._stage.pop(uid_of(pod), None)
+        self._tokens.forget(pod)
         self._deadlines_s.pop(uid_of(pod), None)
         self._note_gone(pod)
 
@@ -265,7 +303,7 @@ class Kubelet(GpuMachine):
         limit_s, began = pod["spec"].get("activeDeadlineSeconds"), pod["status"].get("startTime")
         if limit_s is None or not began:
             return None
-        return float(limit_s) - (self._context.clock.utc() - from_timestamp(began)).total_seconds()
+        return float(limit_s) - (self._clock.utc() - from_timestamp(began)).total_seconds()
 
     def _end_if_past_deadline(self, pod: Object) -> None:
         present = self._present(pod)
@@ -276,7 +314,7 @@ class Kubelet(GpuMachine):
         if left_s is not None and left_s < 1e-3:
             message = pod_status.PAST_DEADLINE
             self._context.record_event(present, self._event_source, pod_status.DEADLINE_EXCEEDED, message)
-            now = self._context.clock.utc()
+            now = self._clock.utc()
             self._stage[uid_of(present)] = "ended"
             self._edit(present, lambda item: pod_status.past_deadline(item, now))
 
@@ -284,7 +322,7 @@ class Kubelet(GpuMachine):
         """Fail a pod for which there is no GPU; return True if it did."""
         if not self._lacks_gpus(pod):
             return False
-        now, message = self._context.clock.utc(), pod_status.NO_DEVICE.format(nodes.GPU)
+        now, message = self._clock.utc(), pod_status.NO_DEVICE.format(nodes.GPU)
         self._stage[uid_of(pod)] = "ended"
         self._edit(pod, lambda item: pod_status.not_admitted(item, now, nodes.GPU))
         self._context.record_event(pod, self._event_source, pod_status.NOT_ADMITTED, message, warning=True)
@@ -294,7 +332,7 @@ class Kubelet(GpuMachine):
         if self._rejected(pod):
             return
         self._stage[uid_of(pod)] = "starting"
-        now = self._context.clock.utc()
+        now = self._clock.utc()
         self._edit(pod, lambda item: pod_status.creating(item, now, self.place.address))
         self._time.after(self._durations.kubelet_s, lambda: self._started(pod))
 
@@ -309,7 +347,7 @@ class Kubelet(GpuMachine):
             self._stage[uid_of(pod)] = "held"
             return
         self._mark_started(pod)
-        now, address = self._context.clock.utc(), self.place.pod_address(self._addresses_given)
+        now, address = self._clock.utc(), self.place.pod_address(self._addresses_given)
         self._edit(pod, lambda item: pod_status.running(item, now, address))
         if is_plugin(pod):
             self._post_gpus()
@@ -318,12 +356,13 @@ class Kubelet(GpuMachine):
         self._stage[uid_of(pod)] = "running"
         self._addresses_given += 1
         self._note_started(pod)
+        self._tokens.issue(pod)
         if pod_status.ends_by_itself(pod):
             self._time.after(self._durations.training_s, lambda: self._succeeded(pod))
 
     def _succeeded(self, pod: Object) -> None:
         if self._stage.get(uid_of(pod)) == "running":
-            now = self._context.clock.utc()
+            now = self._clock.utc()
             self._edit(pod, lambda item: pod_status.succeeded(item, now))
 
     def _end(self, pod: Object) -> None:
@@ -343,11 +382,20 @@ class Kubelet(GpuMachine):
             return
         # Kubernetes: the kubelet is done with such a pod, and only its finalizer holds it.
         if present["metadata"].get("finalizers"):
-            now = self._context.clock.utc()
+            now = self._clock.utc()
             self._edit(pod, lambda item: pod_status.failed(item, now))
             self._edit(pod, lambda item: item["metadata"].update(deletionGracePeriodSeconds=0))
         else:
             self._context.store.remove(*path_of("pods", pod))
+
+    def _show_refusals(self, pod: Object, refused: bool) -> None:
+        """Show by the pod's readiness that its requests are refused, or no longer."""
+        present = self._present(pod)
+        if present is None or self._stage.get(uid_of(pod)) != "running":
+            return
+        self._edit(pod, lambda item: pod_status.probed(item, self._clock.utc(), passes=not refused))
+        if refused:
+            self._context.record_event(present, self._event_source, "Unhealthy", REFUSED, warning=True)
 
     def _present(self, pod: Object) -> Object | None:
         present = self._context.store.get(*path_of("pods", pod))

@@ -37,11 +37,17 @@ class Kubelets:
         return self._kubelets[vm]
 
     def machine(self, vm: str) -> Machine:
-        """Return a VM's machine. A VM created later, such as a clone, has one too, but it never joins the cluster."""
+        """Return a VM's machine. A VM created later has one too, but it never joins the cluster."""
         # VMs of other purposes run guests too: they boot, freeze and shut down, but are no nodes.
         if vm in self._kubelets:
             return self._kubelets[vm]
         return self._others.setdefault(vm, self._other(on=False))
+
+    def exists(self, vm: str) -> bool:
+        return self.machine(vm).exists
+
+    def powered(self, vm: str) -> bool:
+        return self.machine(vm).powered
 
     def _other(self, *, on: bool) -> Machine:
         machine = Machine(self._context.clock, self._durations)

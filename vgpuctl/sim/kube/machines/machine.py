@@ -14,6 +14,8 @@ class Machine:
 
     def __init__(self, clock: Clock, durations: Durations) -> None:
         self.guest_up = False
+        self.powered = False
+        self.exists = True
         self._durations = durations
         self._time = GuestTime(clock)
 
@@ -27,19 +29,22 @@ class Machine:
 
     def boot(self, gpus: int) -> None:
         self.halt()
+        self.powered = self.exists = True
         self._time.after(self._durations.guest_boot_s, self._guest_is_up)
 
     def freeze(self) -> None:
+        self.powered = False
         self._time.freeze()
 
     def thaw(self) -> None:
         """Everything goes on from where it was."""
+        self.powered = True
         if self.frozen:
             self._time.thaw()
 
     def halt(self) -> None:
         self._time.clear()
-        self.guest_up = False
+        self.guest_up = self.powered = False
 
     def shut_down(self, then: Callable[[], None]) -> None:
         """Shut the guest down after `guest_shutdown_s`, unless the VM is powered off before."""
@@ -53,7 +58,7 @@ class Machine:
 
     def start_now(self, gpus: int) -> None:
         """Mark the guest as up, for a VM that is on from the beginning."""
-        self.guest_up = True
+        self.guest_up = self.powered = True
 
     def sleep_now(self, gpus: int) -> None:
         """Mark the guest as up and frozen, for a VM that is suspended from the beginning."""

@@ -124,7 +124,7 @@ def _set(node: Object, now: datetime, fresh: Object) -> None:
 
 
 def renewed(lease: Object, now: datetime) -> Object:
-    # Kubernetes: written by the guest's clock, which may lag after a resume. Here there is one clock.
+    # Kubernetes: written by the guest's clock, which may lag after a resume.
     spec = (lease.get("spec") or {}) | {"renewTime": micro_timestamp(now)}
     return lease | {"metadata": dict(lease["metadata"]), "spec": spec}
 

@@ -69,6 +69,14 @@ def _set_containers_ready(pod: Object, *, ready: bool) -> None:
         container["ready"] = ready
 
 
+def probed(pod: Object, now: datetime, *, passes: bool) -> None:
+    """The kubelet writes this when a readiness probe begins to fail, or passes again."""
+    status = "True" if passes else "False"
+    _conditions(pod, now, {"Ready": status, "ContainersReady": status}, "" if passes else "ContainersNotReady")
+    for container in pod["status"].get("containerStatuses") or []:
+        container["ready"] = passes
+
+
 def not_ready(pod: Object, now: datetime) -> None:
     """The node lifecycle controller writes this when the pod's node has gone silent."""
     _conditions(pod, now, {"Ready": "False"})

@@ -12,6 +12,7 @@ from vgpuctl.sim.vcenter.collector.partial_updates import Change, element_change
 from vgpuctl.sim.vcenter.collector.selection import Selection, UnknownSelection
 from vgpuctl.sim.vcenter.inventory.center import Center
 from vgpuctl.sim.vcenter.inventory.objects import InventoryObject
+from vgpuctl.sim.vcenter.inventory.permissions import SYSTEM_VIEW, Privileges
 from vgpuctl.sim.vcenter.inventory.property_cache import Key
 from vgpuctl.sim.vcenter.wire import faults, rights
 from vgpuctl.sim.vcenter.wire.metadata import UnknownPath, check_path, wire_name
@@ -47,7 +48,7 @@ class FilterScope:
     version: Any
     spec: Any
     selection: Selection = field(init=False)
-    _paths_by_type: dict[Any, SelectedPaths | None] = field(default_factory=dict)
+    _paths_by_type: dict[tuple[Any, Privileges], SelectedPaths | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check(self.spec)
@@ -64,12 +65,15 @@ class FilterScope:
             raise faults.invalid_argument(f"specSet.selectSet.name {unknown}") from unknown
 
     def values(self, moid: str) -> tuple[InventoryObject, Values] | None:
-        """Return the set properties of one selected object; None if no PropertySpec names its type."""
+        """Return the set properties of one selected object; None if no PropertySpec names its type, or if the user
+        does not see it.
+        """
         ref = self.selection.refs.get(moid)
         obj = self.center.find(ref, self.session) if ref else None
         if not obj:
             return None
-        paths = self._selected_paths(obj)
+        granted = self.center.privileges_on(obj.ref, self.session)
+        paths = self._selected_paths(obj, granted) if SYSTEM_VIEW in granted else None
         if paths is None:
             return None
         values: Values = {path: self._missing(obj.ref, path, lacking) for path, lacking in paths.missing}
@@ -95,23 +99,26 @@ class FilterScope:
 
     def _follow(self, ref: Any, path: str) -> Any:
         obj = self.center.find(ref, self.session)
+        # vSphere: a walk does not go through what the user does not see.
+        if not obj or SYSTEM_VIEW not in self.center.privileges_on(ref, self.session):
+            return None
         try:
-            return self.center.read(obj, path, self.session) if obj else None
+            return self.center.read(obj, path, self.session)
         except UnknownPath:
             raise faults.invalid_property(path) from None
 
-    def _selected_paths(self, obj: InventoryObject) -> SelectedPaths | None:
+    def _selected_paths(self, obj: InventoryObject, granted: Privileges) -> SelectedPaths | None:
         """Return the union of all PropertySpecs that name the object's type or one of its ancestors."""
         kind = type(obj.ref)
-        if kind not in self._paths_by_type:
+        if (kind, granted) not in self._paths_by_type:
             # Measured with govc 0.56: one look-up names ManagedEntity and VirtualMachine, so both specs count.
             specs = [spec for spec in self.spec.propSet if issubclass(kind, spec.type)]
             paths = [path for spec in specs for path in (obj.table.names() if spec.all else spec.pathSet)]
-            lacking = {path: rights.missing_read_privilege(self.session, kind, path) for path in paths}
-            keys = [(path, self.version) for path, privilege in lacking.items() if not privilege]
-            missing = [(path, privilege) for path, privilege in lacking.items() if privilege]
-            self._paths_by_type[kind] = SelectedPaths(keys, missing) if specs else None
-        return self._paths_by_type[kind]
+            needed = {path: rights.privilege_to_read(kind, path) for path in paths}
+            lacking = {path: privilege for path, privilege in needed.items() if privilege and privilege not in granted}
+            keys = [(path, self.version) for path in needed if path not in lacking]
+            self._paths_by_type[kind, granted] = SelectedPaths(keys, list(lacking.items())) if specs else None
+        return self._paths_by_type[kind, granted]
 
 
 @dataclass

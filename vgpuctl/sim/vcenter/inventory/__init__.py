@@ -1,1 +1,1 @@
-"""The managed objects as clients read them: the inventory tree, properties and history."""
+"""The managed objects as clients read them: the inventory tree and properties."""

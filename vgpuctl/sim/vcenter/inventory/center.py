@@ -7,9 +7,16 @@ from functools import partial
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
-from vgpuctl.sim.vcenter.inventory.history import History
 from vgpuctl.sim.vcenter.inventory.host_properties import GRAPHICS_MANAGER, HOST, IMAGE_MANAGER
 from vgpuctl.sim.vcenter.inventory.objects import MANAGERS, InventoryObject, PropertyTable, read
+from vgpuctl.sim.vcenter.inventory.permissions import (
+    EVERYTHING,
+    READING,
+    SYSTEM_VIEW,
+    Permission,
+    Permissions,
+    Privileges,
+)
 from vgpuctl.sim.vcenter.inventory.property_cache import Key, PropertyCache
 from vgpuctl.sim.vcenter.inventory.task_properties import TASK
 from vgpuctl.sim.vcenter.inventory.tree import tree
@@ -67,8 +74,10 @@ class Center:
         self._computed: dict[Hashable, Any] = {}
         self._listeners: dict[Listener, None] = {}
         self._objects = {obj.moid: obj for obj in self._initial_objects()}
-        self.history = History(estate)
-        self.history.on_event = self._notify_history
+        self.permissions = Permissions(self._parents)
+        for account in sessions.accounts.values():
+            if account.role is not None:
+                self.permissions.set(Permission(refs.ROOT, account.name, account.role, propagate=True))
         estate.subscribe(self._changed)
 
     def find(self, ref: Any, session: Session | None) -> InventoryObject | None:
@@ -76,6 +85,22 @@ class Center:
         obj = self._by_moid(ref._moId, session)
         # Measured with vcsim 0.56: an object that is not there is ManagedObjectNotFound, which names the reference.
         return obj if obj and isinstance(obj.ref, type(ref)) else None
+
+    def privileges_on(self, ref: Any, session: Session) -> Privileges:
+        """Return what the session's user may do on an object. What belongs to no entity is the root folder's."""
+        if isinstance(ref, vim.ManagedEntity):
+            granted = self.permissions.on(session.user, ref)
+            # Inferred: every user that may log in sees the root folder, so that views may begin there.
+            return granted | {SYSTEM_VIEW} if ref == refs.ROOT and granted is not EVERYTHING else granted
+        entity = self._entity_of(ref)
+        granted = self.permissions.on(session.user, entity or refs.ROOT)
+        # vSphere: what is no part of the inventory, such as managers and views, may be read by each user.
+        return granted if entity or granted is EVERYTHING else granted.union(READING)
+
+    def notify_all_changed(self) -> None:
+        """Let each filter look again: who sees what has changed."""
+        for moid in tuple(self._objects):
+            self.notify_changed(moid)
 
     def read(self, obj: InventoryObject, path: str, session: Session | None) -> Any:
         return read(obj, path, self.context(session))
@@ -115,6 +140,28 @@ class Center:
         for listener in tuple(self._listeners):
             listener(moid)
 
+    def _entity_of(self, ref: Any) -> Any:
+        """Return the entity that a task or a part of a host or cluster belongs to; None for all else."""
+        if isinstance(ref, vim.Task):
+            task = self.estate.tasks.get(ref._moId)
+            found = self._objects.get(task.entity_moid) if task else None
+            return found.ref if found else None
+        if isinstance(ref, vim.host.GraphicsManager):
+            found = self._objects.get(ref._moId)
+            return refs.of(found.subject) if found else None
+        found = self._objects.get(ref._moId) if isinstance(ref, vim.EnvironmentBrowser) else None
+        return refs.of(found.subject) if found else None
+
+    def _parents(self, entity: Any) -> tuple[Any, ...]:
+        """Return what an entity inherits permissions from. A VM inherits from its folder and from its host."""
+        found = self._objects.get(entity._moId)
+        if not found:
+            return ()
+        if isinstance(entity, vim.VirtualMachine):
+            return (refs.of(found.subject.folder), refs.of(found.subject.host))
+        parent = self.read(found, "parent", None)
+        return (parent,) if parent else ()
+
     def _by_moid(self, moid: str, session: Session | None) -> InventoryObject | None:
         found = self._objects.get(moid)
         # vSphere: views, collectors and filters belong to one session; another session does not find them.
@@ -135,20 +182,15 @@ class Center:
             self.notify_changed(refs.graphics_manager(changed)._moId)
         if isinstance(changed, Task):
             self.notify_changed(refs.TASKS._moId)
-            self._notify_all_of(vim.TaskHistoryCollector)
 
-    def _notify_history(self) -> None:
-        self.notify_changed(refs.EVENTS._moId)
-        self._notify_all_of(vim.event.EventHistoryCollector)
-
-    def _notify_all_of(self, kind: Any) -> None:
-        """Notify about the objects of one type that belong to sessions."""
+    def _notify_views(self) -> None:
+        """Notify about the container views of all sessions."""
         for session in self.sessions.all():
-            for moid in session.moids_of(kind):
+            for moid in session.moids_of(vim.view.ContainerView):
                 self.notify_changed(moid)
 
     def _add_or_remove_vm(self, vm: Vm) -> None:
-        exists = self.estate.vms.get(vm.name) is vm
+        exists = self.estate.vms.get(vm.guest) is vm
         if exists == (vm.moid in self._objects):
             return
         if exists:
@@ -156,9 +198,9 @@ class Center:
         else:
             del self._objects[vm.moid]
         self._computed.clear()
-        for moid in (vm.host.moid, *(ref._moId for ref in refs.HOLDERS_OF_VMS)):
+        for moid in refs.holders_of(vm):
             self.notify_changed(moid)
-        self._notify_all_of(vim.view.ContainerView)
+        self._notify_views()
 
     def _initial_objects(self) -> list[InventoryObject]:
         estate = self.estate

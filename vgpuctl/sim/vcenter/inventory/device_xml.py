@@ -26,8 +26,8 @@ _DEVICES = property_type(vim.vm.VirtualHardware, "device")
 
 
 def device_xml(vm: Vm, version: Any) -> Xml:
-    written: str = _template(_Shape(vm), version).replace(_STAND_IN, escape(vm.name))
-    for stand_in, own in zip(_STAND_IN_MACS, macs(vm.name), strict=True):
+    written: str = _template(_Shape(vm), version).replace(_STAND_IN, escape(vm.guest))
+    for stand_in, own in zip(_STAND_IN_MACS, macs(vm.guest), strict=True):
         written = written.replace(stand_in, own)
     return Xml(written)
 
@@ -39,7 +39,8 @@ class _Shape:
 
     def __init__(self, vm: Vm) -> None:
         self.vm = vm
-        self._key: Hashable = (_nameless(vm.spec), vm.shown_power, tuple(sorted(vm.vgpus.items())))
+        place = vm.store.moid, vm.host.cluster.datacenter.moid
+        self._key: Hashable = (_nameless(vm.spec), place, vm.shown_power, tuple(sorted(vm.vgpus.items())))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Shape) and self._key == other._key

@@ -7,7 +7,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.physics.power import SRIOV_LABEL
-from vgpuctl.sim.vcenter.physics.records import STORE_NAME, Vm
+from vgpuctl.sim.vcenter.physics.records import Vm
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 _PCI, _SCSI, _DISK, _CARD, _SRIOV = 100, 1000, 2000, 4000, 4001
@@ -64,7 +64,7 @@ def _disk(vm: Vm) -> Any:
         key=_DISK,
         deviceInfo=vim.Description(label="Hard disk 1", summary=f"{kib:,} KB"),
         backing=vim.vm.device.VirtualDisk.FlatVer2BackingInfo(
-            fileName=f"[{STORE_NAME}] {vm.name}/{vm.name}.vmdk", datastore=refs.STORE, diskMode="persistent"
+            fileName=f"[{vm.store.name}] {vm.guest}/{vm.name}.vmdk", datastore=refs.of(vm.store), diskMode="persistent"
         ),
         controllerKey=_SCSI,
         unitNumber=0,
@@ -77,7 +77,7 @@ def _network_card(vm: Vm) -> Any:
     return vim.vm.device.VirtualVmxnet3(
         key=_CARD,
         deviceInfo=vim.Description(label="Network adapter 1", summary="VM Network"),
-        backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=refs.NETWORK),
+        backing=_network(vm),
         # Decision 0010: every change of power connects or disconnects network cards, so it changes this device.
         connectable=vim.vm.device.VirtualDevice.ConnectInfo(
             startConnected=True, allowGuestControl=True, connected=vm.shown_power.value == "poweredOn"
@@ -85,9 +85,14 @@ def _network_card(vm: Vm) -> Any:
         controllerKey=_PCI,
         unitNumber=7,
         addressType="assigned",
-        macAddress=macs(vm.name)[0],
+        macAddress=macs(vm.guest)[0],
         wakeOnLanEnabled=True,
     )
+
+
+def _network(vm: Vm) -> Any:
+    network = refs.network(vm.host.cluster.datacenter)
+    return vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=network)
 
 
 def _sriov_card(vm: Vm) -> Any:
@@ -95,7 +100,7 @@ def _sriov_card(vm: Vm) -> Any:
     return vim.vm.device.VirtualSriovEthernetCard(
         key=_SRIOV,
         deviceInfo=vim.Description(label=SRIOV_LABEL, summary="VM Network"),
-        backing=vim.vm.device.VirtualEthernetCard.NetworkBackingInfo(deviceName="VM Network", network=refs.NETWORK),
+        backing=_network(vm),
         sriovBacking=vim.vm.device.VirtualSriovEthernetCard.SriovBackingInfo(
             physicalFunctionBacking=vim.vm.device.VirtualPCIPassthrough.DeviceBackingInfo(
                 deviceName="", id=_PHYSICAL_FUNCTION, deviceId="101d", systemId="BYPASS", vendorId=_MELLANOX
@@ -104,7 +109,7 @@ def _sriov_card(vm: Vm) -> Any:
         controllerKey=_PCI,
         unitNumber=8,
         addressType="assigned",
-        macAddress=macs(vm.name)[1],
+        macAddress=macs(vm.guest)[1],
         wakeOnLanEnabled=False,
     )
 

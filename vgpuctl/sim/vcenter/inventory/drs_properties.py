@@ -8,27 +8,28 @@ from typing import Any
 from vgpuctl.sim.inventory import DRS_DISABLED
 from vgpuctl.sim.vcenter.inventory import ha_properties, refs
 from vgpuctl.sim.vcenter.physics.estate import Estate
+from vgpuctl.sim.vcenter.physics.places import Cluster
 from vgpuctl.sim.vcenter.physics.records import Host, Vm
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 
-def configuration(estate: Estate) -> Any:
-    bound = {host: vms for host in estate.hosts.values() if (vms := _bound_to(estate, host))}
+def configuration(estate: Estate, cluster: Cluster) -> Any:
+    bound = {host: vms for host in cluster.hosts if (vms := _bound_to(cluster, host))}
     return vim.cluster.ConfigInfoEx(
-        dasConfig=ha_properties.settings(estate),
+        dasConfig=ha_properties.settings(estate.inventory.ha, cluster),
         drsConfig=vim.cluster.DrsConfigInfo(
             enabled=estate.inventory.drs,
             enableVmBehaviorOverrides=True,
             defaultVmBehavior=estate.inventory.drs_behaviour,
         ),
-        drsVmConfig=[_override(vm) for vm in estate.vms.values() if vm.spec.drs],
+        drsVmConfig=[_override(vm) for vm in cluster.vms if vm.spec.drs],
         group=[group for host, vms in bound.items() for group in _groups(host, vms)],
         rule=[_rule(number, host) for number, host in enumerate(bound, start=1)],
     )
 
 
-def _bound_to(estate: Estate, host: Host) -> list[Vm]:
-    return [vm for vm in estate.vms.values() if vm.spec.must_run_on == host.name]
+def _bound_to(cluster: Cluster, host: Host) -> list[Vm]:
+    return [vm for vm in cluster.vms if vm.spec.must_run_on == host.name]
 
 
 def _override(vm: Vm) -> Any:

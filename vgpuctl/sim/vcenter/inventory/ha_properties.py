@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from vgpuctl.sim.inventory import Ha
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.physics import failover
-from vgpuctl.sim.vcenter.physics.estate import Estate
+from vgpuctl.sim.vcenter.physics.places import Cluster
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 
-def settings(estate: Estate) -> Any:
-    if estate.inventory.ha is None:
+def settings(ha: Ha | None, cluster: Cluster) -> Any:
+    if ha is None:
         return vim.cluster.DasConfigInfo(enabled=False)
     return vim.cluster.DasConfigInfo(
         enabled=True,
         vmMonitoring="vmMonitoringDisabled",
         hostMonitoring="enabled",
-        failoverLevel=estate.inventory.ha.level or 1,
-        admissionControlPolicy=_policy(estate),
+        failoverLevel=ha.level or 1,
+        admissionControlPolicy=_policy(ha, cluster),
         admissionControlEnabled=True,
         defaultVmSettings=vim.cluster.DasVmSettings(restartPriority="medium", isolationResponse="none"),
     )
 
 
-def _policy(estate: Estate) -> Any:
-    ha, kinds = estate.inventory.ha, vim.cluster
-    assert ha is not None
+def _policy(ha: Ha, cluster: Cluster) -> Any:
+    kinds = vim.cluster
     if ha.memory_percent:
         return kinds.FailoverResourcesAdmissionControlPolicy(
             cpuFailoverResourcesPercent=ha.memory_percent,
@@ -39,16 +39,15 @@ def _policy(estate: Estate) -> Any:
         # vSphere API: without a slot policy the largest reservation of a powered-on VM is the slot.
         fixed = kinds.FixedSizeSlotPolicy(cpu=32, memory=ha.slot_mib) if ha.slot_mib else None
         return kinds.FailoverLevelAdmissionControlPolicy(failoverLevel=ha.level, slotPolicy=fixed)
-    spares = [refs.of(host) for host in estate.hosts.values() if host.name in ha.hosts]
+    spares = [refs.of(host) for host in cluster.hosts if host.name in ha.hosts]
     return kinds.FailoverHostAdmissionControlPolicy(failoverHosts=spares, failoverLevel=len(spares))
 
 
-def state(estate: Estate) -> Any:
+def state(ha: Ha | None, cluster: Cluster) -> Any:
     """Return what is free for failover now; None unless the policy is a percentage."""
-    ha = estate.inventory.ha
     if ha is None or not ha.memory_percent:
         return None
     return vim.cluster.FailoverResourcesAdmissionControlInfo(
         currentCpuFailoverResourcesPercent=100,
-        currentMemoryFailoverResourcesPercent=max(0, int(failover.free_percent(estate, 0))),
+        currentMemoryFailoverResourcesPercent=max(0, int(failover.free_percent(cluster, 0))),
     )

@@ -36,7 +36,7 @@ def _name(_: Any, host: Host) -> str:
 
 @HOST("parent")
 def _parent(_: Any, host: Host) -> Any:
-    return refs.CLUSTER
+    return refs.of(host.cluster)
 
 
 @HOST("overallStatus", "configStatus", "summary.overallStatus")
@@ -52,12 +52,12 @@ def _vms(_: Any, host: Host) -> list[Any]:
 
 @HOST("datastore")
 def _datastore(_: Any, host: Host) -> list[Any]:
-    return [refs.STORE]
+    return refs.stores(host.cluster.datacenter)
 
 
 @HOST("network")
 def _network(_: Any, host: Host) -> list[Any]:
-    return [refs.NETWORK]
+    return [refs.network(host.cluster.datacenter)]
 
 
 @HOST("recentTask")

@@ -1,26 +1,18 @@
-"""References to hosts, VMs and tasks, and to the inventory tree around them, whose ids never change."""
+"""References to hosts, VMs, tasks and places, and to the managers, whose ids never change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from vgpuctl.sim.vcenter.physics.estate import DATACENTER, STORE_MOID
-from vgpuctl.sim.vcenter.physics.records import Host, Record, Store, Vm
+from vgpuctl.sim.vcenter.physics.places import Cluster, Datacenter, Folder, Store
+from vgpuctl.sim.vcenter.physics.records import Host, Record, Task, Vm
 from vgpuctl.sim.vcenter.wire.vmomi import vim, vmodl
 
+Place: TypeAlias = Folder | Cluster | Datacenter
+
 ROOT = vim.Folder("group-d1")
-DC = vim.Datacenter(DATACENTER[0])
-VM_FOLDER = vim.Folder("group-v3")
-HOST_FOLDER = vim.Folder("group-h4")
-STORE_FOLDER = vim.Folder("group-s5")
-NETWORK_FOLDER = vim.Folder("group-n6")
-CLUSTER = vim.ClusterComputeResource("domain-c7")
-POOL = vim.ResourcePool("resgroup-8")
-STORE = vim.Datastore(STORE_MOID)
-NETWORK = vim.Network("network-10")
-ENVIRONMENT_BROWSER = vim.EnvironmentBrowser("envbrowser-11")
 
 SERVICE = vim.ServiceInstance("ServiceInstance")
 COLLECTOR = vmodl.query.PropertyCollector("propertyCollector")
@@ -28,20 +20,19 @@ SESSIONS = vim.SessionManager("SessionManager")
 VIEWS = vim.view.ViewManager("ViewManager")
 SEARCH = vim.SearchIndex("SearchIndex")
 TASKS = vim.TaskManager("TaskManager")
-EVENTS = vim.event.EventManager("EventManager")
 
-HOLDERS_OF_VMS = (VM_FOLDER, POOL, STORE, NETWORK)
-"""The objects whose lists of VMs change when one is created or destroyed, beside its host."""
+_KINDS: dict[type, Any] = {
+    Host: vim.HostSystem,
+    Task: vim.Task,
+    Store: vim.Datastore,
+    Folder: vim.Folder,
+    Cluster: vim.ClusterComputeResource,
+    Datacenter: vim.Datacenter,
+}
 
 
-def of(subject: Record) -> Any:
-    if isinstance(subject, Vm):
-        return vm(subject.moid)
-    if isinstance(subject, Host):
-        return vim.HostSystem(subject.moid)
-    if isinstance(subject, Store):
-        return STORE
-    return vim.Task(subject.moid)
+def of(subject: Record | Place) -> Any:
+    return vm(subject.moid) if isinstance(subject, Vm) else _KINDS[type(subject)](subject.moid)
 
 
 @cache
@@ -50,7 +41,7 @@ def vm(moid: str) -> Any:
     return vim.VirtualMachine(moid)
 
 
-def of_all(subjects: Iterable[Record]) -> list[Any]:
+def of_all(subjects: Iterable[Record | Place]) -> list[Any]:
     return [of(subject) for subject in subjects]
 
 
@@ -61,3 +52,26 @@ def graphics_manager(host: Host) -> Any:
 
 def image_manager(host: Host) -> Any:
     return vim.host.ImageConfigManager(f"image-{host.moid}")
+
+
+def pool(cluster: Cluster) -> Any:
+    return vim.ResourcePool(cluster.pool)
+
+
+def environment_browser(cluster: Cluster) -> Any:
+    return vim.EnvironmentBrowser(cluster.browser)
+
+
+def network(datacenter: Datacenter) -> Any:
+    return vim.Network(datacenter.network)
+
+
+def stores(datacenter: Datacenter) -> list[Any]:
+    return of_all(datacenter.stores.values())
+
+
+def holders_of(subject: Vm) -> Iterable[str]:
+    """Return the ids of the objects whose lists of VMs change when this VM comes or goes."""
+    cluster = subject.host.cluster
+    stores = (store.moid for store in subject.stores)
+    return (subject.host.moid, subject.folder.moid, *stores, cluster.pool, cluster.datacenter.network)

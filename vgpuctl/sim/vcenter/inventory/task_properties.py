@@ -6,7 +6,7 @@ from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.objects import PropertyTable
-from vgpuctl.sim.vcenter.physics.records import PoweredOnMany, Task, Vm
+from vgpuctl.sim.vcenter.physics.records import Task
 from vgpuctl.sim.vcenter.wire.faults import fault_of
 from vgpuctl.sim.vcenter.wire.metadata import NAMESPACE
 from vgpuctl.sim.vcenter.wire.vmomi import support, vim
@@ -52,10 +52,9 @@ def info(context: Any, task: Task) -> Any:
         cancelled=task.cancelled,
         cancelable=task.cancelable,
         error=fault_of(task.error) if task.error else None,
-        result=_result(task.result) if task.result else None,
         # vSphere API: only a running task has a progress, from 0 to 100.
         progress=task.progress,
-        reason=vim.TaskReasonUser(userName=context.center.history.user_of(task)),
+        reason=vim.TaskReasonUser(userName=task.user),
         queueTime=task.queued,
         startTime=task.started,
         completeTime=task.completed,
@@ -64,18 +63,5 @@ def info(context: Any, task: Task) -> Any:
 
 
 def _entity(task: Task) -> Any:
-    # vSphere API: PowerOnMultiVM_Task is a method of the datacenter.
-    if task.entity_moid == refs.DC._moId:
-        return refs.DC
     kind = vim.HostSystem if task.operation.value.of_hosts else vim.VirtualMachine
     return kind(task.entity_moid)
-
-
-def _result(result: PoweredOnMany | Vm) -> Any:
-    if isinstance(result, Vm):
-        return refs.of(result)
-    attempted, refused = vim.cluster.AttemptedVmInfo, vim.cluster.NotAttemptedVmInfo
-    return vim.cluster.PowerOnVmResult(
-        attempted=[attempted(vm=refs.of(vm), task=refs.of(task)) for vm, task in result.attempted],
-        notAttempted=[refused(vm=refs.of(vm), fault=fault_of(refusal)) for vm, refusal in result.refused],
-    )

@@ -1,91 +1,104 @@
-"""The inventory around hosts and VMs. It is fixed; only VMs are created and destroyed in it."""
+"""The inventory around hosts and VMs. It is fixed; only VMs come and go in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from vgpuctl.sim.vcenter.inventory import drs_properties, ha_properties, refs
 from vgpuctl.sim.vcenter.inventory.objects import InventoryObject, PropertyTable
-from vgpuctl.sim.vcenter.physics.estate import DATACENTER, Estate
+from vgpuctl.sim.vcenter.physics.estate import Estate
+from vgpuctl.sim.vcenter.physics.places import Cluster, Datacenter, Folder, Store
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 _TIB = 1 << 40
 
 
 def tree(estate: Estate) -> Iterator[InventoryObject]:
-    yield from _folders(estate)
-    yield _datacenter()
-    yield from _compute(estate)
-    yield from _storage_and_network(estate)
-
-
-def _folders(estate: Estate) -> Iterator[InventoryObject]:
+    datacenters = list(estate.places.datacenters.values())
+    children = [refs.of(datacenter) for datacenter in datacenters]
     # vSphere: the root folder is named so. Paths of objects leave it out.
-    yield _thing(refs.ROOT, "Datacenters", None, childEntity=[refs.DC], childType=["Folder", "Datacenter"])
-    yield _folder(refs.VM_FOLDER, "vm", _vms, "VirtualMachine")
-    yield _folder(refs.HOST_FOLDER, "host", [refs.CLUSTER], "ComputeResource")
-    yield _folder(refs.STORE_FOLDER, "datastore", [refs.STORE], "Datastore")
-    yield _folder(refs.NETWORK_FOLDER, "network", [refs.NETWORK], "Network")
+    yield _thing(refs.ROOT, "Datacenters", None, childEntity=children, childType=["Folder", "Datacenter"])
+    for datacenter in datacenters:
+        yield from _datacenter(datacenter)
+        for cluster in datacenter.clusters.values():
+            yield from _compute(estate, cluster)
+        yield from _storage_and_network(estate, datacenter)
 
 
-def _datacenter() -> InventoryObject:
-    return _thing(
-        refs.DC,
-        DATACENTER[1],
+def _datacenter(datacenter: Datacenter) -> Iterator[InventoryObject]:
+    this = refs.of(datacenter)
+    hosts, stores, networks = (
+        vim.Folder(moid) for moid in (datacenter.host_folder, datacenter.store_folder, datacenter.network_folder)
+    )
+    yield _thing(
+        this,
+        datacenter.name,
         refs.ROOT,
-        vmFolder=refs.VM_FOLDER,
-        hostFolder=refs.HOST_FOLDER,
-        datastoreFolder=refs.STORE_FOLDER,
-        networkFolder=refs.NETWORK_FOLDER,
-        datastore=[refs.STORE],
-        network=[refs.NETWORK],
+        vmFolder=refs.of(datacenter.vm_folder),
+        hostFolder=hosts,
+        datastoreFolder=stores,
+        networkFolder=networks,
+        datastore=refs.stores(datacenter),
+        network=[refs.network(datacenter)],
         configuration=vim.Datacenter.ConfigInfo(),
     )
+    yield from _vm_folders(datacenter.vm_folder, this)
+    yield _folder(hosts, "host", this, refs.of_all(datacenter.clusters.values()), "ComputeResource")
+    yield _folder(stores, "datastore", this, refs.stores(datacenter), "Datastore")
+    yield _folder(networks, "network", this, [refs.network(datacenter)], "Network")
 
 
-def _compute(estate: Estate) -> Iterator[InventoryObject]:
-    hosts = refs.of_all(estate.hosts.values())
+def _vm_folders(folder: Folder, parent: Any) -> Iterator[InventoryObject]:
+    this = refs.of(folder)
+    inner = refs.of_all(folder.folders.values())
+    yield _folder(this, folder.name, parent, lambda: inner + refs.of_all(folder.vms.values()), "VirtualMachine")
+    for each in folder.folders.values():
+        yield from _vm_folders(each, this)
+
+
+def _compute(estate: Estate, cluster: Cluster) -> Iterator[InventoryObject]:
+    this, pool, browser = refs.of(cluster), refs.pool(cluster), refs.environment_browser(cluster)
     yield _thing(
-        refs.CLUSTER,
-        estate.inventory.cluster,
-        refs.HOST_FOLDER,
-        host=hosts,
-        datastore=[refs.STORE],
-        network=[refs.NETWORK],
-        resourcePool=refs.POOL,
-        environmentBrowser=refs.ENVIRONMENT_BROWSER,
-        configurationEx=lambda context, _: drs_properties.configuration(context.estate),
-        summary=lambda context, _: _cluster_summary(context.estate),
+        this,
+        cluster.name,
+        vim.Folder(cluster.datacenter.host_folder),
+        host=refs.of_all(cluster.hosts),
+        datastore=refs.stores(cluster.datacenter),
+        network=[refs.network(cluster.datacenter)],
+        resourcePool=pool,
+        environmentBrowser=browser,
+        configurationEx=lambda: drs_properties.configuration(estate, cluster),
+        summary=lambda: _cluster_summary(estate, cluster),
     )
-    yield InventoryObject(refs.ENVIRONMENT_BROWSER, PropertyTable(), None)
+    yield InventoryObject(browser, PropertyTable(), cluster)
     yield _thing(
-        refs.POOL,
+        pool,
         "Resources",
-        refs.CLUSTER,
-        owner=refs.CLUSTER,
+        this,
+        owner=this,
         resourcePool=[],
-        vm=_vms,
-        config=_unlimited(),
-        summary=vim.ResourcePool.Summary(name="Resources", config=_unlimited(), runtime=_pool_runtime()),
+        vm=lambda: refs.of_all(cluster.vms),
+        config=_unlimited(pool),
+        summary=vim.ResourcePool.Summary(name="Resources", config=_unlimited(pool), runtime=_pool_runtime()),
         runtime=_pool_runtime(),
     )
 
 
-def _cluster_summary(estate: Estate) -> Any:
-    hosts = len(estate.hosts)
+def _cluster_summary(estate: Estate, cluster: Cluster) -> Any:
+    hosts = len(cluster.hosts)
     return vim.ClusterComputeResource.Summary(
         numHosts=hosts,
         numEffectiveHosts=hosts,
         overallStatus="green",
-        admissionControlInfo=ha_properties.state(estate),
+        admissionControlInfo=ha_properties.state(estate.inventory.ha, cluster),
     )
 
 
-def _unlimited() -> Any:
+def _unlimited(pool: Any) -> Any:
     shares = vim.SharesInfo(shares=4000, level="normal")
     allocation = vim.ResourceAllocationInfo(reservation=0, expandableReservation=True, limit=-1, shares=shares)
-    return vim.ResourceConfigSpec(entity=refs.POOL, cpuAllocation=allocation, memoryAllocation=allocation)
+    return vim.ResourceConfigSpec(entity=pool, cpuAllocation=allocation, memoryAllocation=allocation)
 
 
 def _pool_runtime() -> Any:
@@ -93,22 +106,36 @@ def _pool_runtime() -> Any:
     return vim.ResourcePool.RuntimeInfo(memory=usage, cpu=usage, overallStatus="green")
 
 
-def _storage_and_network(estate: Estate) -> Iterator[InventoryObject]:
-    store = _thing(refs.STORE, estate.store.name, refs.STORE_FOLDER, vm=_vms)
-    store.table("summary")(lambda context, _: _store_summary(context.estate))
-    yield store
-    network = vim.Network.Summary(network=refs.NETWORK, name="VM Network", accessible=True)
-    hosts = refs.of_all(estate.hosts.values())
-    yield _thing(refs.NETWORK, "VM Network", refs.NETWORK_FOLDER, summary=network, vm=_vms, host=hosts)
+def _storage_and_network(estate: Estate, datacenter: Datacenter) -> Iterator[InventoryObject]:
+    for store in datacenter.stores.values():
+        yield _store(estate, store, vim.Folder(datacenter.store_folder))
+    this = refs.network(datacenter)
+    network = vim.Network.Summary(network=this, name="VM Network", accessible=True)
+    hosts = refs.of_all(host for cluster in datacenter.clusters.values() for host in cluster.hosts)
+    yield _thing(
+        this,
+        "VM Network",
+        vim.Folder(datacenter.network_folder),
+        summary=network,
+        vm=lambda: refs.of_all(datacenter.vms),
+        host=hosts,
+    )
 
 
-def _store_summary(estate: Estate) -> Any:
+def _store(estate: Estate, store: Store, folder: Any) -> InventoryObject:
+    def vms() -> list[Any]:
+        return refs.of_all(vm for vm in estate.vms.values() if store in vm.stores)
+
+    return _thing(refs.of(store), store.name, folder, vm=vms, summary=lambda: _store_summary(store))
+
+
+def _store_summary(store: Store) -> Any:
     return vim.Datastore.Summary(
-        datastore=refs.STORE,
-        name=estate.store.name,
-        url="ds:///vmfs/volumes/simulated/",
-        capacity=(estate.inventory.datastore_free_mib << 20) + 10 * _TIB,
-        freeSpace=estate.store.free_mib << 20,
+        datastore=refs.of(store),
+        name=store.name,
+        url=f"ds:///vmfs/volumes/simulated-{store.moid}/",
+        capacity=(store.capacity_mib << 20) + 10 * _TIB,
+        freeSpace=store.free_mib << 20,
         accessible=True,
         multipleHostAccess=True,
         type="VMFS",
@@ -116,20 +143,26 @@ def _store_summary(estate: Estate) -> Any:
     )
 
 
-def _vms(context: Any, _: Any) -> list[Any]:
-    return refs.of_all(context.estate.vms.values())
-
-
-def _folder(ref: Any, name: str, children: Any, kind: str) -> InventoryObject:
-    return _thing(ref, name, refs.DC, childEntity=children, childType=["Folder", kind])
+def _folder(ref: Any, name: str, parent: Any, children: Any, kind: str) -> InventoryObject:
+    return _thing(ref, name, parent, childEntity=children, childType=["Folder", kind])
 
 
 def _thing(ref: Any, name: str, parent: Any, **values: Any) -> InventoryObject:
     entity = {"name": name, "parent": parent, "overallStatus": "green", "configStatus": "green", **values}
     table = PropertyTable()
     for path, value in entity.items():
-        table(path)(value if callable(value) else _from_subject(path))
+        table(path)(_changing(value) if callable(value) else _from_subject(path))
     return InventoryObject(ref, table, entity)
+
+
+def _changing(value: Callable[[], Any]) -> Any:
+    """Return a reader whose value is never cached: it depends on more than its own object."""
+
+    def read(context: Any, _: Any) -> Any:
+        context.center  # noqa: B018 - marks the context as used
+        return value()
+
+    return read
 
 
 def _from_subject(path: str) -> Any:

@@ -8,7 +8,7 @@ from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.device_xml import device_xml
 from vgpuctl.sim.vcenter.inventory.devices import device_list
 from vgpuctl.sim.vcenter.inventory.objects import PropertyTable
-from vgpuctl.sim.vcenter.physics.records import CHOICES, STORE_NAME, Power, Vm
+from vgpuctl.sim.vcenter.physics.records import CHOICES, Power, Vm
 from vgpuctl.sim.vcenter.wire.vmomi import vim
 
 VM = PropertyTable()
@@ -16,14 +16,19 @@ GUEST_ID = "ubuntu64Guest"
 GUEST_NAME = "Ubuntu Linux (64-bit)"
 
 
-@VM("name", "config.name", "summary.config.name", "guest.hostName")
+@VM("name", "config.name", "summary.config.name")
 def _name(_: Any, vm: Vm) -> str:
     return vm.name
 
 
+@VM("guest.hostName")
+def _host_name(_: Any, vm: Vm) -> str:
+    return vm.guest
+
+
 @VM("parent")
 def _parent(_: Any, vm: Vm) -> Any:
-    return refs.VM_FOLDER
+    return refs.of(vm.folder)
 
 
 @VM("overallStatus", "configStatus", "guestHeartbeatStatus")
@@ -38,17 +43,17 @@ def _recent_task(_: Any, vm: Vm) -> list[Any]:
 
 @VM("resourcePool")
 def _pool(_: Any, vm: Vm) -> Any:
-    return refs.POOL
+    return refs.pool(vm.host.cluster)
 
 
 @VM("datastore")
 def _datastore(_: Any, vm: Vm) -> list[Any]:
-    return [refs.STORE]
+    return refs.of_all(vm.stores)
 
 
 @VM("network")
 def _network(_: Any, vm: Vm) -> list[Any]:
-    return [refs.NETWORK]
+    return [refs.network(vm.host.cluster.datacenter)]
 
 
 @VM("runtime.powerState", "summary.runtime.powerState")
@@ -144,12 +149,18 @@ def managed_by(_: Any, vm: Vm) -> Any:
 
 @VM("environmentBrowser")
 def _environment_browser(_: Any, vm: Vm) -> Any:
-    return refs.ENVIRONMENT_BROWSER
+    return refs.environment_browser(vm.host.cluster)
 
 
 @VM("config.files.vmPathName", "summary.config.vmPathName")
 def _path(_: Any, vm: Vm) -> str:
-    return f"[{STORE_NAME}] {vm.name}/{vm.name}.vmx"
+    return f"[{vm.store.name}] {vm.guest}/{vm.name}.vmx"
+
+
+@VM("config.files.suspendDirectory")
+def _suspend_directory(_: Any, vm: Vm) -> str:
+    # vSphere API: where the suspend file is written. Unless it was set, that is beside the .vmx.
+    return f"[{vm.suspend_store.name}] {vm.guest}/"
 
 
 @VM("config.firmware")
@@ -177,7 +188,7 @@ def _config(context: Any, vm: Vm) -> Any:
         alternateGuestName="",
         annotation=vm.annotation,
         firmware=_firmware(context, vm),
-        files=vim.vm.FileInfo(vmPathName=_path(context, vm)),
+        files=vim.vm.FileInfo(vmPathName=_path(context, vm), suspendDirectory=_suspend_directory(context, vm)),
         flags=vim.vm.FlagInfo(),
         defaultPowerOps=vim.vm.DefaultPowerOpInfo(powerOffType="soft", suspendType="hard", resetType="soft"),
         tools=vim.vm.ToolsConfigInfo(toolsVersion=12389, syncTimeWithHost=False),
@@ -226,7 +237,7 @@ def _guest(context: Any, vm: Vm) -> Any:
         guestId=GUEST_ID,
         guestFamily="linuxGuest",
         guestFullName=GUEST_NAME,
-        hostName=vm.name,
+        hostName=vm.guest,
         guestState=guest_state(context, vm),
     )
 
@@ -242,7 +253,7 @@ def _summary(context: Any, vm: Vm) -> Any:
             guestFullName=GUEST_NAME,
             toolsStatus=_tools_status(context, vm),
             toolsRunningStatus=_tools_running(context, vm),
-            hostName=vm.name,
+            hostName=vm.guest,
         ),
         config=vim.vm.Summary.ConfigSummary(
             name=vm.name,
@@ -267,7 +278,7 @@ def _summary(context: Any, vm: Vm) -> Any:
 
 def tools_run(context: Any, vm: Vm) -> bool:
     # VMware Tools run in a guest that is up, and so neither while it boots nor while it is frozen.
-    return vm.tools and vm.host.connected and vm.power is Power.ON and bool(context.estate.guests.running(vm.name))
+    return vm.tools and vm.host.connected and vm.power is Power.ON and bool(context.estate.guests.running(vm.guest))
 
 
 def _allocation(reserved: int) -> Any:

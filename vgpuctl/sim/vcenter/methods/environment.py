@@ -31,7 +31,7 @@ def query_config_target(call: Call, host: Any) -> Any:
 
 def _hosts(call: Call, ref: Any) -> list[Host]:
     if ref is None:
-        return list(call.center.estate.hosts.values())
+        return list(call.subject.hosts)
     if not call.center.find(ref, call.session):
         raise faults.not_found(ref)
     return [call.center.subject(ref)]

@@ -109,8 +109,9 @@ def cancel_retrieve_properties_ex(call: Call, token: str) -> None:
 @handles("Fetch")
 def fetch(call: Call, path: str) -> Any:
     try:
-        if lacking := rights.missing_read_privilege(call.session, type(call.target.ref), path):
-            raise faults.no_permission(call.target.ref, lacking)
+        needed = rights.privilege_to_read(type(call.target.ref), path)
+        if needed and call.session and needed not in call.center.privileges_on(call.target.ref, call.session):
+            raise faults.no_permission(call.target.ref, needed)
         return call.center.read(call.target, path, call.session)
     except UnknownPath:
         raise faults.invalid_property(path) from None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vgpuctl.sim.vcenter.inventory import refs
 from vgpuctl.sim.vcenter.inventory.objects import MANAGERS
+from vgpuctl.sim.vcenter.inventory.permissions import SYSTEM_VIEW
 from vgpuctl.sim.vcenter.wire import faults, service
 from vgpuctl.sim.vcenter.wire.dispatch import Call, handles
 from vgpuctl.sim.vcenter.wire.vmomi import vim
@@ -25,37 +27,20 @@ def current_time(call: Call) -> Any:
 @handles("Login")
 def login(call: Call, user: str, password: str, locale: str | None) -> Any:
     sessions = call.center.sessions
-    history = call.center.history
     account = sessions.account(user, password)
     if account is None:
-        history.record("BadUsernameSessionEvent", user, ipAddress=call.address)
         # vsphere.local locks an account after 5 refused logins in 180 s (default policy). That is not simulated.
         raise vim.fault.InvalidLogin(msg="Cannot complete login due to an incorrect user name or password.")
+    if not call.center.permissions.may_log_in(user):
+        # Inferred: a user without a permission on any object has a password and no login.
+        raise faults.no_permission(refs.ROOT, SYSTEM_VIEW)
     call.session = sessions.begin(account, call.address, call.agent)
-    history.record(
-        "UserLoginSessionEvent",
-        user,
-        ipAddress=call.address,
-        userAgent=call.agent,
-        locale=locale or "en",
-        sessionId=call.session.key,
-    )
     return call.session.as_wire()
 
 
 @handles("Logout")
 def logout(call: Call) -> None:
-    session = call.required_session
-    call.center.sessions.end(session)
-    call.center.history.record(
-        "UserLogoutSessionEvent",
-        session.user,
-        ipAddress=session.address,
-        userAgent=session.agent,
-        callCount=session.calls,
-        sessionId=session.key,
-        loginTime=session.began,
-    )
+    call.center.sessions.end(call.required_session)
 
 
 @handles("TerminateSession")
@@ -69,9 +54,6 @@ def terminate_session(call: Call, keys: list[str]) -> None:
         if session is None:
             raise vim.fault.NotFound(msg="The object or item referred to could not be found.")
         call.center.sessions.end(session)
-        call.center.history.record(
-            "SessionTerminatedEvent", call.required_session.user, sessionId=session.key, terminatedUsername=session.user
-        )
 
 
 @handles("SessionIsActive")

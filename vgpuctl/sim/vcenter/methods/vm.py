@@ -45,11 +45,3 @@ def answer_vm(call: Call, question_id: str, choice: str) -> None:
     if not vm.question or vm.question.id != question_id:
         raise faults.invalid_argument("questionId")
     call.center.estate.answer(vm, choice)
-
-
-@handles("PowerOnMultiVM_Task")
-def power_on_many(call: Call, vms: list[Any], options: list[Any]) -> Any:
-    for ref in vms:
-        if not call.center.find(ref, call.session):
-            raise faults.not_found(ref)
-    return refs.of(call.center.estate.power_on_many(call.center.subject(ref) for ref in vms))

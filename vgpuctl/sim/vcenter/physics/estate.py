@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from vgpuctl.sim.card_models import MMIO_GB
@@ -21,28 +21,23 @@ from vgpuctl.sim.vcenter.physics import (
 )
 from vgpuctl.sim.vcenter.physics.cards import Card
 from vgpuctl.sim.vcenter.physics.licences import LicencePool
+from vgpuctl.sim.vcenter.physics.places import Places
 from vgpuctl.sim.vcenter.physics.records import (
     CHOICES,
     FIRST_VGPU_KEY,
-    STORE_NAME,
     Changes,
     Connection,
     Host,
     Operation,
     Power,
-    PoweredOnMany,
     Record,
     Software,
-    Store,
     Task,
     Vm,
 )
-from vgpuctl.sim.vcenter.physics.task_progress import SharedThroughput
 from vgpuctl.sim.vcenter.physics.tasks import Tasks, Work
 
 Subscriber = Callable[[Record], None]
-DATACENTER = ("datacenter-2", "dc")
-STORE_MOID = "datastore-9"
 
 
 class BadInventory(SimError):  # noqa: N818
@@ -56,15 +51,17 @@ class Estate:
         self.durations = durations
         self.guests = guests
         self._subscribers: list[Subscriber] = []
-        self._store_traffic = SharedThroughput()
         self.work = Tasks(clock, durations, self.changed)
         self.licences = LicencePool(clock, inventory.licences)
-        self.store = Store(STORE_MOID, STORE_NAME, inventory.datastore_free_mib)
+        self.places = Places(inventory)
         self.hosts: dict[str, Host] = {}
         self.vms: dict[str, Vm] = {}
         for number, spec in enumerate(inventory.hosts, start=1):
             cards = [Card(card) for card in spec.cards]
-            self.hosts[spec.name] = Host(f"host-{number}", spec, cards, spec.policy, spec.in_maintenance)
+            cluster = self.places.cluster(spec)
+            host = Host(f"host-{number}", spec, cluster, cards, spec.policy, spec.in_maintenance)
+            self.hosts[spec.name] = host
+            cluster.hosts.append(host)
         self._last_vm_number = 0
         for vm in inventory.vms:
             self._add_initial(vm)
@@ -92,7 +89,7 @@ class Estate:
         """Return where a power-on may place the VM: its own host first, others only under DRS, none that a rule
         forbids.
         """
-        others = [host for host in self.hosts.values() if host is not vm.host] if self._drs_places(vm) else []
+        others = [host for host in vm.host.cluster.hosts if host is not vm.host] if self._drs_places(vm) else []
         return [host for host in (vm.host, *others) if vm.spec.must_run_on in ("", host.name)]
 
     def _drs_places(self, vm: Vm) -> bool:
@@ -117,7 +114,7 @@ class Estate:
                 undo=partial(power.undo_power_on, self, vm),
                 # vSphere: while `runtime.question` waits for an answer, a power-on hangs.
                 waits=lambda: vm.question is not None,
-                shared=self._store_traffic if throughput else None,
+                shared=vm.suspend_store.traffic if throughput else None,
             )
         )
 
@@ -145,7 +142,7 @@ class Estate:
                 begin=partial(power.begin_suspend, self, vm),
                 finish=partial(power.finish_suspend, self, vm),
                 undo=partial(power.delete_suspend_file, self, vm),
-                shared=self._store_traffic if throughput else None,
+                shared=vm.suspend_store.traffic if throughput else None,
             )
         )
 
@@ -160,18 +157,17 @@ class Estate:
             )
         )
 
-    def power_on_many(self, vms: Iterable[Vm]) -> Task:
-        """Start one task that starts a task for each VM and is done at once."""
-        attempted: list[tuple[Vm, Task]] = []
-        refused: list[tuple[Vm, refusals.Refusal]] = []
-        for vm in vms:
-            try:
-                attempted.append((vm, self.power_on(vm)))
-            except refusals.Refusal as refusal:
-                refused.append((vm, refusal))
-        # vSphere API: this task's result names a task for each VM, or a fault for a VM that was not attempted.
-        result = PoweredOnMany(tuple(attempted), tuple(refused))
-        return self.work.record_done(Operation.POWER_ON_MANY, DATACENTER, result)
+    def destroy(self, vm: Vm) -> Task:
+        not_on = partial(power.require, vm, Power.OFF, Power.OFF, Power.SUSPENDED)
+        return self.work.start(
+            Work(
+                entity=vm,
+                operation=Operation.DESTROY,
+                duration_s=self.durations.reconfigure_s,
+                begin=not_on,
+                finish=partial(self._finish_destroy, vm, not_on),
+            )
+        )
 
     def shut_down_guest(self, vm: Vm) -> None:
         """Ask the guest to shut down, without a task. The VM is off when the guest is down."""
@@ -181,9 +177,9 @@ class Estate:
             raise refusals.busy(vm.running_task)
         power.require(vm, Power.OFF, Power.ON)
         # vSphere: ShutdownGuest needs running VMware Tools (else ToolsUnavailable).
-        if not vm.tools or not self.guests.running(vm.name):
+        if not vm.tools or not self.guests.running(vm.guest):
             raise refusals.tools_missing()
-        self.guests.shut_down(vm.name, then=partial(self._guest_is_down, vm))
+        self.guests.shut_down(vm.guest, then=partial(self._guest_is_down, vm))
         # vSphere API: ShutdownGuest returns at once. `guest.guestState` says `shuttingDown` until the guest is down.
         vm.shutting_down = True
         self.changed(vm)
@@ -245,22 +241,41 @@ class Estate:
 
     def add(self, spec: VmSpec) -> Vm:
         """Add a VM that is off, with its devices; refused if its host does not offer them."""
-        host = self.hosts[spec.host]
-        self._last_vm_number += 1
-        moid = f"vm-{self._last_vm_number}"
-        vm = Vm(moid, spec, host, Power.OFF, spec.memory_mib, spec.cpus, changed=self.clock.utc())
+        vm = self._new_vm(spec)
+        if vm.name in vm.folder.vms:
+            raise BadInventory(f"{vm.name} is there twice in the folder {vm.folder.name}")
         vm.memory_locked, vm.tools, vm.power_on_question = spec.memory_locked, spec.tools, spec.question
         reconfigure.check(vm, Changes(added=tuple(enumerate(spec.vgpus))))
         vm.vgpus = dict(enumerate(spec.vgpus, start=FIRST_VGPU_KEY))
-        vm.extra_config = _settings_for(spec.vgpus)
-        self.vms[vm.name] = vm
-        host.vms.append(vm)
+        vm.extra_config = _settings_for(spec.vgpus) | dict(spec.extra_config)
+        self.vms[vm.guest] = vm
+        vm.host.vms.append(vm)
+        vm.folder.vms[vm.name] = vm
         self.changed(vm)
         return vm
 
+    def _new_vm(self, spec: VmSpec) -> Vm:
+        self._last_vm_number += 1
+        host = self.hosts[spec.host]
+        datacenter = host.cluster.datacenter
+        store = self.places.store(datacenter, spec.datastore or host.spec.datastore)
+        return Vm(
+            moid=f"vm-{self._last_vm_number}",
+            spec=spec,
+            host=host,
+            folder=self.places.folder(datacenter, spec.folder),
+            store=store,
+            suspend_store=self.places.store(datacenter, spec.suspend_datastore) if spec.suspend_datastore else store,
+            power=Power.OFF,
+            memory_mib=spec.memory_mib,
+            cpus=spec.cpus,
+            changed=self.clock.utc(),
+        )
+
     def remove(self, vm: Vm) -> None:
-        del self.vms[vm.name]
+        del self.vms[vm.guest], vm.folder.vms[vm.name]
         vm.host.vms.remove(vm)
+        self.guests.remove(vm.guest)
         self.changed(vm)
 
     def _add_initial(self, spec: VmSpec) -> None:
@@ -275,6 +290,11 @@ class Estate:
                 power.begin_asleep(self, vm)
         except refusals.Refusal as refusal:
             raise BadInventory(f"{spec.name} on {spec.host}: {refusal}") from refusal
+
+    def _finish_destroy(self, vm: Vm, not_on: Callable[[], None]) -> None:
+        not_on()
+        power.finish_power_off(self, vm)
+        self.remove(vm)
 
     def _guest_is_down(self, vm: Vm) -> None:
         if vm.power is Power.ON:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vgpuctl.sim.inventory import Ha
 from vgpuctl.sim.vcenter.physics import refusals
+from vgpuctl.sim.vcenter.physics.places import Cluster
 from vgpuctl.sim.vcenter.physics.records import Host, Operation, Power, Vm
 
 if TYPE_CHECKING:
@@ -22,36 +24,34 @@ def allowed(estate: Estate, vm: Vm, hosts: Sequence[Host]) -> Sequence[Host]:
     needed_mib = vm.needed_mib
     # vSphere API: `FailoverResourcesAdmissionControlPolicy` keeps a share of the cluster's resources free.
     # Memory counts by reservations and overheads. Processors are not simulated.
-    if not others or (ha.memory_percent and free_percent(estate, needed_mib) < ha.memory_percent):
+    if not others or (ha.memory_percent and free_percent(vm.host.cluster, needed_mib) < ha.memory_percent):
         raise refusals.no_failover()
-    if ha.level and not _slots_suffice(estate, needed_mib):
+    if ha.level and not _slots_suffice(ha, vm.host.cluster, needed_mib):
         raise refusals.no_failover()
     return others
 
 
-def _usable_hosts(estate: Estate) -> list[Host]:
+def _usable_hosts(cluster: Cluster) -> list[Host]:
     # vSphere API: HA counts connected hosts that are not in maintenance mode.
-    return [host for host in estate.hosts.values() if host.connected and not host.in_maintenance]
+    return [host for host in cluster.hosts if host.connected and not host.in_maintenance]
 
 
-def free_percent(estate: Estate, needed_mib: int) -> float:
+def free_percent(cluster: Cluster, needed_mib: int) -> float:
     """Return the share of memory that would stay unreserved, over all hosts that HA counts."""
-    usable = _usable_hosts(estate)
+    usable = _usable_hosts(cluster)
     total = sum(host.spec.memory_mib for host in usable)
     return 100 * (sum(host.unreserved_mib for host in usable) - needed_mib) / total if total else 0.0
 
 
-def _slots_suffice(estate: Estate, needed_mib: int) -> bool:
+def _slots_suffice(ha: Ha, cluster: Cluster, needed_mib: int) -> bool:
     """A slot is fixed, or as large as the largest reservation with its overhead. A larger VM takes several. CPUs are
     not counted here.
     """
-    ha = estate.inventory.ha
-    assert ha is not None
-    used = [vm.reserved_mib for vm in estate.vms.values() if _runs(vm)] + [needed_mib]
+    used = [vm.reserved_mib for vm in cluster.vms if _runs(vm)] + [needed_mib]
     # vSphere API: without a slot policy, the largest reservation of a powered-on VM is the slot.
     slot = ha.slot_mib or max(*used, 1)
     # vSphere API: a host's slots are rounded down, and the largest hosts are assumed to fail first.
-    slots = sorted(host.spec.memory_mib // slot for host in _usable_hosts(estate))
+    slots = sorted(host.spec.memory_mib // slot for host in _usable_hosts(cluster))
     return sum(max(1, -(-mib // slot)) for mib in used) <= sum(slots[: -ha.level])
 
 

@@ -29,7 +29,7 @@ def migrate(estate: Estate, vm: Vm, host: Host) -> Task:
 
 def target_for(estate: Estate, vm: Vm) -> Host | None:
     """Return the first other host that DRS could move the VM to."""
-    for host in estate.hosts.values():
+    for host in vm.host.cluster.hosts:
         if host is not vm.host and is_movable(estate, vm, host):
             return host
     return None
@@ -49,6 +49,9 @@ def _check(estate: Estate, vm: Vm, host: Host) -> None:
         raise refusals.wrong_state()
     if vm.spec.must_run_on not in ("", host.name):
         raise refusals.bound_elsewhere(vm, host)
+    # Moves between clusters are not simulated: DRS and HA make none.
+    if host.cluster is not vm.host.cluster:
+        raise refusals.not_migratable(vm.host)
     # vSphere: vMotion with a vGPU needs `vgpu.hotmigrate.enabled`, a setting of vCenter; SR-IOV forbids it.
     if vm.power is Power.ON and (vm.spec.sriov or (vm.vgpus and not estate.inventory.hot_migration)):
         raise refusals.not_migratable(vm.host)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from vgpuctl.sim.vcenter.physics.estate import Estate
 
 SRIOV_LABEL = "Network adapter 2"
+#: NVIDIA: plugin parameters of a vGPU, in its VM's `extraConfig`.
+_TRACING = ("enable_uvm", "enable_debugging", "enable_profiling")
 
 
 def require(vm: Vm, wanted: Power, *allowed: Power) -> None:
@@ -56,10 +58,10 @@ def finish_power_on(estate: Estate, vm: Vm) -> None:
     delete_suspend_file(estate, vm)
     # vSphere API: a resume leaves `runtime.bootTime` as it is. vcsim 0.56 forgets it at a suspend (measured).
     if resumed:
-        estate.guests.thaw(vm.name)
+        estate.guests.thaw(vm.guest)
     else:
         vm.booted = estate.clock.utc()
-        estate.guests.boot(vm.name, len(vm.vgpus))
+        estate.guests.boot(vm.guest, len(vm.vgpus))
     # NVIDIA: licences are leased at boot. That a guest that goes on leases again is inferred.
     estate.licences.lease(vm)
 
@@ -80,7 +82,7 @@ def finish_suspend(estate: Estate, vm: Vm) -> None:
     vm.suspended_under = vm.host.software
     estate.licences.keep(vm)
     _release_host(estate, vm)
-    estate.guests.freeze(vm.name)
+    estate.guests.freeze(vm.guest)
 
 
 def finish_power_off(estate: Estate, vm: Vm) -> None:
@@ -93,7 +95,7 @@ def finish_power_off(estate: Estate, vm: Vm) -> None:
     estate.licences.keep(vm)
     delete_suspend_file(estate, vm)
     _release_host(estate, vm)
-    estate.guests.halt(vm.name)
+    estate.guests.halt(vm.guest)
 
 
 def begin_asleep(estate: Estate, vm: Vm) -> None:
@@ -107,23 +109,35 @@ def unsuspendable(vm: Vm) -> list[str]:
     """Return the devices that forbid suspending."""
     # vSphere API: `SharedGpuCapabilities.suspendSupported`, per host and vGPU type.
     vgpus = [vgpu for vgpu in vm.vgpus.values() if vgpu in vm.host.spec.unsuspendable]
-    return [SRIOV_LABEL, *vgpus] if vm.spec.sriov else vgpus
+    sriov = [SRIOV_LABEL] if vm.spec.sriov else []
+    return [*sriov, *vgpus, *_traced_vgpus(vm)]
+
+
+def _traced_vgpus(vm: Vm) -> list[str]:
+    """Return the vGPUs that have unified memory, debuggers or profilers switched on."""
+    # NVIDIA: with any of them there is no migration, which includes suspend and resume.
+    settings = {key.lower(): value.lower() for key, value in vm.extra_config.items()}
+    return [
+        f"PCI device {number}"
+        for number in range(len(vm.vgpus))
+        if any(settings.get(f"pcipassthru{number}.cfg.{name}") in ("1", "true") for name in _TRACING)
+    ]
 
 
 def _write_suspend_file(estate: Estate, vm: Vm) -> None:
     # vSphere: a suspend needs as much free space as the VM has memory. The frame buffer is not added to the file.
-    if vm.memory_mib > estate.store.free_mib:
-        raise refusals.no_disk_space(vm, estate.store)
+    if vm.memory_mib > vm.suspend_store.free_mib:
+        raise refusals.no_disk_space(vm, vm.suspend_store)
     vm.suspend_file_mib = vm.memory_mib
-    estate.store.free_mib -= vm.suspend_file_mib
-    estate.changed(estate.store)
+    vm.suspend_store.free_mib -= vm.suspend_file_mib
+    estate.changed(vm.suspend_store)
 
 
 def delete_suspend_file(estate: Estate, vm: Vm) -> None:
     if vm.suspend_file_mib:
-        estate.store.free_mib += vm.suspend_file_mib
+        vm.suspend_store.free_mib += vm.suspend_file_mib
         vm.suspend_file_mib = 0
-        estate.changed(estate.store)
+        estate.changed(vm.suspend_store)
 
 
 def _release_host(estate: Estate, vm: Vm) -> None:

@@ -6,18 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from vgpuctl.sim.inventory import HostSpec, VmSpec
 from vgpuctl.sim.vcenter.physics.cards import Card
 from vgpuctl.sim.vcenter.physics.overhead import overhead_mib
+from vgpuctl.sim.vcenter.physics.places import Cluster, Folder, Store
 from vgpuctl.sim.vcenter.physics.refusals import Refusal
+from vgpuctl.sim.vcenter.physics.task_progress import ALMOST_DONE
 
-#: vSphere: where a task may hang.
-ALMOST_DONE = 95
 #: A device's key is vCenter's choice, so clients must read it. vcsim 0.56 gave a first vGPU 205 (measured with govc).
 FIRST_VGPU_KEY = 13000
-STORE_NAME = "store"
 
 
 class Power(StrEnum):
@@ -49,17 +48,14 @@ class TaskState(StrEnum):
 
 
 class OperationKind(NamedTuple):
-    """Everything that tasks and events say about one operation.
+    """Everything that tasks say about one operation.
 
-    `method`: the method that starts it. `start_event`, `failure_event`: the kinds of its events; "" for none.
-    `of_hosts`: its task shows a host. `cancelable`: a client may cancel it while it runs.
+    `method`: the method that starts it. `of_hosts`: its task shows a host. `cancelable`: a client may cancel it while
+    it runs.
     """
 
     method: str
     description_id: str
-    label: str
-    start_event: str = ""
-    failure_event: str = ""
     of_hosts: bool = False
     cancelable: bool = False
 
@@ -67,63 +63,23 @@ class OperationKind(NamedTuple):
 class Operation(Enum):
     """The operations that tasks carry out. A new one is a row here, and a method that starts it."""
 
-    # vSphere API: `description_id` is looked up in `TaskDescription.methodInfo`, which has `label`. vcsim 0.56 has the
-    # same ids and labels (measured). Not every running task can be cancelled; which ones can is inferred.
-    POWER_ON = OperationKind(
-        "PowerOnVM_Task",
-        "VirtualMachine.powerOn",
-        "Power On virtual machine",
-        failure_event="VmFailedToPowerOnEvent",
-        cancelable=True,
-    )
-    POWER_OFF = OperationKind(
-        "PowerOffVM_Task",
-        "VirtualMachine.powerOff",
-        "Power Off virtual machine",
-        start_event="VmStoppingEvent",
-        failure_event="VmFailedToPowerOffEvent",
-    )
-    SUSPEND = OperationKind(
-        "SuspendVM_Task",
-        "VirtualMachine.suspend",
-        "Suspend virtual machine",
-        start_event="VmSuspendingEvent",
-        failure_event="VmFailedToSuspendEvent",
-    )
-    RECONFIGURE = OperationKind("ReconfigVM_Task", "VirtualMachine.reconfigure", "Reconfigure virtual machine")
-    CLONE = OperationKind("CloneVM_Task", "VirtualMachine.clone", "Clone virtual machine")
-    MIGRATE = OperationKind(
-        "MigrateVM_Task",
-        "VirtualMachine.migrate",
-        "Migrate virtual machine",
-        failure_event="VmFailedMigrateEvent",
-    )
-    DESTROY = OperationKind("Destroy_Task", "VirtualMachine.destroy", "Delete virtual machine")
-    POWER_ON_MANY = OperationKind("PowerOnMultiVM_Task", "Datacenter.powerOnVm", "Initialize powering On")
+    # vcsim 0.56 has the same description ids (measured). Not every running task can be cancelled; which ones can is
+    # inferred.
+    POWER_ON = OperationKind("PowerOnVM_Task", "VirtualMachine.powerOn", cancelable=True)
+    POWER_OFF = OperationKind("PowerOffVM_Task", "VirtualMachine.powerOff")
+    SUSPEND = OperationKind("SuspendVM_Task", "VirtualMachine.suspend")
+    RECONFIGURE = OperationKind("ReconfigVM_Task", "VirtualMachine.reconfigure")
+    MIGRATE = OperationKind("MigrateVM_Task", "VirtualMachine.migrate")
+    DESTROY = OperationKind("Destroy_Task", "VirtualMachine.destroy")
     ENTER_MAINTENANCE = OperationKind(
-        "EnterMaintenanceMode_Task",
-        "HostSystem.enterMaintenanceMode",
-        "Enter maintenance mode",
-        of_hosts=True,
-        cancelable=True,
+        "EnterMaintenanceMode_Task", "HostSystem.enterMaintenanceMode", of_hosts=True, cancelable=True
     )
-    EXIT_MAINTENANCE = OperationKind(
-        "ExitMaintenanceMode_Task", "HostSystem.exitMaintenanceMode", "Exit maintenance mode", of_hosts=True
-    )
+    EXIT_MAINTENANCE = OperationKind("ExitMaintenanceMode_Task", "HostSystem.exitMaintenanceMode", of_hosts=True)
 
 
 #: vSphere: a VM asks this when its files lie elsewhere than before.
 CHOICES = ("Cancel", "I Moved It", "I Copied It")
 """The choices of a VM's question, by number. The first cancels the power-on."""
-
-
-@dataclass(eq=False, slots=True)
-class Store:
-    """The one datastore. It holds the files of suspended VMs."""
-
-    moid: str
-    name: str
-    free_mib: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +92,7 @@ class Question:
 class Host:
     moid: str
     spec: HostSpec
+    cluster: Cluster
     cards: list[Card]
     policy: str = "performance"
     in_maintenance: bool = False
@@ -170,7 +127,9 @@ class Host:
 
 @dataclass(eq=False, slots=True)
 class Vm:
-    """One VM. `reserved_mib`: memory that its host reserves for it now; `suspend_file_mib`: the size of its suspend
+    """One VM. `store`: the datastore with its files; `suspend_store`: the datastore of its suspend file.
+
+    `reserved_mib`: memory that its host reserves for it now; `suspend_file_mib`: the size of its suspend
     file.
 
     `suspended_under`: what its host ran when it was suspended.
@@ -184,6 +143,9 @@ class Vm:
     moid: str
     spec: VmSpec
     host: Host
+    folder: Folder
+    store: Store
+    suspend_store: Store
     power: Power
     memory_mib: int
     cpus: int
@@ -207,11 +169,21 @@ class Vm:
 
     @property
     def name(self) -> str:
+        """Its name in vCenter, which is unique in its folder only."""
+        return self.spec.vm_name or self.spec.name
+
+    @property
+    def guest(self) -> str:
+        """The name of the machine inside, and of its node. It is unique."""
         return self.spec.name
 
     @property
     def shown_power(self) -> Power:
         return self.last_known or self.power
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        return tuple(dict.fromkeys((self.store, self.suspend_store)))
 
     @property
     def reservation_mib(self) -> int:
@@ -245,12 +217,12 @@ class Task:
     entity_moid: str
     entity_name: str
     queued: datetime
+    user: str = ""
     state: TaskState = TaskState.QUEUED
     progress: int | None = None
     started: datetime | None = None
     completed: datetime | None = None
     error: Refusal | None = None
-    result: PoweredOnMany | Vm | None = None
     cancelled: bool = False
 
     @property
@@ -267,15 +239,7 @@ class Task:
         return self.state is TaskState.QUEUED
 
 
-Record = Host | Vm | Task | Store
-
-
-@dataclass(frozen=True, slots=True)
-class PoweredOnMany:
-    """The result for each VM of one PowerOnMultiVM_Task."""
-
-    attempted: tuple[tuple[Vm, Task], ...]
-    refused: tuple[tuple[Vm, Refusal], ...]
+Record: TypeAlias = Host | Vm | Task | Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

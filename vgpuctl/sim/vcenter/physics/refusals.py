@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vgpuctl.sim.vcenter.physics.records import Host, Power, Store, Task, Vm
+    from vgpuctl.sim.vcenter.physics.places import Store
+    from vgpuctl.sim.vcenter.physics.records import Host, Power, Task, Vm
 
 MIB = 1 << 20
 
@@ -94,7 +95,7 @@ def no_disk_space(vm: Vm, store: Store) -> Refusal:
         "NoDiskSpace",
         f"Insufficient disk space on datastore '{store.name}'.",
         # vSphere: the suspend file is beside the VM's .vmx, unless `config.files.suspendDirectory` names another place.
-        file=f"[{store.name}] {vm.name}/{vm.name}.vmss",
+        file=f"[{store.name}] {vm.guest}/{vm.name}.vmss",
         datastore=store.name,
     )
 
@@ -178,10 +179,6 @@ def timed_out() -> Refusal:
 
 def no_such_answer(name: str) -> Refusal:
     return Refusal("InvalidArgument", f"A specified parameter was not correct: {name}", invalidProperty=name)
-
-
-def duplicate_name(vm: Vm) -> Refusal:
-    return Refusal("DuplicateName", f"The name '{vm.name}' already exists.", name=vm.name, object=vm)
 
 
 def tools_missing() -> Refusal:

@@ -29,10 +29,10 @@ def _restart_all(estate: Estate, vms: Sequence[Vm], pauses_s: Sequence[float]) -
 
 def _restart(estate: Estate, vm: Vm) -> bool:
     """Return False if no host has room. A VM that people have started, moved on or removed is left to them."""
-    if vm.power is not Power.OFF or vm.running_task or estate.vms.get(vm.name) is not vm:
+    if vm.power is not Power.OFF or vm.running_task or estate.vms.get(vm.guest) is not vm:
         return True
     before = vm.host
-    hosts = [host for host in estate.hosts.values() if vm.spec.must_run_on in ("", host.name)]
+    hosts = [host for host in before.cluster.hosts if vm.spec.must_run_on in ("", host.name)]
     # vSphere HA: a restart may take what admission control keeps free, because it is kept for this.
     try:
         power.reserve_and_place(vm, hosts)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from vgpuctl.sim.clock import Clock, Timer
-from vgpuctl.sim.vcenter.physics.records import ALMOST_DONE
 
+#: vSphere: where a task may hang.
+ALMOST_DONE = 95
 MARKS = (*range(10, 100, 10), ALMOST_DONE)
 """The percentages that a client may see."""
 #: Decision 0015: ten reports for each of 128 suspends were most of the simulated vCenter's work.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from vgpuctl.sim.clock import Clock, do_nothing
 from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.vcenter.physics import refusals
-from vgpuctl.sim.vcenter.physics.records import ALMOST_DONE, Host, Operation, PoweredOnMany, Task, TaskState, Vm
-from vgpuctl.sim.vcenter.physics.task_progress import Progress, SharedThroughput
+from vgpuctl.sim.vcenter.physics.records import Host, Operation, Task, TaskState, Vm
+from vgpuctl.sim.vcenter.physics.task_progress import ALMOST_DONE, Progress, SharedThroughput
 
 #: vSphere API: `recentTask` has the tasks that completed within the past 10 minutes.
 RETENTION_S = 600.0
@@ -67,6 +68,7 @@ class Tasks:
         self._durations = durations
         self._changed = changed
         self._last_number = 0
+        self._user = ""
         self._runs: dict[str, TaskRun] = {}
         self._queues: dict[str, deque[TaskRun]] = defaultdict(deque)
         self._running: Counter[str] = Counter()
@@ -78,7 +80,7 @@ class Tasks:
         # vSphere: a second task on an object that is busy is refused with TaskInProgress.
         if entity.running_task:
             raise refusals.busy(entity.running_task)
-        task = self._new(work.operation, entity.moid, entity.name)
+        task = self._new(work.operation, entity)
         entity.running_task = task
         entity.recent_tasks.append(task)
         self._changed(task)
@@ -89,6 +91,15 @@ class Tasks:
         self._queues[queue].append(run)
         self._clock.after(0, partial(self._begin_next, queue))
         return task
+
+    @contextmanager
+    def acting_as(self, user: str) -> Iterator[None]:
+        """Tasks that start within this context belong to this user."""
+        self._user = user
+        try:
+            yield
+        finally:
+            self._user = ""
 
     def set_outcome(self, moid: str, outcome: Outcome) -> None:
         """Decide how a running task will end."""
@@ -101,12 +112,6 @@ class Tasks:
         for run in tuple(self._runs.values()):
             if run.outcome == HANGS:
                 self.set_outcome(run.task.moid, None)
-
-    def record_done(self, operation: Operation, entity: tuple[str, str], result: PoweredOnMany) -> Task:
-        task = self._new(operation, *entity)
-        task.result = result
-        self._end(task, None)
-        return task
 
     def cancel(self, task: Task) -> None:
         # vSphere API: CancelTask answers InvalidState for a task that has ended.
@@ -130,9 +135,10 @@ class Tasks:
         if entity.running_task:
             self._update_hold(self._runs[entity.running_task.moid])
 
-    def _new(self, operation: Operation, entity_moid: str, entity_name: str) -> Task:
+    def _new(self, operation: Operation, entity: Vm | Host) -> Task:
         self._last_number += 1
-        task = Task(f"task-{self._last_number}", operation, entity_moid, entity_name, queued=self._clock.utc())
+        moid, now = f"task-{self._last_number}", self._clock.utc()
+        task = Task(moid, operation, entity.moid, entity.name, queued=now, user=self._user)
         self.tasks[task.moid] = task
         return task
 
@@ -198,24 +204,22 @@ class Tasks:
             self._running[run.queue] -= 1
             self._clock.after(0, partial(self._begin_next, run.queue))
         del self._runs[run.task.moid]
-        self._end(run.task, refused, run.work.entity)
+        self._end(run.task, run.work.entity, refused)
 
-    def _end(self, task: Task, refused: refusals.Refusal | None, entity: Vm | Host | None = None) -> None:
+    def _end(self, task: Task, entity: Vm | Host, refused: refusals.Refusal | None) -> None:
         task.state = TaskState.ERROR if refused else TaskState.SUCCESS
         # Measured: collecting these frames took a fifth of the time of tests with many refusals.
         task.error = refused and refused.with_traceback(None)  # a traceback would keep its frames alive
         task.progress = None
         task.started = task.started or self._clock.utc()
         task.completed = self._clock.utc()
-        if entity:
-            entity.running_task = None
-            self._changed(entity)
+        entity.running_task = None
+        self._changed(entity)
         self._changed(task)
         self._clock.after(RETENTION_S, partial(self._forget, task, entity))
 
-    def _forget(self, task: Task, entity: Vm | Host | None) -> None:
+    def _forget(self, task: Task, entity: Vm | Host) -> None:
         del self.tasks[task.moid]
-        if entity:
-            entity.recent_tasks.remove(task)
-            self._changed(entity)
+        entity.recent_tasks.remove(task)
+        self._changed(entity)
         self._changed(task)

@@ -79,7 +79,7 @@ class Api:
         """Carry the call out; raise a fault if it is refused. `effect`: how the task that it starts is made to end."""
         call = self._call(request, caller)
         try:
-            with self._center.history.acting_as(call.session.user if call.session else ""):
+            with self._center.estate.work.acting_as(call.session.user if call.session else ""):
                 result = HANDLERS[request.method](call, *request.arguments)
         except Refusal as refusal:
             raise faults.fault_of(refusal) from None
@@ -102,7 +102,7 @@ class Api:
         obj = self._center.find(request.this, session)
         if not obj:
             raise faults.not_found(request.this)
-        rights.check(session, request)
+        rights.check(self._center, session, request)
         # Decision 0005: what is not simulated is refused with the protocol's own fault.
         if request.method not in HANDLERS or not isinstance(obj.ref, request.info.type):
             raise faults.not_supported(request.method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from vgpuctl.sim.vcenter.wire.vmomi import support
@@ -11,6 +12,7 @@ from vgpuctl.sim.vcenter.wire.vmomi import support
 NAMESPACE = "urn:vim25"
 #: The version that `about` and vimServiceVersions.xml name. Mixed size needs 8.0 U3.
 NEWEST = support.GetVersionFromVersionUri("vim25/8.0.3.0")
+_PRIVILEGE = re.compile(r"[A-Z][A-Za-z]+(\.[A-Z][A-Za-z]+)+")
 _KEY = re.compile(r"^(\w+)\[(.+)\]$")
 _STEP = re.compile(r"[^.\[]+(?:\[[^\]]*\])?")
 
@@ -64,6 +66,20 @@ def property_privilege(kind: Any, path: str) -> str | None:
     """Return the privilege that reading a property needs; most need none."""
     privilege = _property(kind, (steps_of(path) or [path])[0].partition("[")[0]).privId
     return str(privilege) if privilege else None
+
+
+@cache
+def named_privileges() -> frozenset[str]:
+    """Return every privilege that pyVmomi's metadata name. They are read as they are, without loading the types."""
+    pending: list[Any] = [*support._managedDefMap.values()]
+    found = set()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str) and _PRIVILEGE.fullmatch(part):
+            found.add(part)
+        elif isinstance(part, tuple | list):
+            pending.extend(part)
+    return frozenset(found)
 
 
 def _property(kind: Any, name: str) -> Any:

@@ -1,20 +1,20 @@
-"""What a user may do. The metadata have each method's privilege; a user has all privileges, or only those to read."""
+"""The privileges that each call and each property needs, mostly from the metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from vgpuctl.sim.vcenter.inventory.center import Center
+from vgpuctl.sim.vcenter.inventory.permissions import READING, SYSTEM_READ
 from vgpuctl.sim.vcenter.wire import faults
-from vgpuctl.sim.vcenter.wire.dispatch import HANDLERS
-from vgpuctl.sim.vcenter.wire.metadata import property_privilege, set_properties
-from vgpuctl.sim.vcenter.wire.requests import Request, method_info
+from vgpuctl.sim.vcenter.wire.metadata import named_privileges, property_privilege, set_properties
+from vgpuctl.sim.vcenter.wire.requests import Request
 from vgpuctl.sim.vcenter.wire.sessions import Session
+from vgpuctl.sim.vcenter.wire.vmomi import vim
 
-READING = ("System.Anonymous", "System.View", "System.Read")
 #: pyVmomi's metadata name no privilege for these methods.
 _NOT_IN_METADATA = {
-    "CloneVM_Task": "VirtualMachine.Provisioning.Clone",
     "Destroy_Task": "VirtualMachine.Inventory.Delete",
     "CancelTask": "Global.CancelTask",
 }
@@ -33,32 +33,26 @@ _ADD_DEVICE = "VirtualMachine.Config.AddRemoveDevice"
 _SETTINGS = "VirtualMachine.Config.Settings"
 
 
-def check(session: Session | None, request: Request) -> None:
+def check(center: Center, session: Session | None, request: Request) -> None:
     """Refuse a call whose privileges the user lacks."""
-    if session is None or not session.read_only:
-        return
-    for target, privilege in required(request):
+    for target, privilege in required(request) if session else ():
         # vSphere API: NoPermission names the object and the privilege.
-        if privilege not in READING:
+        if session and privilege not in center.privileges_on(target, session):
             raise faults.no_permission(target, privilege)
 
 
-def missing_read_privilege(session: Session | None, kind: Any, path: str) -> str | None:
-    """Return the privilege that the user lacks to read the property, or None."""
+def privilege_to_read(kind: Any, path: str) -> str | None:
+    """Return the privilege that reading a property needs, or None."""
     privilege = property_privilege(kind, path)
-    is_missing = privilege and session and not has_privilege(session.read_only, privilege)
-    return privilege if is_missing else None
-
-
-def has_privilege(read_only: bool, privilege: str) -> bool:
-    return privilege in READING or not read_only
+    # vSphere API: where the reference names no privilege for an entity's property, it is System.Read (inferred).
+    needs_read = issubclass(kind, vim.ManagedEntity | vim.Task)
+    return privilege or (SYSTEM_READ if needs_read else None)
 
 
 def all_privileges() -> list[str]:
-    """Return every privilege that a simulated method asks for."""
-    named = {method_info(method).privId for method in HANDLERS}
+    """Return every privilege that the API's metadata or a simulated method name."""
     others = (*_NOT_IN_METADATA.values(), *_CONFIG_PRIVILEGES.values(), *_DEVICE_PRIVILEGES.values())
-    return sorted({*READING, *filter(None, named), *others, _ADD_DEVICE, _SETTINGS})
+    return sorted({*READING, *named_privileges(), *others, _ADD_DEVICE, _SETTINGS})
 
 
 def required(request: Request) -> Iterator[tuple[Any, str]]:
@@ -71,7 +65,8 @@ def required(request: Request) -> Iterator[tuple[Any, str]]:
             yield request.this, privilege
     for parameter, argument in zip(info.params, request.arguments, strict=True):
         if parameter.privId and argument:
-            yield argument[0] if isinstance(argument, list) else argument, parameter.privId
+            targets = argument if isinstance(argument, list) else [argument]
+            yield from ((target, parameter.privId) for target in targets)
 
 
 def _reconfigure_privileges(spec: Any) -> list[str]:

@@ -23,9 +23,11 @@ IDLE_S = 1800.0
 
 @dataclass(frozen=True, slots=True)
 class Account:
+    """A user with a password. `role`: the number of its role on the whole inventory at first; None for none."""
+
     name: str
     password: str = field(repr=False)
-    read_only: bool = False
+    role: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -48,10 +50,6 @@ class Session:
     @property
     def user(self) -> str:
         return self.account.name
-
-    @property
-    def read_only(self) -> bool:
-        return self.account.read_only
 
     def next_moid(self, prefix: str) -> str:
         self._last_number += 1

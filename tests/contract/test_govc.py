@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.fleets import QUARTER
+from tests.support.peers.processes import program
 from tests.support.vcenter import connect, content_of
+from vgpuctl.sim.inventory import Durations, default_inventory
 from vgpuctl.testing import Estate
+
+
+@pytest.fixture(scope="module")
+def standing_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+    folder = tmp_path_factory.mktemp("govc") / "estate"
+    with Estate(folder, default_inventory(cards=2), durations=Durations.instant()) as estate:
+        yield estate
+
+
+@pytest.fixture
+def estate(standing_estate: Estate) -> Estate:
+    standing_estate.reset()
+    return standing_estate
 
 
 @pytest.fixture
 def govc(estate: Estate, tmp_path: Path) -> Callable[..., str]:
-    program = os.environ.get("GOVC_BIN") or shutil.which("govc")
-    if not program:
-        reason = "no govc: neither GOVC_BIN nor PATH names one"
-        print(reason)
-        pytest.skip(reason)
-    environment = estate.environment() | {"GOVMOMI_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    home = {"PATH": os.environ["PATH"], "GOVMOMI_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    environment = estate.environment() | home
 
     def run(*arguments: str, fails: bool = False) -> str:
-        command = [program, *arguments]
+        command = [str(program("govc")), *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stdout + done.stderr
@@ -70,18 +80,13 @@ def test_govc_moves_vms_between_a_shared_card_and_a_whole_one(govc: Callable[...
     assert QUARTER not in govc("gpu.vm.info", "-vm", "worker-1")
     assert "Invalid backing" in govc("gpu.vm.add", "-vm", "worker-1", "-profile", "grid_v100-3q", fails=True)
     govc("vm.power", "-s", "worker-2")
-    govc("vm.power", "-on", "-M", "worker-3", "worker-4")
 
 
-def test_govc_clones_and_destroys(govc: Callable[..., str]) -> None:
-    assert govc("vm.clone", "-vm", "worker-1", "-c", "2", "-m", "4096", "-on=false", "copy").strip().endswith("OK")
-    assert "/dc/vm/copy" in govc("ls", "vm").split()
-    assert "Memory:       4096MB" in govc("vm.info", "copy")
-    assert "already exists" in govc("vm.clone", "-vm", "worker-1", "-on=false", "copy", fails=True)
-    assert "not supported" in govc("vm.clone", "-vm", "worker-1", "-link", "-on=false", "linked", fails=True)
-    govc("vm.destroy", "copy", "worker-2")
-    assert {"/dc/vm/copy", "/dc/vm/worker-2"}.isdisjoint(govc("ls", "vm").split())
+def test_govc_destroys_vms_and_nothing_else(govc: Callable[..., str]) -> None:
+    govc("vm.destroy", "worker-2")
+    assert "/dc/vm/worker-2" not in govc("ls", "vm").split()
     assert "not supported" in govc("object.destroy", "host/gpu/esx-1", fails=True)
+    assert "not supported" in govc("vm.clone", "-vm", "worker-1", "-on=false", "copy", fails=True)
 
 
 def test_govc_ends_sessions_and_shows_roles(govc: Callable[..., str], estate: Estate) -> None:
@@ -94,18 +99,3 @@ def test_govc_ends_sessions_and_shows_roles(govc: Callable[..., str], estate: Es
     other._stub.DropConnections()
     assert govc("role.ls").split()[0] == "Admin"
     assert [line.split()[0] for line in govc("permissions.ls").splitlines()] == ["Role", "Admin", "ReadOnly"]
-
-
-def test_govc_tells_what_has_happened(govc: Callable[..., str], estate: Estate) -> None:
-    govc("vm.power", "-on", "worker-1")
-    govc("vm.power", "-suspend", "worker-1")
-    govc("vm.power", "-suspend", "worker-1", fails=True)
-    told = govc("events", "-l", "vm/worker-1").splitlines()
-    assert [line.split("[")[4].split("]")[0] for line in told] == [
-        *("VmStartingEvent", "VmPoweredOnEvent", "VmSuspendingEvent", "VmSuspendedEvent", "VmFailedToSuspendEvent")
-    ]
-    assert "logged in as govc" in govc("events")
-    tasks = govc("tasks", "-l").splitlines()[1:]
-    assert [line.split("  ")[0] for line in tasks] == ["Power On virtual machine", *["Suspend virtual machine"] * 2]
-    assert estate.logins.user in tasks[0]
-    assert "error" in tasks[2]

@@ -1,0 +1,86 @@
+"""What comes when: the spans of the shifts, and the hours that a change of the clocks skips or doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from vgpuctl.model.starts import ONE_DAY, Start, Starts
+from vgpuctl.model.timetable import Timetable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A time in which one shift is in force. `why`: what decides, if it is no cron line."""
+
+    timetable: str
+    shift: str
+    start: datetime
+    end: datetime | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockChange:
+    """A change of a zone's clocks. `by`: how far they go forward; below zero: back."""
+
+    at: datetime
+    by: timedelta
+
+
+def spans(timetable: Timetable, since: datetime, until: datetime) -> Iterator[Span]:
+    """Yield the spans between two moments, the one in force at `since` first. The last may end later, or never."""
+    starts = Starts(timetable)
+    current = starts.in_force(since)
+    for start in starts.after(since):
+        if start.at >= until:
+            break
+        if current is not None and start.shift is current.shift:
+            # The dates that make a shift last are as good a reason as the dates that began it.
+            current = replace(current, stays=current.stays or start.stays)
+            continue
+        if current is not None:
+            yield _span(timetable, current, start.at)
+        current = start
+    if current is not None:
+        change = starts.next_change(max(current.at, until - timedelta(microseconds=1)))
+        yield _span(timetable, current, change.at if change else _season_end(timetable))
+
+
+def clock_changes(zone: str, since: datetime, until: datetime) -> Iterator[ClockChange]:
+    """Yield the changes of a zone's clocks between two moments, each at its exact minute."""
+    here = ZoneInfo(zone)
+    day = since.astimezone(UTC)
+    while day < until:
+        after = min(day + ONE_DAY, until.astimezone(UTC))
+        if _offset(day, here) != _offset(after, here):
+            yield _change(day, after, here)
+        day = after
+
+
+def _change(before: datetime, after: datetime, zone: ZoneInfo) -> ClockChange:
+    """Return the change between two moments, found by halving the time between them."""
+    old = _offset(before, zone)
+    while after - before > timedelta(seconds=1):
+        middle = before + (after - before) / 2
+        before, after = (middle, after) if _offset(middle, zone) == old else (before, middle)
+    at = (before + timedelta(seconds=1)).replace(microsecond=0)
+    return ClockChange(at.astimezone(zone), _offset(after, zone) - old)
+
+
+def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()
+
+
+def _season_end(timetable: Timetable) -> datetime | None:
+    """Return the midnight after the timetable's last date."""
+    last = timetable.season.last
+    zone = ZoneInfo(timetable.timezone)
+    return datetime.combine(last + ONE_DAY, datetime.min.time(), zone) if last else None
+
+
+def _span(timetable: Timetable, start: Start, end: datetime | None) -> Span:
+    why = f"{start.stays} stays in {start.shift.name}" if start.stays else ""
+    return Span(timetable=timetable.name, shift=start.shift.name, start=start.at, end=end, why=why)
