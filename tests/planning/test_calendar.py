@@ -56,15 +56,17 @@ def by_the_minute(table: Timetable, lines: tuple[Line, ...], since: datetime, da
     Debian's cron: what falls into skipped minutes is due right after them; a minute that comes twice counts once.
     """
     zone, current = ZoneInfo(table.timezone), None
-    now, last = since.astimezone(UTC), None
+    now, last, offset = since.astimezone(UTC), None, timedelta()
     times = {(line.hour, line.minute) for line in lines} | {(0, 0)}
-    for _ in range(days * 1440):
-        local = now.astimezone(zone).replace(tzinfo=None)
+    for number in range(days * 1440):
+        # Clocks change at quarters of an hour.
+        offset = now.astimezone(zone).utcoffset() or timedelta() if number % 15 == 0 else offset
+        local = now.replace(tzinfo=None) + offset
         for minute in (local,) if last is None or local - last == MINUTE else _new_minutes(last, local):
             if (minute.hour, minute.minute) in times:
                 current = _begun(table, lines, minute) or current
         last = local if last is None else max(last, local)
-        yield current if local.date() in table.season else None
+        yield current if table.season is ALWAYS or local.date() in table.season else None
         now += MINUTE
 
 
@@ -97,7 +99,7 @@ def wrong_minutes(table: Timetable, lines: tuple[Line, ...], since: datetime, da
             begin, end, shift = next(coming, (until, until, ""))
         said = shift if begin <= now else None
         # Before the first start that the reckoning has seen, it knows nothing.
-        if said != expected and not (expected is None and now - since < timedelta(days=8) and table.season == ALWAYS):
+        if said != expected and not (expected is None and table.season == ALWAYS and now - since < timedelta(days=8)):
             wrong.append(now)
         now += MINUTE
     return wrong
