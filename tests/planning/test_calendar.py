@@ -194,6 +194,22 @@ def test_a_season_far_away_is_found_at_once() -> None:
     assert Starts(table).in_force(datetime(2026, 1, 1, tzinfo=UTC)) is None
 
 
+def test_of_two_starts_at_one_moment_the_first_in_the_file_counts() -> None:
+    """Looking ahead and looking back agree."""
+    table = timetable("UTC", (Line("day", 8, 0), Line("night", 20, 0), Line("other", 8, 0)))
+    at = datetime(2026, 11, 20, 7, tzinfo=UTC)
+    assert [span.shift for span in spans(table, at, at + timedelta(days=2))] == [
+        "night",
+        "day",
+        "night",
+        "day",
+        "night",
+    ]
+    now = table.shift_at(datetime(2026, 11, 20, 8, tzinfo=UTC))
+    assert now is not None
+    assert now[0].name == "day"
+
+
 def test_a_shift_can_leave_dates_out() -> None:
     """The other shift then lasts on."""
     night = Shift(
