@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -208,6 +208,19 @@ def test_of_two_starts_at_one_moment_the_first_in_the_file_counts() -> None:
     now = table.shift_at(datetime(2026, 11, 20, 8, tzinfo=UTC))
     assert now is not None
     assert now[0].name == "day"
+
+
+def test_dates_without_a_start_begin_with_their_shifts_at_midnight() -> None:
+    weekdays = frozenset(range(1, 6))
+    lines = (Line("day", 8, 0, weekdays), Line("night", 20, 0, weekdays))
+    saturday, sunday = date(2026, 11, 21), date(2026, 11, 22)
+    one, two = StayingDays((Days(saturday, saturday),), "day"), StayingDays((Days(sunday, sunday),), "night")
+    table = timetable("UTC", lines, ALWAYS, one, two)
+    for day, shift in ((saturday, "day"), (sunday, "night")):
+        assert table.shift_at(datetime.combine(day, time(12), UTC)) == (
+            table.shifts[shift],
+            datetime.combine(day, time(), UTC),
+        )
 
 
 def test_a_shift_can_leave_dates_out() -> None:
