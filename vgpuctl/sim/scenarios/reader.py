@@ -93,6 +93,13 @@ class ScenarioReader:
             return default
         return value
 
+    def place(self, item: Section, name: str, key: str, default: str) -> str:
+        """Return the name of a datacenter, cluster or datastore. A slash would end it in an inventory path."""
+        place = self.text(item, name, key, default)
+        if set(place) & set("/[]"):
+            self.add_problem(f"{key}.{name}", f"{place!r} must be a name without / and brackets")
+        return place
+
     def texts(self, value: Any, key: str) -> tuple[str, ...]:
         """Return one text, or a list of texts, as a tuple."""
         values = [value] if isinstance(value, str) else value
@@ -142,6 +149,11 @@ class ScenarioReader:
             self.add_problem(f"{key}.{name}", f"{value!r} is not a time such as 20s or 3m")
             return None
         return int(match.group(1)) * _SECONDS[match.group(2)]
+
+    def require(self, name: str, key: str, kind: str, known: Iterable[str]) -> None:
+        """Add a problem if `known` lacks this name. `kind`: what the name is of, such as a host."""
+        if name not in (names := list(known)):
+            self.add_problem(key, f"there is no {kind} {name!r}{nearest(name, names)}")
 
     def names(self, section: Section, key: str, field: str = "name") -> list[str]:
         """Expand `worker-[1-4]` to four names."""
