@@ -67,5 +67,5 @@ class PodPlacer:
         kubelet = self._kubelets[node]
         set_condition(pod, now, {"type": "PodScheduled", "status": "True"})
         pod_status.creating(pod, now, kubelet.place.address)
-        pod_status.running(pod, now, kubelet.adopt(pod))
+        pod_status.running(pod, now, kubelet.pods.adopt(pod))
         store.create("pods", pod)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from vgpuctl.sim.inventory import Durations, Inventory
 from vgpuctl.sim.kube.controllers.controller_context import ControllerContext
 from vgpuctl.sim.kube.controllers.queue import Queue
-from vgpuctl.sim.kube.machines.kubelet import Kubelet, MachineAddress
+from vgpuctl.sim.kube.machines.kubelet import Kubelet
 from vgpuctl.sim.kube.machines.machine import Machine
+from vgpuctl.sim.kube.machines.machine_address import MachineAddress
 from vgpuctl.sim.kube.store import Change, Key, key_of
 
 
@@ -60,7 +61,7 @@ class Kubelets:
         if kubelet is None:
             return
         if change.type == "DELETED":
-            kubelet.forget(change.object)
+            kubelet.pods.forget(change.object)
         elif kubelet.reporting:
             self._queue.add(key_of(change.object))
 
