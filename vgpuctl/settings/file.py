@@ -70,5 +70,6 @@ def _value(reader: FileReader, name: str, value: Any) -> str:
 
 
 def _relative_to_file(file: Path, paths: str) -> str:
-    folder = file.resolve().parent
+    # kubectl reads a kubeconfig's paths so, too. A mounted ConfigMap is a link into a folder that kubelet replaces.
+    folder = file.absolute().parent
     return os.pathsep.join(str(folder / Path(path).expanduser()) for path in paths.split(os.pathsep))

@@ -106,3 +106,11 @@ def test_which_file_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         vcenter(tmp_path, env=login | {"VGPUCTL_CONFIG": "none"})
     xdg = config(tmp_path / "xdg", "vcenter: xdg\n").parents[1]
     assert vcenter(tmp_path, env=login | {"XDG_CONFIG_HOME": str(xdg)}).host == "xdg"
+
+
+def test_paths_in_a_mounted_file_do_not_lead_into_the_folder_that_kubelet_replaces(tmp_path: Path) -> None:
+    (tmp_path / "..2026_11").mkdir()
+    (tmp_path / "..2026_11" / "config.yaml").write_text("version: 1\nprofiles: profiles.yaml\n")
+    (tmp_path / "..data").symlink_to("..2026_11")
+    (tmp_path / "config.yaml").symlink_to("..data/config.yaml")
+    assert profiles_path(Flags(config=tmp_path / "config.yaml"), {}) == tmp_path / "profiles.yaml"
