@@ -57,6 +57,7 @@ class KubernetesStream:
         self, client: Client, on_change: Callable[[], None], *, drains: bool = False, scales: bool = False
     ) -> None:
         kinds = KINDS | (DRAIN_KINDS if drains else {}) | (SCALE_KINDS if scales else {})
+        self._client, self._on_change = client, on_change
         self._machines = Machines(client, on_change)
         if drains:
             kinds = {**kinds, "nodes": self._machines.noticing_names(kinds["nodes"])}
@@ -73,15 +74,30 @@ class KubernetesStream:
         another failed is not listed again: its watch continues from there.
         """
         for name, reflector in tuple(self.reflectors.items()):
-            try:
-                if not reflector.heard:
-                    reflector.fill()
-            except (NotAllowedError, NotFoundError):
-                if name in KINDS:
-                    raise
-                # docs/reference/rights.md: without these rights a switch goes on, and its plan says what it cannot see.
-                self._denied += (name,)
+            if not reflector.heard and not self._fill_if_allowed(name, reflector):
                 del self.reflectors[name]
+
+    def _fill_if_allowed(self, name: str, reflector: Reflector) -> bool:
+        try:
+            reflector.fill()
+        except (NotAllowedError, NotFoundError):
+            if name in KINDS:
+                raise
+            # docs/reference/rights.md: without these rights a switch goes on, and its plan says what it cannot see.
+            self._denied += (name,)
+            return False
+        return True
+
+    def follow_workloads(self) -> None:
+        """Follow workloads too, once the other kinds are followed: a timetable has begun to scale them."""
+        for name, kind in SCALE_KINDS.items():
+            if name in self.reflectors or name in self._denied:
+                continue
+            reflector = Reflector(self._client, kind, self._on_change)
+            if self._fill_if_allowed(name, reflector):
+                # Other threads read this mapping: it is replaced, never changed.
+                self.reflectors = {**self.reflectors, name: reflector}
+                reflector.follow()
 
     def refresh(self) -> None:
         """List nodes, pods and workloads once more, as they are now. PassingError if Kubernetes does not answer."""

@@ -36,9 +36,16 @@ class Chooser:
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
         self._last: dict[str, _LastNode] = {}
+        self.use(catalogue)
+
+    def use(self, catalogue: Catalogue) -> None:
+        """Choose by this catalogue from now on. The nodes' last labels still count: files do not change them."""
+        self._catalogue = catalogue
         self._rules_memo: Memo[tuple[WorkerRule, ...]] = Memo()
+        if not catalogue.asks_labels:
+            # From here on, changes of labels are not learned.
+            self._last = {}
 
     def learn(self, nodes: Iterable[SeenNode]) -> None:
         """Remember labels as they change, also between looks: a label may be taken off just before its node goes."""

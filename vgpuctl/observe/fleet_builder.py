@@ -40,6 +40,11 @@ class FleetBuilder:
         self._nodes: Memo[Node] = Memo()
         self._liveness = KubeletLiveness()
 
+    def use(self, catalogue: Catalogue) -> None:
+        """Build by this catalogue from now on. What is known of kubelets and labels stays known."""
+        self.catalogue = catalogue
+        self._chooser.use(catalogue)
+
     def possible_workers(self, vms: list[Outline], nodes: Iterable[SeenNode]) -> list[Outline]:
         """Return the VMs that may be workers, as far as their outlines show."""
         if not self.catalogue.asks_labels:

@@ -125,6 +125,12 @@ def send_request(client: Client, session: Session, request: Request) -> Answer:
     return vsphere_actions.send(session, request)
 
 
+def _scope_for(catalogue: Catalogue, scope: ObservationScope) -> ObservationScope:
+    """Return the scope with what choosing the workers takes."""
+    # Decision 0010: of all VMs, vCenter is asked no more than that.
+    return replace(scope, folders=catalogue.asks_folders, clusters=catalogue.asks_clusters, uuids=catalogue.asks_labels)
+
+
 class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
@@ -153,15 +159,9 @@ class Connection:
         self._departure_reflector = Reflector(self._client, self._departures.kind, self._changed)
         self._quotas = LazyReflector(self._client, QUOTAS, self._changed)
         self._rollouts = LazyReflector(self._client, ROLLOUTS, self._changed)
-        scope = replace(
-            scope,
-            # Decision 0010: of all VMs, vCenter is asked only what choosing the workers takes.
-            folders=catalogue.asks_folders,
-            clusters=catalogue.asks_clusters,
-            uuids=catalogue.asks_labels,
-        )
-        self._scope = scope
-        self._vcenter = VcenterStream(self._session, self._possible_workers, scope, self._changed)
+        self._scope = _scope_for(catalogue, scope)
+        self._vcenter = VcenterStream(self._session, self._possible_workers, self._scope, self._changed)
+        self._types_known = False
 
     def open(self) -> Connection:
         """Take the first picture of both servers, at the same time unless node labels decide which VMs matter."""
@@ -174,7 +174,7 @@ class Connection:
         if self._builder.catalogue.asks_labels:
             self._first_fill.result()
         self._vcenter.fill()
-        self._builder.host_types = self._types_from_a_host()
+        self._learn_types()
         self._first_fill.result()
         self._last_departures = self._departures_if_allowed(departures)
         return self
@@ -203,6 +203,27 @@ class Connection:
         offering = {moid: len(wanted & set(host.offers)) for moid, host in self._vcenter.hosts().items()}
         best = max(offering, key=lambda moid: offering[moid], default="")
         return vgpu_types_of(self._session, best) if best and offering[best] else ()
+
+    def _learn_types(self) -> None:
+        self._builder.host_types = self._types_from_a_host()
+        self._types_known = True
+
+    def observe(self, catalogue: Catalogue, *, scales: bool) -> None:
+        """Observe what these files ask for, once the streams are followed. PassingError if a server does not answer.
+
+        What did not change is not asked again. The login stays.
+        """
+        if scales:
+            self._kubernetes.follow_workloads()
+        if catalogue != self._builder.catalogue:
+            self._types_known = False
+            self._builder.use(catalogue)
+            # Decision 0018: refused logins lock accounts, so the same session goes on.
+            self._scope = _scope_for(catalogue, self._scope)
+            self._vcenter.observe(self._scope)
+        if not self._types_known:
+            self._vcenter.await_heard()
+            self._learn_types()
 
     def _possible_workers(self, vms: list[Outline]) -> Iterable[Outline]:
         return self._builder.possible_workers(vms, self._kubernetes.nodes())

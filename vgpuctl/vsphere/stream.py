@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from vgpuctl.basics.bounded import as_number
@@ -28,6 +29,8 @@ OBJECTS_A_PAGE = 1000
 #: How long a refresh may take, and how often it cancels the long call meanwhile.
 REFRESH_WITHIN_S = 30.0
 CANCEL_EVERY_S = 0.2
+#: Why the stream is not heard while the files' new wish is fetched.
+READ_ANEW = "it is read anew, because the files changed"
 #: How often everything is fetched again because a change did not fit into what is known.
 #: Decision 0010: instead of guessing where a change belongs.
 MOST_REFETCHES = 3
@@ -48,6 +51,7 @@ class VcenterStream(Follower):
         self._followed: set[str] = set()
         self._neighbours: set[str] = set()
         self._collector: Any = None
+        self._outdated: Any = None
         self._version, self._reports = "", 0
         self._filters: set[str] = set()
         self._server_objects: tuple[Any, ...] = ()
@@ -55,7 +59,7 @@ class VcenterStream(Follower):
 
     def fill(self) -> None:
         """Fetch the first, whole picture; raise if vCenter cannot be asked."""
-        content = self._session.content
+        content, scope = self._session.content, self._scope
         with translated(self._session.settings.server):
             self._destroy_earlier(content)
             with self._lock:
@@ -65,13 +69,34 @@ class VcenterStream(Follower):
             self._collector = content.propertyCollector.CreatePropertyCollector()
             self._server_objects = content, self._collector
             view, everything = property_filters.outlines(
-                content.rootFolder, content.viewManager, self._scope, self._session.version
+                content.rootFolder, content.viewManager, scope, self._session.version
             )
             self._server_objects = content, self._collector, view
             self._create_filter(everything)
             self._fetch_updates(wait_s=0)
             self._follow_new_vms()
-        self._mark_heard()
+        with self._lock:
+            # The scope may have changed meanwhile: then this picture is of the former one, and is fetched again.
+            if scope is self._scope:
+                self._mark_heard()
+
+    def observe(self, scope: ObservationScope) -> None:
+        """Fetch everything anew with this scope, in the same session. The stream is not heard until that is done."""
+        with self._lock:
+            self._scope, self._outdated = replace(scope), self._collector
+            self.silence = READ_ANEW if self.heard else self.silence
+            self.heard = False
+
+    def await_heard(self) -> None:
+        """Return once everything was fetched anew. PassingError if vCenter does not answer."""
+        until_s = time.monotonic() + REFRESH_WITHIN_S
+        while not self.heard:
+            if self.silence not in {READ_ANEW, ""} or time.monotonic() >= until_s:
+                raise PassingError(f"vCenter cannot be heard: {self.silence or 'it does not answer'}.")
+            with suppress(Exception):
+                # Only the former long call is cancelled, never the calls that fetch anew.
+                self._outdated.CancelWaitForUpdates()
+            time.sleep(CANCEL_EVERY_S)
 
     def _destroy_earlier(self, content: Any) -> None:
         """Destroy what an earlier fill made in the same session; otherwise vCenter keeps it until the session ends."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,30 @@ def test_departures_that_could_not_be_read_are_part_of_the_picture(connection: C
     left_out = Unreadable(kind="departure", name="vgpuctl/vgpuctl x", why="it is no JSON")
     connection._last_departures = Departures({}, (left_out,))
     assert connection.fleet().unreadable == (left_out,)
+
+
+def test_another_catalogue_chooses_anew_and_still_knows_the_labels_of_nodes_that_are_gone(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that sleeps without its node would be a stranger after any change of the files."""
+    told(connection, monkeypatch, node(pool="slices"))
+    assert set(connection.fleet().workers) == {"capv-1"}
+    told(connection, monkeypatch)
+    builder = connection._builder
+    builder.use(Catalogue(PROFILES, (replace(BY_LABEL, profile="v100-8q-8GB"),)))
+    assert connection.fleet().worker("capv-1").profile == "v100-8q-8GB"
+    builder.use(Catalogue(PROFILES, (replace(BY_LABEL, folder="/dc/vm/other"),)))
+    assert set(connection.fleet().workers) == set()
+
+
+def test_labels_are_forgotten_while_no_entry_asks_for_them(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their changes are not learned then."""
+    told(connection, monkeypatch, node(pool="slices"))
+    assert set(connection.fleet().workers) == {"capv-1"}
+    connection._builder.use(Catalogue(PROFILES))
+    told(connection, monkeypatch, node())
+    told(connection, monkeypatch)
+    connection._builder.use(Catalogue(PROFILES, (BY_LABEL,)))
+    assert set(connection.fleet().workers) == set()

@@ -146,3 +146,24 @@ def test_nothing_is_no_answer_to_the_question_for_everything() -> None:
     with pytest.raises(PassingError, match="it reports nothing, and was asked for everything"):
         stream.fill()
     assert not stream.heard
+
+
+def test_a_picture_of_a_former_scope_is_not_heard_and_is_fetched_again_in_the_same_session() -> None:
+    """The files may change while the stream is just beginning anew."""
+    vcenter = Vcenter()
+    stream = stream_of(vcenter)
+    asked: list[list[str]] = []
+
+    def view(_: Any, kinds: list[type], __: bool) -> Any:
+        asked.append([kind.__name__ for kind in kinds])
+        if len(asked) == 1:
+            stream.observe(ObservationScope(folders=True))
+        return vcenter._thing(vim.view.ContainerView)
+
+    vcenter.content.viewManager = SimpleNamespace(CreateContainerView=view)
+    stream.fill()
+    assert not stream.heard
+    stream.fill()
+    assert stream.heard
+    assert ["vim.Folder" in kinds for kinds in asked] == [False, True]
+    assert vcenter.destroyed == 2, "what the first fill made"
