@@ -7,11 +7,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, worker
+import pytest
+
+from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, with_node, worker
 from tests.support.lab import Lab
 from tests.support.ports import Ports
 from vgpuctl.basics.names import Names
@@ -23,7 +26,8 @@ from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.model.requests import Request
+from vgpuctl.model.profiles import Catalogue
+from vgpuctl.model.requests import PatchNode, Request
 from vgpuctl.model.timetable import Shift, Timetable
 
 
@@ -42,10 +46,66 @@ def test_it_brings_the_shift_of_the_hour_and_keeps_it(lab: Lab) -> None:
     assert "night on day-night begins." in out
 
 
+@dataclass
+class Mount:
+    """The daemon's files as ConfigMaps: kubelet renews each by a new folder and one link that it replaces."""
+
+    folder: Path
+    versions: int = 0
+
+    def swap(self, name: str, files: dict[str, str]) -> Path:
+        self.versions += 1
+        new = self.folder / name / f"..2026_{self.versions}"
+        new.mkdir(parents=True)
+        for file, text in files.items():
+            (new / file).write_text(text)
+            if not (self.folder / name / file).is_symlink():
+                (self.folder / name / file).symlink_to(f"..data/{file}")
+        (self.folder / name / "..data_tmp").symlink_to(new.name)
+        (self.folder / name / "..data_tmp").rename(self.folder / name / "..data")
+        return self.folder / name
+
+
+NIGHT = """\
+version: 1
+timezone: UTC
+shifts:
+  day: {starts: "0 0 1 1 *", profiles: [v100-4q-4GB]}
+  night: {starts: "* * * * *", profiles: [v100-16q-16GB]}
+"""
+ALL_DAY = NIGHT.replace("* * * * *", "0 0 1 1 *").replace("0 0 1 1 *", "* * * * *", 1)
+
+
+def test_mounted_files_that_change_count_within_seconds_and_broken_ones_do_not(day: Lab, tmp_path: Path) -> None:
+    """One login for all of it, although the new files name a worker that the former ones do not."""
+    mount, log = Mount(tmp_path), tmp_path / "log"
+    everyone = (day.folder / "profiles.yaml").read_text()
+    without_5 = "".join(line for line in everyone.splitlines(keepends=True) if "worker-5" not in line)
+    profiles = mount.swap("profiles", {"profiles.yaml": without_5}) / "profiles.yaml"
+    schedules = mount.swap("schedules", {"day-night.yaml": ALL_DAY})
+    day.calls()
+    with log.open("w") as out:
+        places = ("--profiles", str(profiles), "--schedules", str(schedules))
+        daemon = day.start("daemon", *places, stdout=out, stderr=subprocess.STDOUT)
+    wait_until(lambda: day.calls(reset=False).get("vcenter", {}).get("WaitForUpdatesEx"))
+    mount.swap("schedules", {"day-night.yaml": NIGHT.replace("starts", "start")})
+    wait_until(lambda: "stay in force" in log.read_text())
+    mount.swap("profiles", {"profiles.yaml": everyone})
+    mount.swap("schedules", {"day-night.yaml": NIGHT})
+    wait_until(lambda: "It is night on day-night" in log.read_text())
+    daemon.send_signal(signal.SIGTERM)
+    assert daemon.wait(30) == 0
+    assert "day-night.yaml cannot be used:" in log.read_text()
+    assert "The files are good again." in log.read_text()
+    assert day.calls()["vcenter"]["Login"] == 1
+    assert day.awake() == {"worker-5"}
+
+
 def wait_until(true: object) -> None:
     deadline = time.monotonic() + 30
     while not true():  # type: ignore[operator]
         assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @dataclass
@@ -67,6 +127,8 @@ class Broken:
     looks: int = 0
     fault: Exception = field(default_factory=lambda: PassingError("the Lease cannot be read"))
 
+    def observe(self, catalogue: Catalogue, *, scales: bool) -> None: ...
+
     def fleet(self) -> Fleet:
         self.looks += 1
         return self.some
@@ -84,7 +146,19 @@ def keeper_at(
     }
     timetable = Timetable(name="t", timezone="UTC", shifts=shifts)
     listening = listener if callable(listener) else lambda: listener
-    return ScheduleLoop(Files(CATALOGUE, {**more, "t": timetable}), connection, listening, lambda: now[0])
+    files = Files(CATALOGUE, {**more, "t": timetable})
+    return ScheduleLoop(lambda: files, connection, listening, lambda: now[0])
+
+
+def files(*names: str, label: str = CATALOGUE.label) -> Files:
+    """Timetables of one worker each: awake by day, asleep at night."""
+    tables = {}
+    for number, name in enumerate(names, start=1):
+        day = Shift("day", ("0 8 * * *",), workers=Names((f"worker-{number}",)))
+        tables[name] = Timetable(
+            name=name, timezone="UTC", shifts={"day": day, "night": Shift("night", ("0 20 * * *",))}
+        )
+    return Files(replace(CATALOGUE, label=label), tables)
 
 
 def test_a_shift_that_stands_is_left_alone() -> None:
@@ -138,6 +212,8 @@ def test_a_server_that_is_away_is_asked_again_without_a_pause() -> None:
 class EachNight(Ports):
     """Somebody takes the label off by day; at night one write sets it again."""
 
+    def observe(self, catalogue: Catalogue, *, scales: bool) -> None: ...
+
     def by_day(self) -> None:
         self.some = fleet(worker("worker-1", node=node("worker-1")))
 
@@ -167,6 +243,7 @@ class Faulty:
 
     next_start = shift_at
     name = "faulty"
+    scales = False
 
 
 def test_a_fault_in_one_timetable_is_said_with_its_place_and_holds_up_no_other() -> None:
@@ -187,3 +264,99 @@ def test_a_fault_in_the_middle_of_a_switch_is_said_with_its_place_and_tried_agai
     keeper.keep()
     assert any("KeyError" in said and "test_daemon.py:" in said for said in listener.said)
     assert listener.said[-1] == "Next try for day on t in 1 min."
+
+
+@dataclass
+class Changing(Ports):
+    """A world over files that people change. `meanwhile`: what they do while a switch runs."""
+
+    files: Files = field(default_factory=lambda: files("t"))
+    observed: list[str] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+    deaf: bool = False
+
+    def observe(self, catalogue: Catalogue, *, scales: bool) -> None:
+        self.observed.append(catalogue.label)
+        if self.deaf:
+            raise PassingError("vCenter cannot be heard: it is busy.")
+
+    def refresh(self) -> None:
+        super().refresh()
+        self.meanwhile()
+
+    def send(self, request: Request) -> Answer:
+        assert isinstance(request, PatchNode)
+        now = self.some.workers[request.node]
+        assert now.node is not None
+        set_now = {key: value for key, value in request.labels.items() if value is not None}
+        self.some = with_node(self.some, now.name, labels={**now.node.labels, **set_now})
+        return super().send(request)
+
+    def keeper(self, now: datetime) -> tuple[ScheduleLoop, Telling]:
+        listener = Telling()
+        return ScheduleLoop(lambda: self.files, self, lambda: listener, lambda: now), listener
+
+    def labels(self) -> list[set[str]]:
+        """The labels that each write has set."""
+        return [set(request.labels) for request in self.sent if isinstance(request, PatchNode)]
+
+
+BY_DAY, AT_NIGHT = datetime(2026, 11, 18, 9, tzinfo=UTC), datetime(2026, 11, 18, 21, tzinfo=UTC)
+
+
+def test_new_files_count_at_the_next_round_and_end_the_pause_after_a_failure() -> None:
+    world = Changing(fleet(worker("worker-1", QUARTER, node=None)), held_at=[])
+    keeper, listener = world.keeper(AT_NIGHT)
+    keeper.keep()
+    keeper.keep()
+    assert len(world.observed) == 1, "the same files: the pause lasts"
+    world.files = files("t", label="other")
+    keeper.keep()
+    assert world.observed == [CATALOGUE.label, "other"]
+    assert [said for said in listener.said if "Next try" in said] == ["Next try for night on t in 1 min."] * 2
+    world.files = files()
+    keeper.keep()
+    assert len(world.observed) == 2, "a timetable that vanished is not kept"
+    assert keeper.next_start() is None
+
+
+def test_a_switch_ends_with_the_files_with_which_it_began_and_the_next_round_has_the_new_ones() -> None:
+    world = Changing(fleet(worker("worker-1", node=node("worker-1"))), held_at=[])
+    later = files("t", label="other")
+    world.meanwhile = lambda: setattr(world, "files", later)
+    keeper, listener = world.keeper(BY_DAY)
+    keeper.keep()
+    first, second = world.labels()
+    assert CATALOGUE.label in first
+    assert "other" not in first
+    assert "other" in second
+    assert world.observed == [CATALOGUE.label, "other"]
+    assert sum("It is day on t" in said for said in listener.said) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        (("t", "u"), ("t", "u"), ["worker-1", "worker-2"]),
+        (("t", "u"), ("t",), ["worker-1"]),
+        (("t",), ("t", "u"), ["worker-1", "worker-2"]),
+    ],
+)
+def test_timetables_that_vanish_or_appear_while_another_one_is_kept_count_at_once(
+    before: tuple[str, ...], after: tuple[str, ...], kept: list[str]
+) -> None:
+    unlabelled = fleet(worker("worker-1", node=node("worker-1")), worker("worker-2", node=node("worker-2")))
+    world, later = Changing(unlabelled, held_at=[], files=files(*before)), files(*after)
+    world.meanwhile = lambda: setattr(world, "files", later)
+    world.keeper(BY_DAY)[0].keep()
+    assert [request.node for request in world.sent if isinstance(request, PatchNode)] == kept
+
+
+def test_until_the_servers_show_what_new_files_ask_for_nothing_is_decided() -> None:
+    world = Changing(fleet(worker("worker-1", node=node("worker-1"))), held_at=[], deaf=True)
+    keeper, listener = world.keeper(BY_DAY)
+    keeper.keep()
+    assert (world.sent, listener.said) == ([], ["day on t: vCenter cannot be heard: it is busy."])
+    world.deaf = False
+    keeper.keep()
+    assert len(world.sent) == 1

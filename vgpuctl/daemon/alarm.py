@@ -1,22 +1,35 @@
-"""Wakes the loop: at each start of a shift, and at least every minute. It keeps no state about the fleet."""
+"""Wakes the loop: at each start of a shift, when a file changes, and at least every minute. It knows no fleet."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
+
+from vgpuctl.model.errors import with_place
 
 LOOK_EVERY_S = 60
+FILES_EVERY_S = 2
 JOB = "next-start"
 
 
 class Alarm:
-    """APScheduler sets the alarm off; the loop that waits for it works in one thread, one round at a time."""
+    """The loop that waits for the alarm works in one thread, one round at a time. No fault ends it.
 
-    def __init__(self, next_start: Callable[[], datetime | None]) -> None:
-        self._next_start = next_start
-        self._woken = threading.Event()
+    APScheduler sets the alarm off at the next start. If it fails, the round of the next minute makes up for it.
+    """
+
+    def __init__(
+        self,
+        next_start: Callable[[], datetime | None],
+        files_changed: Callable[[], bool],
+        say: Callable[[str], None],
+        woken: threading.Event,
+    ) -> None:
+        self._next_start, self._files_changed, self._say, self._woken = next_start, files_changed, say, woken
         self._ended = threading.Event()
+        self._scheduler: Any = None
 
     def end(self) -> None:
         self._ended.set()
@@ -24,26 +37,49 @@ class Alarm:
 
     def run(self, work: Callable[[], None]) -> None:
         """Work now, and at every alarm, until the end."""
-        # APScheduler 3.11 only wakes the loop up, and holds no truth. For it, `0 8 * * 1-5` is Tuesday to Saturday.
-        # In autumn, its 02:30 comes twice. It never resumes a job that was killed.
-        from apscheduler.schedulers.background import BackgroundScheduler  # noqa: PLC0415
-
-        scheduler = BackgroundScheduler(timezone="UTC")
-        scheduler.add_job(self._woken.set, "interval", seconds=LOOK_EVERY_S)
-        scheduler.start()
         try:
             while not self._ended.is_set():
-                work()
-                self._ring_at_next_start(scheduler)
-                self._woken.wait()
+                self._guarded("The round", work)
+                self._guarded("The alarm for the next start", self._ring_at_next_start)
+                if not self._guarded("The look at the files", self._wait):
+                    self._woken.wait(LOOK_EVERY_S)
                 self._woken.clear()
         finally:
-            scheduler.shutdown(wait=False)
+            if self._scheduler is not None:
+                self._guarded("The end of the alarm", lambda: self._scheduler.shutdown(wait=False))
 
-    def _ring_at_next_start(self, scheduler: object) -> None:
+    def _guarded(self, what: str, call: Callable[[], None]) -> bool:
+        """True if the call succeeded. A fault is logged with its place, and the next round comes."""
+        try:
+            call()
+        except Exception as error:
+            self._say(f"{what} failed through a bug in vgpuctl: {with_place(error)}")
+            return False
+        return True
+
+    def _wait(self) -> None:
+        """Wait for an alarm, for a change of the files, or for the next minute."""
+        for _ in range(LOOK_EVERY_S // FILES_EVERY_S):
+            if self._woken.wait(FILES_EVERY_S) or self._files_changed():
+                return
+
+    def _ring_at_next_start(self) -> None:
         start = self._next_start()
-        if start is not None:
-            # APScheduler: by default, an alarm that is more than a second late is dropped.
-            scheduler.add_job(  # type: ignore[attr-defined]
-                self._woken.set, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
-            )
+        if start is None:
+            return
+        if self._scheduler is None:
+            self._scheduler = _started_scheduler()
+        # APScheduler: by default, an alarm that is more than a second late is dropped.
+        self._scheduler.add_job(
+            self._woken.set, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
+        )
+
+
+def _started_scheduler() -> Any:
+    # APScheduler 3.11 only wakes the loop up, and holds no truth. For it, `0 8 * * 1-5` is Tuesday to Saturday.
+    # In autumn, its 02:30 comes twice. It never resumes a job that was killed.
+    from apscheduler.schedulers.background import BackgroundScheduler  # noqa: PLC0415
+
+    scheduler = BackgroundScheduler(timezone="UTC")
+    scheduler.start()
+    return scheduler

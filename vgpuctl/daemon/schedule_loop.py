@@ -14,6 +14,7 @@ from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
 from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError, with_place
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import Operation, exit_code, look_ahead, unfinished_hosts
@@ -24,6 +25,7 @@ LONGEST_PAUSE = timedelta(minutes=30)
 
 
 class Connection(Protocol):
+    def observe(self, catalogue: Catalogue, *, scales: bool) -> None: ...
     def fleet(self) -> Fleet: ...
     def world(self) -> World: ...
 
@@ -40,18 +42,20 @@ class BackOff:
 class ScheduleLoop:
     """Level-triggered: it compares the world with the current shift, and remembers only its back-off.
 
+    `current_files` returns the same object until the files change. A switch ends with the files with which it began.
     `make_listener` makes a listener for each operation, so that each reports its own steps. Nothing raises here: a
     fault of ours is reported with its place, and the next round comes.
     """
 
     def __init__(
         self,
-        files: Files,
+        current_files: Callable[[], Files],
         connection: Connection,
         make_listener: Callable[[], Listener],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._files, self._connection, self._make_listener, self._now = files, connection, make_listener, now
+        self._current_files, self._connection, self._now = current_files, connection, now
+        self._make_listener, self._files = make_listener, current_files()
         self._back_off: dict[str, BackOff] = {}
         self._operation: Operation | None = None
         self._ending = False
@@ -71,15 +75,31 @@ class ScheduleLoop:
             return None
 
     def keep(self) -> None:
-        """Carry out the shift that is due in each timetable."""
-        for timetable in self._files.timetables.values():
-            try:
-                # The wish is that of now, not of the last alarm: a start that was missed is made up for.
-                due = timetable.shift_at(self._now())
-                if due is not None and not self._ending:
-                    self._keep(timetable, due[0].name)
-            except Exception as error:
-                self._say(f"{timetable.name} could not be checked: {with_place(error)}")
+        """Carry out the shift that is due in each timetable, and in each that appears meanwhile."""
+        files: Files | None = None
+        while files is not self._files_now() and not self._ending:
+            files = self._files
+            for name in tuple(files.timetables):
+                self._keep_timetable(name)
+
+    def _keep_timetable(self, name: str) -> None:
+        try:
+            # The switch before may have taken an hour, and the files may have changed meanwhile.
+            timetable = self._files_now().timetables.get(name)
+            # The wish is that of now, not of the last alarm: a start that was missed is made up for.
+            due = timetable.shift_at(self._now()) if timetable else None
+            if timetable and due and not self._ending:
+                self._keep(timetable, due[0].name)
+        except Exception as error:
+            self._say(f"{name} could not be checked: {with_place(error)}")
+
+    def _files_now(self) -> Files:
+        """Return the files in force. With new ones, earlier failures say nothing any more."""
+        files = self._current_files()
+        if files is not self._files:
+            self._files = files
+            self._back_off.clear()
+        return files
 
     def _keep(self, timetable: Timetable, shift: str) -> None:
         back_off = self._back_off.get(timetable.name)
@@ -99,10 +119,13 @@ class ScheduleLoop:
             self._back_off.pop(timetable.name, None)
 
     def _switch(self, timetable: Timetable, shift: str) -> ExitCode:
-        def wish(fleet: Fleet) -> Wish:
-            self._files.check_unique(fleet)
-            return switch_wish(fleet, self._files.catalogue, timetable, shift, self._now())
+        files = self._files
 
+        def wish(fleet: Fleet) -> Wish:
+            files.check_unique(fleet)
+            return switch_wish(fleet, files.catalogue, timetable, shift, self._now())
+
+        self._connection.observe(files.catalogue, scales=files.scales)
         fleet = self._connection.fleet()
         # Decision 0018: nothing is decided on an old picture.
         if unheard := fleet.unheard():

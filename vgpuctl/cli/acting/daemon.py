@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import signal
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vgpuctl.cli import output
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import connected, console, read_all_files, showing_errors, stop_signals
+from vgpuctl.cli.common import connected, console, showing_errors, stop_signals
 from vgpuctl.cli.options import DebugOption
 
 if TYPE_CHECKING:
+    from vgpuctl.daemon.watched_files import WatchedFiles
+    from vgpuctl.files import Files
     from vgpuctl.settings import Flags
 
 
@@ -22,6 +26,7 @@ def command(
     """Follow the timetables: keep the current shift on the cards until stopped.
 
     It checks the fleet at the start of each shift and at least once a minute, and then does what `vgpuctl switch` does.
+    Changes of the files count within seconds; while a file is broken, the last good ones stay in force.
 
     Examples:
 
@@ -36,15 +41,20 @@ def _keep(flags: Flags) -> None:
     from vgpuctl.cli.acting.progress import Lines  # noqa: PLC0415
     from vgpuctl.daemon.alarm import Alarm  # noqa: PLC0415
     from vgpuctl.daemon.schedule_loop import ScheduleLoop  # noqa: PLC0415
+    from vgpuctl.engine.listening import MutedOnFailure  # noqa: PLC0415
     from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
-    files = read_all_files(flags)
+    def say(text: str) -> None:
+        MutedOnFailure(Lines(console())).say(text)
+
+    watched = watched_files(flags, say)
+    files = watched.current()
     scope = ObservationScope(neighbours=True, drains=True, scales=files.scales)
     # Decision 0018: kubelet would start it again after a refused login, and knows no rule about accounts.
     with connected(flags, files, scope, lasting=True) as connection:
         connection.follow(departures=True)
-        keeper = ScheduleLoop(files, connection, lambda: Lines(console()))
-        alarm = Alarm(keeper.next_start)
+        keeper = ScheduleLoop(watched.current, connection, lambda: Lines(console()))
+        alarm = Alarm(keeper.next_start, watched.changed, say, threading.Event())
 
         def end(_number: int, _frame: object) -> None:
             alarm.end()
@@ -54,3 +64,19 @@ def _keep(flags: Flags) -> None:
             signal.signal(number, end)
         with output.muting():
             alarm.run(keeper.keep)
+
+
+def watched_files(flags: Flags, say: Callable[[str], None]) -> WatchedFiles:
+    """Return the files that these flags name. UsageError if they are broken now."""
+    from vgpuctl.daemon.watched_files import WatchedFiles, fingerprints  # noqa: PLC0415
+    from vgpuctl.files import read_files  # noqa: PLC0415
+    from vgpuctl.settings import existing_schedules, profiles_path  # noqa: PLC0415
+
+    profiles, schedules = profiles_path(flags), existing_schedules(flags)
+
+    def read() -> Files:
+        # As at the start: the folder must exist if it was named.
+        existing_schedules(flags)
+        return read_files(profiles, schedules)
+
+    return WatchedFiles(fingerprints(profiles, schedules), read, say)
