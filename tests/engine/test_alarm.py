@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import pytest
@@ -14,18 +14,19 @@ from apscheduler.schedulers import background
 from vgpuctl.daemon.alarm import FILES_EVERY_S, LOOK_EVERY_S, Alarm
 
 
-class Ticks(threading.Event):
-    """An event for which nothing waits: it counts the seconds that would pass."""
+class Ticks(SimpleQueue[None]):
+    """A queue at which nothing waits: it counts the seconds that would pass."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now_s = 0.0
 
-    def wait(self, timeout: float | None = None) -> bool:
-        if not self.is_set():
+    def get(self, block: bool = True, timeout: float | None = None) -> None:
+        if self.empty():
             assert timeout is not None
             self.now_s += timeout
-        return self.is_set()
+            raise Empty
+        super().get()
 
 
 @dataclass
@@ -114,7 +115,7 @@ def test_the_scheduler_rings_at_the_next_start() -> None:
     """The one test with the clock: the first round comes at once, the second at the start."""
     came: list[datetime] = []
     start = datetime.now(UTC) + timedelta(seconds=0.3)
-    alarm = Alarm(lambda: start, lambda: False, lambda _: None, threading.Event())
+    alarm = Alarm(lambda: start, lambda: False, lambda _: None, SimpleQueue())
 
     def work() -> None:
         came.append(datetime.now(UTC))
@@ -123,3 +124,10 @@ def test_the_scheduler_rings_at_the_next_start() -> None:
 
     alarm.run(work)
     assert start <= came[1] < start + timedelta(seconds=FILES_EVERY_S)
+
+
+def test_several_rings_at_once_bring_one_round() -> None:
+    rounds = Rounds(most=3)
+    rounds.ticks.put(None)
+    rounds.ticks.put(None)
+    assert rounds.run() == [0, 0, LOOK_EVERY_S]

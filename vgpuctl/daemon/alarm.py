@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from datetime import datetime
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from vgpuctl.model.errors import with_place
@@ -25,25 +25,29 @@ class Alarm:
         next_start: Callable[[], datetime | None],
         files_changed: Callable[[], bool],
         say: Callable[[str], None],
-        woken: threading.Event,
+        rings: SimpleQueue[None],
     ) -> None:
-        self._next_start, self._files_changed, self._say, self._woken = next_start, files_changed, say, woken
-        self._ended = threading.Event()
+        self._next_start, self._files_changed, self._say, self._rings = next_start, files_changed, say, rings
+        self._ended = False
         self._scheduler: Any = None
 
     def end(self) -> None:
-        self._ended.set()
-        self._woken.set()
+        self._ended = True
+        self._ring()
+
+    def _ring(self) -> None:
+        # Python: a signal's handler may interrupt this very loop in its wait. Then `put` is safe, and Event.set, which
+        # takes a lock, is not.
+        self._rings.put(None)
 
     def run(self, work: Callable[[], None]) -> None:
         """Work now, and at every alarm, until the end."""
         try:
-            while not self._ended.is_set():
+            while not self._ended:
                 self._guarded("The round", work)
                 self._guarded("The alarm for the next start", self._ring_at_next_start)
                 if not self._guarded("The look at the files", self._wait):
-                    self._woken.wait(LOOK_EVERY_S)
-                self._woken.clear()
+                    self._rings_within(LOOK_EVERY_S)
         finally:
             if self._scheduler is not None:
                 self._guarded("The end of the alarm", lambda: self._scheduler.shutdown(wait=False))
@@ -60,8 +64,18 @@ class Alarm:
     def _wait(self) -> None:
         """Wait for an alarm, for a change of the files, or for the next minute."""
         for _ in range(LOOK_EVERY_S // FILES_EVERY_S):
-            if self._woken.wait(FILES_EVERY_S) or self._files_changed():
+            if self._rings_within(FILES_EVERY_S) or self._files_changed():
                 return
+
+    def _rings_within(self, seconds: float) -> bool:
+        """Wait for the alarm. Several rings at once are one."""
+        try:
+            self._rings.get(timeout=seconds)
+            while not self._rings.empty():
+                self._rings.get()
+        except Empty:
+            return False
+        return True
 
     def _ring_at_next_start(self) -> None:
         start = self._next_start()
@@ -71,7 +85,7 @@ class Alarm:
             self._scheduler = _started_scheduler()
         # APScheduler: by default, an alarm that is more than a second late is dropped.
         self._scheduler.add_job(
-            self._woken.set, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
+            self._ring, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
         )
 
 

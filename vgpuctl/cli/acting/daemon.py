@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from vgpuctl.cli import output
@@ -54,7 +54,7 @@ def _keep(flags: Flags) -> None:
     with connected(flags, files, scope, lasting=True) as connection:
         connection.follow(departures=True)
         keeper = ScheduleLoop(watched.current, connection, lambda: Lines(console()))
-        alarm = Alarm(keeper.next_start, watched.changed, say, threading.Event())
+        alarm = Alarm(keeper.next_start, watched.changed, say, SimpleQueue())
 
         def end(_number: int, _frame: object) -> None:
             alarm.end()
