@@ -87,7 +87,7 @@ def test_mounted_files_that_change_count_within_seconds_and_broken_ones_do_not(d
     with log.open("w") as out:
         places = ("--profiles", str(profiles), "--schedules", str(schedules))
         daemon = day.start("daemon", *places, stdout=out, stderr=subprocess.STDOUT)
-    wait_until(lambda: day.calls(reset=False).get("vcenter", {}).get("WaitForUpdatesEx"))
+    wait_until(lambda: "It is day on day-night" in log.read_text())
     mount.swap("schedules", {"day-night.yaml": NIGHT.replace("starts", "start")})
     wait_until(lambda: "stay in force" in log.read_text())
     mount.swap("profiles", {"profiles.yaml": everyone})
