@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import date, timedelta
 from typing import Any
 
+from vgpuctl.basics.bounded import FIRST_YEAR, LAST_YEAR
 from vgpuctl.files.reader import FileReader
 from vgpuctl.model.calendar import Days, StayingDays
 
@@ -78,9 +79,10 @@ def _date_of(reader: FileReader, value: Any, key: str) -> date | None:
 
 def _parsed(text: str) -> date | None:
     try:
-        return date.fromisoformat(text.strip()) if _DATE.fullmatch(text.strip()) else None
+        found = date.fromisoformat(text.strip()) if _DATE.fullmatch(text.strip()) else None
     except ValueError:
         return None
+    return found if found and FIRST_YEAR < found.year < LAST_YEAR else None
 
 
 def _list(reader: FileReader, value: Any, key: str) -> list[Any]:

@@ -107,6 +107,8 @@ def test_the_picture_is_drawn(folder: Path) -> None:
     [
         (("next", "--zone", "Asia/Kolkat"), "There is no time zone Asia/Kolkat; did you mean Asia/Kolkata?"),
         (("next", "--from", "soon"), "'soon' is not a time."),
+        (("next", "--from", "9999-12-31"), "'9999-12-31' is not between the years 1970 and 9000."),
+        (("preview", "--svg", "nowhere/week.svg"), "nowhere/week.svg cannot be written: No such file or directory."),
         (("next", "--timetable", "day-nigt"), "No timetable is called day-nigt; did you mean day-night?"),
         (("preview", "--days", "0"), "greater than or equal to 1"),
     ],
@@ -162,6 +164,7 @@ def without_dates() -> str:
         ("except: [{dates: 2026-12-26..2036-12-24, shift: day}]", "is longer than 400 days"),
         ("except: [{shift: day}]", "needs dates"),
         ("from: tomorrow", "'tomorrow' is not a date"),
+        ("until: 9999-12-31", "is not a date such as 2026-12-24"),
         ("from: 2026-12-24\nuntil: 2026-12-23", "is before 2026-12-24"),
     ],
 )

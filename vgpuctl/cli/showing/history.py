@@ -183,8 +183,6 @@ def _now() -> datetime:
 def _draw(entry: Entry, path: Path) -> None:
     from vgpuctl.cli.showing.gantt_svg import svg  # noqa: PLC0415
     from vgpuctl.cli.showing.past import headline, remarks  # noqa: PLC0415
+    from vgpuctl.cli.showing.svg_parts import write_picture  # noqa: PLC0415
 
-    try:
-        path.write_text(svg(entry, headline(entry, _now()), remarks(entry)), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
+    write_picture(path, svg(entry, headline(entry, _now()), remarks(entry)))

@@ -176,12 +176,15 @@ def _moment(text: str, zone: str) -> datetime:
     """Return a time; without an offset it is a local time of the zone."""
     from zoneinfo import ZoneInfo  # noqa: PLC0415
 
+    from vgpuctl.basics.bounded import FIRST_YEAR, LAST_YEAR  # noqa: PLC0415
+
+    hint = "Write it as 2026-12-24, 2026-12-24T18:00 or 2026-12-24T17:00:00Z."
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(
-            f"{text!r} is not a time.", hint="Write it as 2026-12-24, 2026-12-24T18:00 or 2026-12-24T17:00:00Z."
-        ) from None
+        raise UsageError(f"{text!r} is not a time.", hint=hint) from None
+    if not FIRST_YEAR < found.year < LAST_YEAR:
+        raise UsageError(f"{text!r} is not between the years {FIRST_YEAR} and {LAST_YEAR}.", hint=hint)
     return found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))
 
 
@@ -257,6 +260,7 @@ def _print_pictures(chosen: _Chosen) -> None:
 
 
 def _draw(chosen: _Chosen, path: Path) -> None:
+    from vgpuctl.cli.showing.svg_parts import write_picture  # noqa: PLC0415
     from vgpuctl.cli.showing.week import day_rows  # noqa: PLC0415
     from vgpuctl.cli.showing.week_svg import week_svg  # noqa: PLC0415
 
@@ -266,4 +270,4 @@ def _draw(chosen: _Chosen, path: Path) -> None:
     zone, spans = chosen.zone_of(timetable), chosen.spans(timetable, whole_days=True)
     rows = day_rows(timetable, spans, zone, chosen.since(timetable), chosen.days)
     headline = f"Timetable {timetable.name}, {zone}"
-    path.write_text(week_svg(headline, rows, list(timetable.shifts)), encoding="utf-8")
+    write_picture(path, week_svg(headline, rows, list(timetable.shifts)))

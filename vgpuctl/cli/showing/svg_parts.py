@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from xml.sax.saxutils import escape
 
 from vgpuctl.cli.sanitize import one_line
+from vgpuctl.model.errors import UsageError
 
 STYLE = """\
 text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
@@ -29,3 +31,10 @@ def colour_rules(colours: Mapping[str, tuple[str, str, str]]) -> str:
     light = "\n".join(f"{name} {{ {what}: {colour} }}" for name, (what, colour, _) in colours.items())
     dark = "\n".join(f"  {name} {{ {what}: {colour} }}" for name, (what, _, colour) in colours.items())
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+
+
+def write_picture(path: Path, svg: str) -> None:
+    try:
+        path.write_text(svg, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
