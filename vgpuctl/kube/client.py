@@ -258,7 +258,8 @@ def _error_for_status(status: int, body: bytes, server: str) -> VgpuctlError:
             throttled = PassingError(f"Kubernetes at {server} gets too many requests just now: {message}")
             # Kubernetes: only this cause tells a budget from a busy server. kubectl drain does not read it.
             return BudgetError(message) if "DisruptionBudget" in causes else throttled
-        case 502 | 503 | 504:
+        # Kubernetes, 410: the token of a list's next page has expired. The list is read anew.
+        case 410 | 502 | 503 | 504:
             return PassingError(f"Kubernetes at {server} cannot answer just now: {message}")
         # kubectl drain fails at the first 500. We try a few times, in case it passes.
         case 403 | 500:

@@ -20,6 +20,7 @@ from vgpuctl.kube.reflector import MOST_OLDER, Kind, Reflector
 from vgpuctl.model.errors import PassingError
 from vgpuctl.wire import retries
 from vgpuctl.wire.replies import Bounds
+from vgpuctl.wire.retries import retry
 
 PODS = Kind("/api/v1/pods", views.pod)
 NODES = Kind("/api/v1/nodes", views.node)
@@ -265,6 +266,16 @@ def test_pages_without_an_end_are_given_up(server: Kubernetes, wire: Wire, monke
     with pytest.raises(PassingError, match="its list does not end"):
         Reflector(server.client(wire), PODS, lambda: None).fill()
     assert len(wire.paths()) == 5
+
+
+def test_a_list_whose_next_page_has_expired_is_read_anew(server: Kubernetes, wire: Wire) -> None:
+    # Kubernetes: the token of a next page holds for some five minutes.
+    expired = {"reason": "Expired", "message": "The provided continue parameter is too old", "code": 410}
+    first_page = listed(pod("a"), **{"continue": "more"})
+    server.lists = [first_page, answer(json.dumps(expired).encode(), "410 Gone"), listed(pod("a"), pod("b"))]
+    shelf = Reflector(server.client(wire), PODS, lambda: None)
+    retry(shelf.fill, pause_s=0.001)
+    assert names(shelf) == {"a", "b"}
 
 
 QUOTA = {
