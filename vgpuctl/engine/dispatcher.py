@@ -232,12 +232,12 @@ class Dispatcher:
         if attempt.answered_s is None:
             return False
         # Going back asks for the former vGPUs, so the effect of a request that asked for the new ones is not awaited.
-        task = task_of(attempt, self.fleet.find(step.subject))
-        if attempt.of_former_plan and task is not None and not task.running:
+        worker = self.fleet.find(step.subject)
+        if attempt.of_former_plan and (task := task_of(attempt, worker)) and not task.running:
             return True
         # pyVmomi repeats a call after a socket error, so a *_Task may run twice: its effect is looked for first.
         # Kubernetes: a server that refuses with 429 says in Retry-After how long to wait (10 s for a stale budget).
-        again = failed(attempt, self.fleet.find(step.subject))
+        again = failed(attempt, worker)
         pause = max(min(0.25 * 2 ** min(attempt.tries, 5), 5.0), attempt.after_s) if again else step.effect_s
         return self.moment.now_s - attempt.answered_s >= pause
 

@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -65,21 +66,14 @@ class Starts:
     def next_change(self, now: datetime) -> Start | None:
         """Return the next start of another shift than the one in force."""
         current = self.in_force(now)
-        for looked_at, start in enumerate(self.after(now)):
-            if current is None or start.shift is not current.shift:
-                return start
-            if looked_at >= MOST_LOOKED_AT:
-                break
-        return None
+        return next((start for start in self._coming(now) if not current or start.shift is not current.shift), None)
 
     def next_of(self, shift: str, now: datetime) -> datetime | None:
         """Return the next start of this one shift."""
-        for looked_at, start in enumerate(self.after(now)):
-            if start.shift.name == shift:
-                return start.at
-            if looked_at >= MOST_LOOKED_AT:
-                break
-        return None
+        return next((start.at for start in self._coming(now) if start.shift.name == shift), None)
+
+    def _coming(self, now: datetime) -> Iterator[Start]:
+        return islice(self.after(now), MOST_LOOKED_AT + 1)
 
     def _at_different_moments(self, starts: Iterator[Start]) -> Iterator[Start]:
         last = None
