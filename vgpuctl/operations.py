@@ -14,6 +14,7 @@ from vgpuctl.engine.runner import Listener, Runner
 from vgpuctl.model.errors import ExitCode, PassingError, RefusedError, StoppedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, HostReport
+from vgpuctl.model.ledger import EntryKey
 from vgpuctl.model.plan import Plan, Remark
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.requests import PatchNode, Request
@@ -143,7 +144,7 @@ class Operation:
         Lease."""
         # Decision 0019: one update call to vCenter, and one list of nodes, pods and workloads each.
         self.world.observer.refresh()
-        fleet = replace(self.world.observer.fleet(), departures=self.world.departures.read())
+        fleet = self.world.observer.fleet().with_ledger(self.world.ledger.read())
         if unheard := fleet.unheard():
             raise PassingError(f"{unheard}. Nothing was changed.")
         return fleet
@@ -152,16 +153,16 @@ class Operation:
         """Record, before the first cordon, the shift that each host leaves: one write for all hosts."""
         leaving = to_record(preview.fleet, preview.wish, preview.plan, self.world.clock.utc())
         if leaving:
-            self.world.departures.write(leaving)
+            self.world.ledger.write(leaving)
 
     def _delete_departures(self, report: Report, preview: Preview) -> None:
         """Delete the departures of hosts that are whole. A leftover does no harm: the next departure overwrites it."""
         whole_hosts = {host.host for host in report.hosts if host.end in WHOLE}
-        arrived = [left.key for host, left in preview.wish.departures.items() if host in whole_hosts]
+        arrived: list[EntryKey] = [left.key for host, left in preview.wish.departures.items() if host in whole_hosts]
         if arrived and preview.plan:
             # Decision 0012: an entry of a host that is whole says nothing any more.
             with suppress(VgpuctlError):
-                self.world.departures.write(dict.fromkeys(arrived))
+                self.world.ledger.write(dict.fromkeys(arrived))
 
 
 def requests_ahead(preview: Preview, utc: str) -> Iterator[Request]:

@@ -19,10 +19,11 @@ from tests.support.peers.processes import program, until
 from tests.support.peers.vcenters import Vcenter
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client, NotAllowedError
-from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.journal import History, Journal
 from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.ledger import LedgerMap
 from vgpuctl.model.departure import Departure
+from vgpuctl.model.ledger import Ledger
 from vgpuctl.vsphere.rights import PRIVILEGES
 
 LEFT = Departure(timetable="day-night", host="esx-1", origin="day", to="night", since="", awake=(), carried={})
@@ -44,8 +45,8 @@ def lease(client: Client) -> ActingLease:
 @pytest.mark.parametrize("first", ["lease", "departure", "history"])
 def test_the_first_write_makes_the_namespace_and_reading_does_not(cluster: Cluster, unmade: str, first: str) -> None:
     client = Client(KubernetesSettings(kubeconfig=str(cluster.kubeconfig), namespace=unmade))
-    journal, departures = Journal(client, unmade, "laptop/1/aa", "ann@laptop"), DepartureMap(client, unmade)
-    assert (journal.read(), departures.read()) == (History(), {})
+    journal, departures = Journal(client, unmade, "laptop/1/aa", "ann@laptop"), LedgerMap(client, unmade)
+    assert (journal.read(), departures.read()) == (History(), Ledger())
     cluster.http("GET", f"/api/v1/namespaces/{unmade}").refused(404, "NotFound")
     match first:
         case "lease":

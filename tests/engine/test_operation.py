@@ -18,6 +18,7 @@ from vgpuctl.model.conduct import Conduct, OnStuck
 from vgpuctl.model.errors import ExitCode, PassingError, StoppedError, UnreachableError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import INTERRUPTED, Entry
+from vgpuctl.model.ledger import Ledger
 from vgpuctl.model.requests import DeletePod, Evict, PatchNode, PowerOnVm, SuspendVm
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import Operation, exit_code, look_ahead, requests_ahead
@@ -74,15 +75,15 @@ class Operated(Ports):
             self.operation.interrupt()
         return self.some
 
-    def read(self) -> dict[tuple[str, str], object]:  # type: ignore[override]
-        self.order.append("the departures")
-        return {}
+    def read(self) -> Ledger:
+        self.order.append("the ledger")
+        return Ledger()
 
 
 def test_the_picture_that_decides_is_newer_than_the_lease() -> None:
     ports = Operated()
     ports.carry_out()
-    assert ports.order[:4] == ["the Lease", "both servers once more", "the picture", "the departures"]
+    assert ports.order[:4] == ["the Lease", "both servers once more", "the picture", "the ledger"]
 
 
 def test_a_picture_that_is_stale_after_the_lease_begins_nothing() -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from tests.support.fleets import CATALOGUE, day_and_night, node, timetable, with_node, with_worker, worker
 from vgpuctl.basics.names import Names
-from vgpuctl.model.departure import Departure, Key
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Power
+from vgpuctl.model.ledger import EntryKey
 from vgpuctl.model.record import ASLEEP, Record
 from vgpuctl.model.timetable import Shift
 from vgpuctl.planning.departures import on_their_way, to_record
@@ -18,7 +19,7 @@ DAY = tuple(f"worker-{n}" for n in range(1, 5))
 TABLE = timetable(day=DAY, night=("worker-5",))
 
 
-def departed(fleet: Fleet, shift: str, now: str = "20:00") -> dict[Key, Departure | None]:
+def departed(fleet: Fleet, shift: str, now: str = "20:00") -> dict[EntryKey, Departure]:
     wish = switch_wish(fleet, CATALOGUE, TABLE, shift)
     return to_record(fleet, wish, plan(fleet, wish), now)
 

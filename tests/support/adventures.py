@@ -53,7 +53,7 @@ class Adventure(Rehearsal):
         self.tables = tuple(self.files.timetables.values())
         conducts = {worker.name: table.conduct for table in self.tables for worker in table.workers(self.fleet())}
         self.judge = Judge(self.world, conducts)
-        self.people = Meddling(self.world, self.judge, names, self.departures.clear)
+        self.people = Meddling(self.world, self.judge, names, self.entries.clear)
         self._unheard_until_s = 0.0
         self.dreamers: dict[str, str] = {}
         self.sizes = {each.name: each.replicas for each in self.world.inventory.workloads}

@@ -17,9 +17,9 @@ from vgpuctl.basics.change import changed
 from vgpuctl.cli.documents import as_json
 from vgpuctl.cli.showing.estate.document import document
 from vgpuctl.kube import views
-from vgpuctl.kube.departures import DepartureMap, Departures
-from vgpuctl.kube.departures import _text as departure_text
 from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS
+from vgpuctl.kube.ledger import LedgerMap, ReadLedger
+from vgpuctl.kube.ledger_entries import text_of as departure_text
 from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.reflector import _name as name_in
 from vgpuctl.kube.stream import KubernetesStream
@@ -98,7 +98,7 @@ class Estate:
         self._world.wait(60)
         self._stream = KubernetesStream(_NoServer(), lambda: None, drains=True, scales=True)  # type: ignore[arg-type]
         self._stream.reflectors["machines"]._view = partial(views.machine, at="/apis/cluster.x-k8s.io/v1beta2")
-        departures = DepartureMap(_NoServer(), NAMESPACE).kind  # type: ignore[arg-type]
+        departures = LedgerMap(_NoServer(), NAMESPACE).kind  # type: ignore[arg-type]
         self._reflectors: dict[str, Reflector] = {**self._stream.reflectors}
         for name, kind in {**ASIDE, "departures": departures}.items():
             self._reflectors[name] = Reflector(_NoServer(), kind, lambda: None)  # type: ignore[arg-type]
@@ -154,9 +154,9 @@ class Estate:
     def _fleet(self) -> Fleet:
         built = self._builder.build(self.vcenter, self._stream)
         reflector = self._reflectors["departures"]
-        known = next(iter(reflector.objects()), Departures())
+        known = next(iter(reflector.objects()), ReadLedger())
         unreadable = (*built.unreadable, *known.unreadable, *reflector.unreadable())
-        return changed(built, departures=known.known, unreadable=unreadable)
+        return changed(built.with_ledger(known.known), unreadable=unreadable)
 
     def _put(self, kind: str, item: Any) -> str:
         """As a list does; the name under which it is kept."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vgpuctl.engine.ports import Answer, World
 from vgpuctl.engine.runner import Progress, Runner
-from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.errors import UnreachableError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry
+from vgpuctl.model.ledger import Changes, Ledger
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
 from vgpuctl.reporting.waits import sentence
@@ -26,7 +26,7 @@ class Ports:
     now_s: float = 0.0
     look_s: float = 0.0
     sent: list[Request] = field(default_factory=list)
-    written: list[Mapping[Key, Departure | None]] = field(default_factory=list)
+    written: list[Changes] = field(default_factory=list)
     announced: list[Notice] = field(default_factory=list)
     checked: list[Request] = field(default_factory=list)
     forbidden: str = ""
@@ -37,7 +37,7 @@ class Ports:
     answered: list[int] = field(default_factory=list)
 
     def world(self) -> World:
-        return World(observer=self, sender=self, lease=self, clock=self, departures=self, journal=self)
+        return World(observer=self, sender=self, lease=self, clock=self, ledger=self, journal=self)
 
     def fleet(self) -> Fleet:
         self.now_s += self.look_s
@@ -72,10 +72,10 @@ class Ports:
     def release(self) -> None:
         self.released += 1
 
-    def read(self) -> dict[Key, Departure]:
-        return {}
+    def read(self) -> Ledger:
+        return Ledger()
 
-    def write(self, changed: Mapping[Key, Departure | None]) -> None:
+    def write(self, changed: Changes) -> None:
         self.written.append(changed)
 
     def monotonic(self) -> float:

@@ -20,8 +20,8 @@ from vgpuctl.engine.reactor import Decision, Goal
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.files import Files
 from vgpuctl.kube.client import Object
-from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.ledger import Entry, EntryKey, Ledger
 from vgpuctl.model.plan import Remark
 from vgpuctl.model.profiles import Catalogue, Profile, WorkerRule
 from vgpuctl.model.refusal import Refusal
@@ -54,7 +54,7 @@ class Rehearsal:
     files: Files
     broken: list[str] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
-    departures: dict[Key, Departure | None] = field(default_factory=dict)
+    entries: dict[EntryKey, Entry] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
     remarks: tuple[Remark, ...] = ()
     watch: Callable[[Fleet], None] = lambda _: None
@@ -81,11 +81,11 @@ class Rehearsal:
         self.refusals, self.remarks, wish = ahead.refusals, ahead.remarks, ahead.wish
         if ahead.refusals and not ahead.plan:
             return Decision(state=RunState(), plan=ahead.plan, waits={}, finished=True)
-        self.departures |= to_record(fleet, wish, ahead.plan, "then")
+        self.entries |= to_record(fleet, wish, ahead.plan, "then")
         decision = self.run(Goal(wish=wish, former=former_wish(wish)), Ends(until_s, die_after, stop_after_s))
         if decision.finished:
             for host in wish.departures.keys() - decision.state.gave_up.keys():
-                self.departures.pop(wish.departures[host].key, None)
+                self.entries.pop(wish.departures[host].key, None)
         return decision
 
     def provision(self, how: Provisioning, until_s: float = NIGHT_S, die_after: int | None = None) -> Decision:
@@ -124,8 +124,7 @@ class Rehearsal:
 
     def fleet(self) -> Fleet:
         """What is true."""
-        there = {key: left for key, left in self.departures.items() if left is not None}
-        return replace(self._builder.build(self._seen, self._seen), departures=there)
+        return self._builder.build(self._seen, self._seen).with_ledger(Ledger.of(self.entries))
 
     def awake(self) -> set[str]:
         return {name for name, worker in self.fleet().workers.items() if worker.on}

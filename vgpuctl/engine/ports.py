@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry, HostReport
+from vgpuctl.model.ledger import Changes, Ledger
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.requests import Request
 
@@ -65,14 +65,14 @@ class Lease(Protocol):
     def release(self) -> None: ...
 
 
-class Departures(Protocol):
-    """The record of which hosts are on their way."""
+class LedgerStore(Protocol):
+    """Where the ledger is kept."""
 
-    def read(self) -> Mapping[Key, Departure]: ...
+    def read(self) -> Ledger: ...
 
     # Decision 0012: one merge patch for all hosts, so the number of calls does not grow with them.
-    def write(self, changed: Mapping[Key, Departure | None]) -> None:
-        """Write these departures; None removes one."""
+    def write(self, changed: Changes) -> None:
+        """Write these entries; None removes one."""
 
 
 class Journal(Protocol):
@@ -99,7 +99,7 @@ class World:
     sender: Sender
     lease: Lease
     clock: Clock
-    departures: Departures
+    ledger: LedgerStore
     journal: Journal
     blind_s: float = BLIND_S
 

@@ -12,7 +12,10 @@ from vgpuctl.basics.change import changed
 from vgpuctl.model.admission import Admission
 from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.ledger import Ledger
 from vgpuctl.model.machine import Machine
+from vgpuctl.model.orders import Orders
+from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.places import Amounts, Taint
 from vgpuctl.model.pods import Budget, Disk, Pod
 from vgpuctl.model.record import Record
@@ -158,6 +161,7 @@ class Fleet:
     `strays`: nodes that bear labels of ours and are no worker's, each as a worker that has no VM.
     `datastores`: MiB free on each, if they were asked for.
     `departures`: the hosts that are on their way between shifts of a timetable, as far as that was recorded.
+    `orders`: what people have ordered. `outcomes`: what became of the last start on each host.
     `elsewhere`: the nodes that are no worker's, with their pods.
     `workloads`: by their keys, if a timetable scales any.
     `unseen`: kinds of Kubernetes objects that we are not allowed to see, and do without.
@@ -176,6 +180,8 @@ class Fleet:
     datastores: Mapping[str, int] = field(default_factory=dict)
     workloads: Mapping[str, Workload] = field(default_factory=dict)
     departures: Mapping[Key, Departure] = field(default_factory=dict)
+    orders: Orders = field(default_factory=Orders)
+    outcomes: Mapping[Key, Outcome] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     # An old picture that counts as true is the worst that a stream can give (decision 0018).
@@ -248,6 +254,9 @@ class Fleet:
         if vm in self.workers:
             return self.workers[vm].vgpus
         return self.strangers[vm].vgpus if vm in self.strangers else ()
+
+    def with_ledger(self, ledger: Ledger) -> Fleet:
+        return changed(self, departures=ledger.departures, orders=ledger.orders, outcomes=ledger.outcomes)
 
     def with_this(self, worker: Worker) -> Fleet:
         """Return the fleet with this worker instead of the one it knew."""

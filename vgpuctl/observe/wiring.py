@@ -19,10 +19,10 @@ from vgpuctl.kube import notices
 from vgpuctl.kube import permissions as kube_permissions
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client, NotAllowedError
-from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS, LazyReflector
 from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.ledger import LedgerMap, ReadLedger
 from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.model.drs import Drs
@@ -153,10 +153,10 @@ class Connection:
         scope = scope or ObservationScope()
         on_change = self._kubernetes_changed
         self._kubernetes = KubernetesStream(self._client, on_change, drains=scope.drains, scales=scope.scales)
-        self._departures = DepartureMap(self._client, settings.kubernetes.namespace)
+        self._ledger = LedgerMap(self._client, settings.kubernetes.namespace)
         self._first_fill: Future[None] | None = None
-        self._last_departures = Departures()
-        self._departure_reflector = Reflector(self._client, self._departures.kind, self._changed)
+        self._last_ledger = ReadLedger()
+        self._ledger_reflector = Reflector(self._client, self._ledger.kind, self._changed)
         self._quotas = LazyReflector(self._client, QUOTAS, self._changed)
         self._rollouts = LazyReflector(self._client, ROLLOUTS, self._changed)
         self._scope = _scope_for(catalogue, scope)
@@ -166,7 +166,7 @@ class Connection:
     def open(self) -> Connection:
         """Take the first picture of both servers, at the same time unless node labels decide which VMs matter."""
         # Decision 0018: a session is kept over all tries, so that none is left behind at vCenter.
-        login, departures = in_background(self._session.open), in_background(self._departures.read_once)
+        login, ledger = in_background(self._session.open), in_background(self._ledger.read_once)
         if self._first_fill is None or self._first_fill.done():
             # A second try starts no new list while the first is still being read.
             self._first_fill = in_background(self._kubernetes.fill)
@@ -176,20 +176,20 @@ class Connection:
         self._vcenter.fill()
         self._learn_types()
         self._first_fill.result()
-        self._last_departures = self._departures_if_allowed(departures)
+        self._last_ledger = self._ledger_if_allowed(ledger)
         return self
 
-    def _departures_if_allowed(self, departures: Future[Departures]) -> Departures:
-        """Return the departures, or none without the right to read them.
+    def _ledger_if_allowed(self, ledger: Future[ReadLedger]) -> ReadLedger:
+        """Return the ledger, or an empty one without the right to read it.
 
-        They are read again before anything is written.
+        It is read again before anything is written.
         """
         try:
-            return departures.result()
+            return ledger.result()
         except VgpuctlError as error:
             if error.passing:
                 raise
-        return Departures()
+        return ReadLedger()
 
     def _types_from_a_host(self) -> tuple[TypeFacts, ...]:
         """Ask one host, once, for facts of vGPU types that no name and no file gives.
@@ -228,15 +228,15 @@ class Connection:
     def _possible_workers(self, vms: list[Outline]) -> Iterable[Outline]:
         return self._builder.possible_workers(vms, self._kubernetes.nodes())
 
-    def follow(self, *, departures: bool = False) -> None:
-        """Keep the picture true from now on. `departures`: follow these too, for commands that run on.
+    def follow(self, *, ledger: bool = False) -> None:
+        """Keep the picture true from now on. `ledger`: follow it too, for commands that run on.
 
-        A switch reads departures afresh before it writes.
+        A switch reads it afresh before it writes.
         """
         self._vcenter.follow()
         self._kubernetes.follow()
-        if departures:
-            self._departure_reflector.follow()
+        if ledger:
+            self._ledger_reflector.follow()
 
     def refresh(self) -> None:
         """Ask both servers once more, at the same time. A server that cannot answer just now gets a little time."""
@@ -248,7 +248,7 @@ class Connection:
     def close(self) -> None:
         self._vcenter.close()
         self._kubernetes.close()
-        self._departure_reflector.close()
+        self._ledger_reflector.close()
         self._quotas.close()
         self._rollouts.close()
         self._session.close()
@@ -261,7 +261,7 @@ class Connection:
             sender=self,
             lease=lease,
             clock=SystemClock(),
-            departures=self._departures,
+            ledger=self._ledger,
             journal=Journal(self._client, settings.namespace, lease.identity, _author(settings)),
             blind_s=self._settings.blind_s,
         )
@@ -315,9 +315,8 @@ class Connection:
         if (silence := self.silent_streams()) and self._last is not None:
             # Decision 0018: an old picture that counts as true is the worst that a stream can deliver.
             return changed(self._last, stale=tuple(silence), silence=silence)
-        built, departures = self._builder.build(self._vcenter, self._kubernetes), self._current_departures()
-        unreadable = (*built.unreadable, *departures.unreadable)
-        fleet = changed(built, departures=departures.known, unreadable=unreadable)
+        built, ledger = self._builder.build(self._vcenter, self._kubernetes), self._current_ledger()
+        fleet = changed(built.with_ledger(ledger.known), unreadable=(*built.unreadable, *ledger.unreadable))
         silence = self.silent_streams()
         if not silence:
             self._last = fleet
@@ -347,11 +346,11 @@ class Connection:
         streams: dict[str, Follower | KubernetesStream] = {"vCenter": self._vcenter, "Kubernetes": self._kubernetes}
         return {name: stream.silence for name, stream in streams.items() if not stream.heard}
 
-    def _current_departures(self) -> Departures:
-        """Return the departures as they were last heard."""
-        if self._departure_reflector.heard:
-            self._last_departures = next(iter(self._departure_reflector.objects()), Departures())
-        return self._last_departures
+    def _current_ledger(self) -> ReadLedger:
+        """Return the ledger as it was last heard."""
+        if self._ledger_reflector.heard:
+            self._last_ledger = next(iter(self._ledger_reflector.objects()), ReadLedger())
+        return self._last_ledger
 
     @property
     def unverified(self) -> tuple[str, ...]:

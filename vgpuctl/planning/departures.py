@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from vgpuctl.model.departure import Departure, Key
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.ledger import EntryKey
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.timetable import Shift, Timetable
@@ -110,7 +111,7 @@ def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departur
     return found
 
 
-def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[Key, Departure | None]:
+def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[EntryKey, Departure]:
     """Return the departures that must be recorded before the first step of this plan is taken."""
     marks = Label | MarkAsleep | Shield | Unshield
     hosts = {fleet.host_of(step.subject) for step in plan if not isinstance(step, marks)}

@@ -17,9 +17,10 @@ import pytest
 from tests.support.lab import BIN, Lab
 from tests.support.wire import Wire, answer, saying
 from vgpuctl.files import read_files
-from vgpuctl.kube.departures import DepartureMap
+from vgpuctl.kube.ledger import LedgerMap
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import PassingError
+from vgpuctl.model.ledger import Ledger
 from vgpuctl.observe.wiring import Connection
 from vgpuctl.settings import Flags, settings
 from vgpuctl.vsphere.session import LoginRefusedError
@@ -99,9 +100,9 @@ def test_a_command_that_is_terminated_while_it_waits_has_logged_out(by_day: Lab,
 
 def test_who_stays_sees_where_hosts_go_without_asking(by_day: Lab, opened: Connection) -> None:
     """They were read once, at the start."""
-    written = DepartureMap(opened._client, "vgpuctl")
+    written = LedgerMap(opened._client, "vgpuctl")
     assert opened.fleet().departures == {}
-    opened.follow(departures=True)
+    opened.follow(ledger=True)
     try:
         written.write({LEFT.key: LEFT})
         until(lambda: opened.fleet().departures == {LEFT.key: LEFT})
@@ -113,8 +114,8 @@ def test_who_stays_sees_where_hosts_go_without_asking(by_day: Lab, opened: Conne
 
 def test_who_does_not_stay_reads_them_when_they_are_needed(opened: Connection) -> None:
     opened.follow()
-    assert opened.world().departures.read() == {}
-    assert not opened._departure_reflector.heard
+    assert opened.world().ledger.read() == Ledger()
+    assert not opened._ledger_reflector.heard
 
 
 def test_a_silent_stream_is_named_with_its_reason(opened: Connection) -> None:

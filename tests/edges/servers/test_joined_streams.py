@@ -9,10 +9,11 @@ import pytest
 
 from tests.support.fleets import PROFILES
 from vgpuctl.kube.access import KubernetesSettings
-from vgpuctl.kube.departures import Departures
+from vgpuctl.kube.ledger import ReadLedger
 from vgpuctl.kube.views import SeenNode
 from vgpuctl.model.fleet import Node, Power
 from vgpuctl.model.identity import NodeIdentity
+from vgpuctl.model.ledger import Ledger
 from vgpuctl.model.profiles import Catalogue, WorkerRule
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.observe.wiring import Connection, Settings
@@ -74,7 +75,7 @@ def test_a_node_that_goes_with_its_label_leaves_a_worker(
 
 def test_departures_that_could_not_be_read_are_part_of_the_picture(connection: Connection) -> None:
     left_out = Unreadable(kind="departure", name="vgpuctl/vgpuctl x", why="it is no JSON")
-    connection._last_departures = Departures({}, (left_out,))
+    connection._last_ledger = ReadLedger(Ledger(), (left_out,))
     assert connection.fleet().unreadable == (left_out,)
 
 

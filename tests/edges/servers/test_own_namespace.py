@@ -9,11 +9,12 @@ import pytest
 from tests.support.past import night
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError, Object
-from vgpuctl.kube.departures import DepartureMap
 from vgpuctl.kube.journal import History, Journal
 from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.ledger import LedgerMap
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import ExitCode
+from vgpuctl.model.ledger import Ledger
 from vgpuctl.sim.inventory import Inventory
 from vgpuctl.testing import Estate
 
@@ -41,7 +42,7 @@ def take_the_lease(client: Client) -> None:
 
 
 def record_a_departure(client: Client) -> None:
-    DepartureMap(client, client.settings.namespace).write({LEFT.key: LEFT})
+    LedgerMap(client, client.settings.namespace).write({LEFT.key: LEFT})
 
 
 def write_the_history(client: Client) -> None:
@@ -106,6 +107,6 @@ def test_an_account_that_may_not_make_it_gets_the_command_that_does(settings: Ku
 def test_reading_makes_nothing_and_finds_nothing(settings: KubernetesSettings) -> None:
     client = Client(settings)
     assert Journal(client, "vgpuctl").read() == History()
-    assert DepartureMap(client, "vgpuctl").read() == {}
+    assert LedgerMap(client, "vgpuctl").read() == Ledger()
     with pytest.raises(NotFoundError):
         client.get(f"{NAMESPACES}/vgpuctl")

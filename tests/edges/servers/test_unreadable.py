@@ -14,9 +14,9 @@ from tests.support.past import night
 from vgpuctl.basics.bounded import UnreadableError
 from vgpuctl.kube import views, workloads
 from vgpuctl.kube.client import NotFoundError
-from vgpuctl.kube.departures import DepartureMap, Departures
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.leases import holder_of
+from vgpuctl.kube.ledger import LedgerMap, ReadLedger
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.journal import LONGEST_REASON, HostReport, document
 from vgpuctl.model.machine import is_ours
@@ -148,9 +148,9 @@ class Maps:
 LEFT = Departure(timetable="day-night", host="esx-1", origin="day", to="night", awake=("w-1",), carried={"w-1": ("q",)})
 
 
-def departures(**more: Any) -> DepartureMap:
+def departures(**more: Any) -> LedgerMap:
     server = Maps()
-    found = DepartureMap(server, "vgpuctl")  # type: ignore[arg-type]
+    found = LedgerMap(server, "vgpuctl")  # type: ignore[arg-type]
     found.write({LEFT.key: LEFT})
     server.maps["vgpuctl"] |= more
     return found
@@ -159,7 +159,7 @@ def departures(**more: Any) -> DepartureMap:
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_departure_that_cannot_be_read_hides_no_other(bomb: str) -> None:
     found = departures(hostile=BOMBS[bomb])
-    assert found.read() == {LEFT.key: LEFT}
+    assert found.read().departures == {LEFT.key: LEFT}
     (unreadable,) = found.read_once().unreadable
     assert (unreadable.kind, unreadable.name) == ("departure", "vgpuctl/vgpuctl hostile")
     assert unreadable.why.startswith("it ")
@@ -170,7 +170,7 @@ def test_a_departure_under_anothers_key_is_not_believed() -> None:
     found = departures()
     text = found._client.maps["vgpuctl"]["day-night.esx-1"]  # type: ignore[attr-defined]
     found = departures(**{"day-night.esx-2": text})
-    assert found.read() == {LEFT.key: LEFT}
+    assert found.read().departures == {LEFT.key: LEFT}
     assert [each.why for each in found.read_once().unreadable] == ["it names another timetable or host than its key"]
 
 
@@ -178,7 +178,7 @@ def test_once_it_is_gone_it_is_named_no_more() -> None:
     found = departures(hostile=DEEP)
     found.read()
     found._client.maps.clear()  # type: ignore[attr-defined]
-    assert found.read_once() == Departures()
+    assert found.read_once() == ReadLedger()
 
 
 ENTRY = document(night(number=2))

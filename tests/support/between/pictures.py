@@ -54,7 +54,7 @@ class Encounter(Between):
     def play(self) -> None:
         self.open(self._connection)
         self._connection.on_change(self._fail_at_times)
-        self._connection.follow(departures=True)
+        self._connection.follow(ledger=True)
         for _ in range(ROUNDS):
             self._people_act()
         if self._strict:

@@ -19,7 +19,7 @@ from tests.support.between.messages import Asked, Lines, Reply
 from tests.support.judge import Judge
 from vgpuctl.engine.ports import Report
 from vgpuctl.engine.runner import Progress
-from vgpuctl.kube import departures, journal, lease
+from vgpuctl.kube import journal, lease, ledger
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.model.errors import StoppedError, VgpuctlError
@@ -52,7 +52,7 @@ STARTS, STOPS, SUSPEND = {"PowerOnVM_Task"}, {"SuspendVM_Task", "ShutdownGuest",
 def switched(seed: int) -> Seen:
     """A switch to the night through the adversary of this seed; some are interrupted, some find the Lease taken."""
     with pytest.MonkeyPatch.context() as patch, noted_errors() as wrong:
-        for module, name in ((lease, "LOOK_EVERY_S"), (departures, "AGAIN_AFTER_S"), (journal, "PAUSE_S")):
+        for module, name in ((lease, "LOOK_EVERY_S"), (ledger, "AGAIN_AFTER_S"), (journal, "PAUSE_S")):
             patch.setattr(module, name, 5 * PAUSE_S)
         one = Switching(seed, patch, wrong)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.actions import confirm, evict, patch_node
 from vgpuctl.kube.client import Client
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.model.departure import Departure, Key
 from vgpuctl.model.fleet import Fleet, Power, Task
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.journal import Entry
+from vgpuctl.model.ledger import Changes, Ledger
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.profiles import Catalogue, WorkerRule
 from vgpuctl.model.requests import Evict, PatchNode, Request, SuspendVm
@@ -68,10 +68,10 @@ class Ours:
         return False
 
     def release(self) -> None: ...
-    def read(self) -> dict[Key, Departure]:
-        return {}
+    def read(self) -> Ledger:
+        return Ledger()
 
-    def write(self, changed: Mapping[Key, Departure | None]) -> None: ...
+    def write(self, changed: Changes) -> None: ...
     def keep(self, entry: Entry) -> None: ...
     def close(self, entry: Entry) -> str:
         return ""
@@ -148,7 +148,7 @@ class Drainer:
         assert not preview.refusals, preview.refusals
         self._kubernetes.follow()
         alone = Ours()
-        world = World(observer=self, sender=self, lease=alone, clock=SystemClock(), departures=alone, journal=alone)
+        world = World(observer=self, sender=self, lease=alone, clock=SystemClock(), ledger=alone, journal=alone)
         try:
             return Runner(world, Goal(wish=preview.wish), alone).run()
         finally:

@@ -52,7 +52,7 @@ def _keep(flags: Flags) -> None:
     scope = ObservationScope(neighbours=True, drains=True, scales=files.scales)
     # Decision 0018: kubelet would start it again after a refused login, and knows no rule about accounts.
     with connected(flags, files, scope, lasting=True) as connection:
-        connection.follow(departures=True)
+        connection.follow(ledger=True)
         keeper = ScheduleLoop(watched.current, connection, lambda: Lines(console()))
         alarm = Alarm(keeper.next_start, watched.changed, say, SimpleQueue())
 

@@ -78,7 +78,7 @@ def _watch(connection: Connection, source: SituationSource, view: View) -> None:
     connection.on_change(timer.changed)
     try:
         # A switch reads departures just before it writes. A command that stays would show those of its start.
-        connection.follow(departures=True)
+        connection.follow(ledger=True)
         watch(source.look, timer.wait, view)
     except KeyboardInterrupt:
         raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
