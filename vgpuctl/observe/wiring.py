@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +23,7 @@ from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.ledger import LedgerMap, ReadLedger
 from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.stream import KubernetesStream
+from vgpuctl.kube.whoami import author
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
@@ -93,17 +92,6 @@ def in_background(work: Callable[[], Made]) -> Future[Made]:
     # Python waits at its exit for all threads but daemons.
     threading.Thread(target=run, name="opening", daemon=True).start()
     return done
-
-
-def _author(settings: KubernetesSettings) -> str:
-    """Return the acting party for the journal: a person on a machine, or a pod."""
-    machine = socket.gethostname()
-    if settings.account:
-        return f"pod {machine}"
-    try:
-        return f"{getpass.getuser()}@{machine}"
-    except (OSError, KeyError):
-        return machine
 
 
 def send_request(client: Client, session: Session, request: Request) -> Answer:
@@ -262,7 +250,7 @@ class Connection:
             lease=lease,
             clock=SystemClock(),
             ledger=self._ledger,
-            journal=Journal(self._client, settings.namespace, lease.identity, _author(settings)),
+            journal=Journal(self._client, settings.namespace, lease.identity, author(settings)),
             blind_s=self._settings.blind_s,
         )
 
