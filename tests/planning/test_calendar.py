@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -166,6 +166,82 @@ def test_so_is_any_month(data: st.DataObject, lines: tuple[Line, ...], zone: str
     since = datetime(2026, 3, 15, tzinfo=ZoneInfo(zone))
     assert wrong_minutes(table, lines, since, 30) == []
     agrees_at_any_moment(table, since, 30, seed=2)
+
+
+RARE = ("0 20 24 12 *", "0 0 1 1 *", "30 2 25 10 *", "0 8 1 3,9 *", "0 4 13 * 5")
+FREQUENT = {"a": "*/30 */4 * * *", "b": "0 8 * * *", "c": "*/30 2-3 * * 0"}
+
+
+def one_by_one(table: Timetable, shift: str, now: datetime, until: datetime) -> datetime | None:
+    """Walk through all starts of all shifts."""
+    for start in takewhile(lambda start: start.at < until, Starts(table).after(now)):
+        if start.shift.name == shift:
+            return start.at
+    return None
+
+
+@settings(max_examples=settings().max_examples // 4)
+@given(st.data(), st.sampled_from(ZONES), st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)))
+def test_the_next_start_of_a_rare_shift_is_found_beside_a_busy_one(
+    data: st.DataObject, zone: str, moment: datetime
+) -> None:
+    """Walking through all starts finds the same."""
+    names = data.draw(st.lists(st.sampled_from(("a", "b", "c")), min_size=1, unique=True))
+    out = st.lists(ranges, max_size=1).map(tuple)
+    shifts = {}
+    for name in names:
+        line = data.draw(st.sampled_from((*RARE, FREQUENT[name])))
+        season, never_on = data.draw(ranges | st.just(ALWAYS)), data.draw(out)
+        shifts[name] = Shift(name, (line,), season=season, never_on=never_on)
+    staying = data.draw(st.lists(st.builds(StayingDays, st.tuples(ranges), st.sampled_from(names)), max_size=2))
+    table = Timetable(name="t", timezone=zone, shifts=shifts, staying=tuple(staying))
+    now = moment.replace(tzinfo=UTC)
+    until = now + timedelta(days=400)
+    expected = {name: one_by_one(table, name, now, until) for name in names}
+    found = {name: table.next_start_of(name, now) for name in names}
+    assert {name: at if at and at < until else None for name, at in found.items()} == expected
+    current = table.shift_at(now)
+    others = [at for name, at in expected.items() if at and not (current and current[0].name == name)]
+    change = Starts(table).next_change(now)
+    assert (change.at if change and change.at < until else None) == min(others, default=None)
+
+
+def test_a_yearly_start_is_found_beside_one_every_minute() -> None:
+    """And so is a leap day's; a start that an earlier shift always takes is given up, not looked for until 9999."""
+    shifts = {
+        "busy": Shift("busy", ("* * * * *",), never_on=(Days(date(2026, 12, 24), date(2026, 12, 24)),)),
+        "yearly": Shift("yearly", ("0 20 24 12 *",)),
+        "leap": Shift("leap", ("30 12 29 2 *",), never_on=(Days(date(2028, 2, 29), date(2028, 2, 29)),)),
+        "taken": Shift("taken", ("0 4 29 2 *",)),
+    }
+    table = Timetable(name="t", timezone="UTC", shifts=shifts)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert table.next_start_of("yearly", now) == datetime(2026, 12, 24, 20, tzinfo=UTC)
+    assert table.next_start(now) == (shifts["yearly"], datetime(2026, 12, 24, 20, tzinfo=UTC))
+    assert table.next_start_of("leap", now) is None
+    assert table.next_start_of("taken", now) is None
+    alone = Timetable(name="t", timezone="UTC", shifts={"leap": shifts["leap"]})
+    assert alone.next_start_of("leap", now) == datetime(2032, 2, 29, 12, 30, tzinfo=UTC)
+    assert alone.next_start(datetime(2033, 1, 1, tzinfo=UTC)) is None
+
+
+def test_dates_that_a_busy_shift_leaves_out_are_stepped_over() -> None:
+    """Forward and backward, whether the shift names them or they stay in another one."""
+    eves, holiday = Days(date(2026, 12, 23), date(2026, 12, 24)), date(2026, 12, 25)
+    shifts = {
+        "busy": Shift("busy", ("* * * * *",), never_on=(eves,)),
+        "calm": Shift("calm", ("0 20 * * *",)),
+    }
+    staying = StayingDays((Days(holiday, holiday),), "calm")
+    table = Timetable(name="t", timezone="UTC", shifts=shifts, staying=(staying,))
+    noon = datetime(2026, 12, 24, 12, tzinfo=UTC)
+    assert table.shift_at(datetime(2026, 12, 23, 12, tzinfo=UTC)) == (
+        shifts["busy"],
+        datetime(2026, 12, 22, 23, 59, tzinfo=UTC),
+    )
+    assert table.next_start_of("busy", noon) == datetime(2026, 12, 26, tzinfo=UTC)
+    left_out = Timetable(name="t", timezone="UTC", shifts={"busy": shifts["busy"]})
+    assert left_out.next_start_of("busy", noon) == datetime(2026, 12, 25, tzinfo=UTC)
 
 
 def test_a_timetable_counts_from_its_first_date_until_its_last() -> None:

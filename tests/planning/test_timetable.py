@@ -72,6 +72,24 @@ def test_a_change_of_the_clock_neither_loses_nor_repeats_a_start(day: str) -> No
     assert changes == [("night", "day"), ("day", "night")]
 
 
+def test_a_start_in_the_hour_that_comes_twice_is_not_forgotten_in_its_second_half() -> None:
+    """The shift that began at the first 02:30 is in force at the second 02:15, and does not begin again at 02:30."""
+    early = timetable(day="30 2 * * *", night="0 20 * * *")
+    for minute in (0, 15, 29, 30, 59):
+        now = datetime(2026, 10, 25, 2, minute, tzinfo=BERLIN, fold=1)
+        assert early.shift_at(now) == (early.shifts["day"], at("2026-10-25T02:30"))
+        assert early.next_start_of("day", now) == at("2026-10-26T02:30")
+
+
+def test_a_line_of_every_minute_ticks_twice_in_the_hour_that_comes_twice() -> None:
+    busy = timetable(busy="*/15 * * * *")
+    for fold, minute in ((0, 20), (1, 10), (1, 50)):
+        now = datetime(2026, 10, 25, 2, minute, tzinfo=BERLIN, fold=fold)
+        found = busy.shift_at(now)
+        assert found is not None
+        assert 0 <= now.timestamp() - found[1].timestamp() < 15 * 60
+
+
 @given(st.datetimes(min_value=datetime(2026, 1, 1), max_value=datetime(2027, 12, 31)))
 def test_now_is_always_between_the_last_start_and_the_next(moment: datetime) -> None:
     now = moment.replace(tzinfo=ZoneInfo("UTC"))

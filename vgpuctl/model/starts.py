@@ -7,23 +7,23 @@ the night before a holiday ends when it always ends, and the day after begins wh
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim
-
 from vgpuctl.model.calendar import Days
+from vgpuctl.model.ticks import minute_before, ticks
 
 if TYPE_CHECKING:
     from vgpuctl.model.timetable import Shift, Timetable
 
 ONE_DAY = timedelta(days=1)
-#: A shift that never changes has no next change. So many starts are looked at before that is said.
-MOST_LOOKED_AT = 2000
+#: So many starts of a shift are looked at that another shift, written earlier, takes at the same moments. `schedule
+#: check` reports them as an error. A start that is free is found however rare it is.
+MOST_TAKEN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,41 @@ class Starts:
     def next_change(self, now: datetime) -> Start | None:
         """Return the next start of another shift than the one in force."""
         current = self.in_force(now)
-        return next((start for start in self._coming(now) if not current or start.shift is not current.shift), None)
+        shifts = self._timetable.shifts
+        return self._next_of({name: shifts[name] for name in shifts if not current or name != current.shift.name}, now)
 
     def next_of(self, shift: str, now: datetime) -> datetime | None:
         """Return the next start of this one shift."""
-        return next((start.at for start in self._coming(now) if start.shift.name == shift), None)
+        mine = self._timetable.shifts.get(shift)
+        start = self._next_of({shift: mine}, now) if mine else None
+        return start.at if start else None
 
-    def _coming(self, now: datetime) -> Iterator[Start]:
-        return islice(self.after(now), MOST_LOOKED_AT + 1)
+    def _next_of(self, wanted: Mapping[str, Shift], now: datetime) -> Start | None:
+        """Return the next start of any of these shifts.
+
+        Only moments that may be theirs are looked at: the other shifts may start every minute for a year.
+        """
+        local = now.astimezone(self._zone)
+        for moment in islice(self._moments_of(wanted, local), MOST_TAKEN):
+            start = next(self.after(max(local, minute_before(moment), key=datetime.timestamp)), None)
+            if start and start.shift.name in wanted:
+                return start
+        return None
+
+    def _moments_of(self, wanted: Mapping[str, Shift], local: datetime) -> Iterator[datetime]:
+        """Yield, in order, the moments at which these shifts may start: by cron lines or by dates that stay in them."""
+        excepted = tuple(days for staying in self._timetable.staying for days in staying.days)
+        plain = (replace(shift, never_on=(*shift.never_on, *excepted)) for shift in wanted.values())
+        lines = [self._line(shift, line, local) for shift in plain for line in shift.starts]
+        own = (start.at for start in heapq.merge(*lines, key=_moment))
+        return heapq.merge(own, self._staying_in(wanted, local), key=datetime.timestamp)
+
+    def _staying_in(self, wanted: Collection[str], local: datetime) -> Iterator[datetime]:
+        """Yield the midnights of the dates that stay in these shifts, beginning with today's."""
+        for day in sorted(self._excepted()):
+            stays = self._stays(day) if day >= local.date() and day in self._timetable.season else None
+            if stays and stays[0].name in wanted:
+                yield self._midnight(day)
 
     def _at_different_moments(self, starts: Iterator[Start]) -> Iterator[Start]:
         last = None
@@ -85,18 +112,32 @@ class Starts:
     def _line(self, shift: Shift, line: str, local: datetime, *, past: bool = False) -> Iterator[Start]:
         """Yield the starts of one cron line that count."""
         season = (self._timetable.season, shift.season)
-        for at in _ticks(line, self._clamped(local, season, past=past), past=past):
+        coming = ticks(line, self._clamped(local, season, past=past), past=past)
+        while at := next(coming, None):
             day = at.date()
             if any(_is_over(day, days, past=past) for days in season):
                 return
-            if all(day in days for days in season) and not any(day in days for days in shift.never_on):
+            if left_out := next((days for days in shift.never_on if day in days), None):
+                # A line that starts every minute is not walked through 400 days that are left out.
+                coming = self._ticks_beyond(left_out, line, past=past)
+            elif all(day in days for days in season):
                 yield self._start(shift, at)
 
+    def _ticks_beyond(self, days: Days, line: str, *, past: bool) -> Iterator[datetime]:
+        """Return the line's ticks after these dates, or before them."""
+        bound = days.first if past else days.last and days.last + ONE_DAY
+        return ticks(line, minute_before(self._midnight(bound)), past=past) if bound else iter(())
+
     def _start(self, shift: Shift, at: datetime) -> Start:
+        stays = self._stays(at.date())
+        return Start(stays[0], at, stays[1]) if stays else Start(shift, at)
+
+    def _stays(self, day: date) -> tuple[Shift, Days] | None:
+        """Return the shift that a date stays in, and the dates that say so."""
         for staying in self._timetable.staying:
-            if days := staying.covering(at.date()):
-                return Start(self._timetable.shifts[staying.shift], at, days)
-        return Start(shift, at)
+            if days := staying.covering(day):
+                return self._timetable.shifts[staying.shift], days
+        return None
 
     def _clamped(self, local: datetime, seasons: tuple[Days, ...], *, past: bool) -> datetime:
         """Return where to begin: not years before a season, nor after it."""
@@ -104,7 +145,7 @@ class Starts:
             ends = (self._midnight(days.last + ONE_DAY) for days in seasons if days.last)
             return min((local, *ends), key=datetime.timestamp)
         # A start at midnight counts, so a moment before it is taken.
-        begins = (self._midnight(days.first) - timedelta(minutes=1) for days in seasons if days.first)
+        begins = (minute_before(self._midnight(days.first)) for days in seasons if days.first)
         return max((local, *begins), key=datetime.timestamp)
 
     def _midnights(self, local: datetime, *, past: bool = False) -> Iterator[Start]:
@@ -120,23 +161,16 @@ class Starts:
         return {day for days in ranges for day in _dates(days)}
 
     def _has_start(self, day: date) -> bool:
-        before = self._midnight(day) - timedelta(minutes=1)
+        before = minute_before(self._midnight(day))
         for shift in self._timetable.shifts.values():
             counts = day in shift.season and not any(day in days for days in shift.never_on)
             for line in shift.starts if counts else ():
-                if (at := next(_ticks(line, before), None)) and at.date() == day:
+                if (at := next(ticks(line, before), None)) and at.date() == day:
                     return True
         return False
 
     def _midnight(self, day: date) -> datetime:
         return datetime.combine(day, time(), self._zone)
-
-
-def _ticks(line: str, local: datetime, *, past: bool = False) -> Iterator[datetime]:
-    # Standard cron, by cronsim: APScheduler reads `0 8 * * 1-5` as Tuesday to Saturday (0 is Monday there).
-    # cronsim treats both changes of the clock as Debian's cron does.
-    # With a microsecond to go back, cronsim counts this very second too.
-    return CronSim(line, local.replace(microsecond=1), reverse=True) if past else CronSim(line, local)
 
 
 def _dates(days: Days) -> Iterator[date]:
