@@ -1,4 +1,4 @@
-"""Moments as people write them: `18:00`, `2026-11-21 08:00`, or with a zone as in RFC 3339."""
+"""Moments as people write them (`18:00`, `2026-11-21 08:00`, or as in RFC 3339) and as we show them (`Sat 08:00`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import time as time_of_day
 from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import FIRST_YEAR, LAST_YEAR, UnreadableError
 
+DAY_S = 86400
 USUAL = "a time such as 18:00, 2026-11-21 08:00 or 2026-11-21T08:00:00Z"
 _DAY_AND_TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)")
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}")
@@ -28,6 +29,18 @@ def parse_moment(text: str, now: datetime) -> datetime:
         raise UnreadableError(f"it is not {USUAL}") from None
 
 
+def moment(when: datetime | str, now: datetime) -> str:
+    """Return a local time such as `08:04`, with the day if it could be another; "" for a text that is not a time."""
+    try:
+        at = (bounded.time(when, "it") if isinstance(when, str) else when).astimezone()
+    except UnreadableError:
+        return ""
+    apart = abs((at - now).total_seconds())
+    if apart < DAY_S:
+        return at.strftime("%H:%M")
+    return at.strftime("%a %H:%M") if apart < 6 * DAY_S else f"{at.day} {at:%b %H:%M}"
+
+
 def _local(text: str, now: datetime) -> datetime:
     if _TIME.fullmatch(text):
         return _next(time_of_day.fromisoformat(text.zfill(5)), now)
@@ -42,7 +55,7 @@ def _next(at: time_of_day, now: datetime) -> datetime:
     """Return the next such time. Days have 23 or 25 hours when the clocks change, so the date moves, not the hours."""
     today = datetime.combine(now.astimezone().date(), at)
     moments = (_here(today + timedelta(days=days)) for days in range(3))
-    return next(moment for moment in moments if moment > now)
+    return next(each for each in moments if each > now)
 
 
 def _here(clock: datetime) -> datetime:

@@ -27,13 +27,13 @@ from tests.support.fleets import (
     workload,
 )
 from tests.support.paths import ROOT
+from vgpuctl.basics.moments import moment
 from vgpuctl.basics.names import Names
 from vgpuctl.cli.showing.estate.changes import differences, facts
 from vgpuctl.cli.showing.estate.document import document
 from vgpuctl.cli.showing.estate.tables import fitted, screen
 from vgpuctl.cli.showing.estate.views import View
 from vgpuctl.cli.showing.estate.watching import watch
-from vgpuctl.cli.times import moment
 from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
 from vgpuctl.model.hosts import Host

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.moments import moment
 from vgpuctl.basics.phrases import count
-from vgpuctl.cli.times import moment
 from vgpuctl.model.fleet import Node, Worker
 from vgpuctl.model.hosts import Host
 from vgpuctl.reporting.deviations import POWER_WORDS, cordoned_by, cordoned_since

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from vgpuctl.basics.moments import moment
 from vgpuctl.basics.phrases import count, folded_names
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.layout import cell, paragraph
 from vgpuctl.cli.showing.estate.remarks import outlook
-from vgpuctl.cli.times import moment
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.workloads import Workload
 from vgpuctl.reporting.deviations import Deviation
