@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.fleets import PROFILES, QUARTER, WHOLE, card, pod, timetable
 from tests.support.fleets import node as ready
+from vgpuctl.basics.change import changed
 from vgpuctl.basics.names import Names
 from vgpuctl.engine.dispatcher import Moment
 from vgpuctl.engine.reactor import Goal, decide
@@ -19,6 +20,7 @@ from vgpuctl.kube.stream import disks_of
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.kube.views import pod as pod_view
 from vgpuctl.model.fleet import Fleet, Node, Power, Task
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine
@@ -521,3 +523,17 @@ def test_a_plan_names_what_was_left_out_of_the_picture() -> None:
     lost = [Unreadable(kind="poddisruptionbudget", name=f"lab/{n}", why="x") for n in range(5)]
     texts = [remark.message for remark in at_night(by_day(lost=tuple(lost))).remarks]
     assert "lab/0, lab/1, lab/2 and 2 more (poddisruptionbudget) cannot be read, and are left out." in texts
+
+
+def test_a_hold_ends_by_the_clock_although_no_event_reports_it() -> None:
+    """A worker is made anew only when its parts differ, so the end of a hold must be one of them."""
+    at = [datetime(2026, 11, 20, 17, 59, 59, tzinfo=UTC)]
+    builder = FleetBuilder(catalogue(named("worker-1")), lambda: at[0])
+    seen = node("worker-1", of="vm-1")
+    hold = Hold(who="anna", until=at[0] + timedelta(seconds=1))
+    streams = Seen([vm("vm-1", "worker-1")], [replace(seen, node=changed(seen.node, hold=hold))])
+    before = builder.build(streams, streams).worker("worker-1")
+    assert before.hold == hold
+    assert builder.build(streams, streams).worker("worker-1") is before
+    at[0] += timedelta(seconds=1)
+    assert builder.build(streams, streams).worker("worker-1").hold is None

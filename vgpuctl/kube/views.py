@@ -9,6 +9,7 @@ from typing import Any
 
 from vgpuctl.basics import bounded, quantities
 from vgpuctl.model.fleet import Node
+from vgpuctl.model.hold import read_hold
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine, is_ours, is_shielded
 from vgpuctl.model.places import Needs, Taint, Term, Toleration, shared
@@ -276,6 +277,7 @@ def node(raw: Object) -> SeenNode:
         unschedulable=bool(spec.get("unschedulable")),
         labels=labels,
         record=read_record(labels, annotations),
+        hold=read_hold(annotations),
         marks=marks_on(labels, annotations),
         # Kubernetes 1.36: kubelet posts an unchanged status only every five minutes (decision 0003).
         heartbeat=ready.get("lastHeartbeatTime"),

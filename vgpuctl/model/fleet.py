@@ -11,6 +11,7 @@ from typing import Any
 from vgpuctl.basics.change import changed
 from vgpuctl.model.admission import Admission
 from vgpuctl.model.departure import Departure, Key
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.ledger import Ledger
 from vgpuctl.model.machine import Machine
@@ -57,7 +58,7 @@ class Node:
     `alive_s`: if it slept, for how long its kubelet has been seen to renew its Lease since.
     `autoscaled`: it names a program that may add nodes like it. `marks`: its MARKS for other programs, by
     whichever program.
-    `machine`: the namespace and name of its Machine in Cluster API, if it names one.
+    `machine`: the namespace and name of its Machine in Cluster API, if it names one. `hold`: a worker's is in force.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Node:
     unschedulable: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     record: Record | None = None
+    hold: Hold | None = None
     marks: frozenset[str] = frozenset()
     lease_renewed: str | None = None
     heartbeat: str | None = None
@@ -135,6 +137,11 @@ class Worker:
     def with_node(self, **changes: Any) -> Worker:
         """Return the worker with a changed node; itself if it has no node."""
         return self if self.node is None else changed(self, node=changed(self.node, **changes))
+
+    @property
+    def hold(self) -> Hold | None:
+        """Return the hold in force: the picture leaves out a hold that has ended."""
+        return self.node.hold if self.node else None
 
     @property
     def busy_with(self) -> Task | None:

@@ -189,7 +189,8 @@ def _node(parts: WorkerParts, alive_s: float, owners: Owners) -> Node | None:
     if parts.seen is None:
         return None
     pods, disks = tuple(owners.with_owner(pod) for pod in parts.pods), tuple(parts.disks or ())
-    return changed(parts.seen.node, lease_renewed=parts.lease_renewed, alive_s=alive_s, pods=pods, disks=disks)
+    known = {"lease_renewed": parts.lease_renewed, "alive_s": alive_s, "hold": parts.hold}
+    return changed(parts.seen.node, pods=pods, disks=disks, **known)
 
 
 def _doubts(parts: WorkerParts) -> Iterable[str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from vgpuctl.kube.views import Renewal, SeenNode
 from vgpuctl.model.fleet import Task
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.identity import Inside
 from vgpuctl.model.machine import Machine
@@ -50,7 +51,7 @@ class WorkerParts(NamedTuple):
     """The parts of one worker, as far as they are known.
 
     `late_s`: for each ending pod of its node, how long it has been overdue. `unreadable`: parts that could not be read.
-    `namesakes`: the ids of all workers of its name, if there are several.
+    `namesakes`: the ids of all workers of its name, if there are several. `hold`: the one in force.
     """
 
     vm: Vm
@@ -68,6 +69,7 @@ class WorkerParts(NamedTuple):
     daemon_sets: frozenset[str] | None
     counting_jobs: frozenset[str]
     late_s: tuple[int, ...]
+    hold: Hold | None
 
 
 class Snapshot(NamedTuple):
@@ -134,7 +136,14 @@ class Snapshot(NamedTuple):
             counting_jobs=self.counting_jobs,
             # Decision 0015: workers are made anew only when their parts differ, so passing time must be one of them.
             late_s=tuple(overdue_s(pod, now) for pod in pods if pod.ends_by),
+            # A hold ends by the clock alone: no event of the node reports it.
+            hold=_in_force(seen, now),
         )
+
+
+def _in_force(seen: SeenNode | None, now: datetime) -> Hold | None:
+    hold = seen.node.hold if seen else None
+    return hold if hold is not None and hold.active(now) else None
 
 
 def _by_node(pods: Iterable[Pod]) -> dict[str, tuple[Pod, ...]]:
