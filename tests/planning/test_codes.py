@@ -10,6 +10,7 @@ from tests.support.fleets import CATALOGUE, HALF, QUARTER, fleet, node, timetabl
 from tests.support.paths import ROOT
 from vgpuctl.model.codes import Coded, coded_kinds
 from vgpuctl.model.fleet import Mmio, Task, Worker
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
 from vgpuctl.planning.checks.refusals import refusals
 from vgpuctl.planning.checks.workers import KINDS, InDoubt, Obstacle
@@ -31,6 +32,7 @@ TROUBLED: dict[str, tuple[Worker, Host]] = {
     "VG108": (worker("worker-1", HALF, on=False, mmio=Mmio(efi=False)), PLAIN),
     "VG115": (worker("worker-1", tracing=("pciPassthru0.cfg.enable_uvm",)), PLAIN),
     "VG116": (worker("worker-1", HALF, on=False, host=""), PLAIN),
+    "VG117": (worker("worker-1", node=node("worker-1", hold=Hold())), PLAIN),
 }
 
 

@@ -27,7 +27,7 @@ from tests.support.fleets import node as a_node
 from tests.support.planned import Case, closed_subsets
 from vgpuctl.model.fleet import Fleet, Power, Task, Worker
 from vgpuctl.model.hold import BY, HOLD, SINCE, UNTIL, WHY, Hold, hold_annotations, read_hold
-from vgpuctl.model.orders import Order
+from vgpuctl.model.orders import Maintenance, Orders
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wish import Wish, WorkloadWish
@@ -183,14 +183,15 @@ def test_a_hold_that_has_ended_holds_nothing() -> None:
 
 def test_maintenance_holds_every_worker_of_its_host_until_it_ends() -> None:
     by_day, wish = day_and_night()
-    order = Order(who="bert", since=NOW, until=EVENING, reason="new card")
-    left, blocked = with_holds(by_day, wish, NOW, {"esx-1": order, "esx-2": order})
+    order = Maintenance(host="esx-1", who="bert", since=NOW, until=EVENING, reason="new card")
+    some = replace(by_day, orders=Orders(maintenance={"esx-1": order}))
+    left, blocked = with_holds(some, wish, NOW)
     assert left.workers == {}
     at = EVENING.astimezone().strftime("%H:%M")
     assert blocked[0].sentence == (
         f"worker-[1-4] stay awake and worker-5 stays asleep, under maintenance by bert until {at} (new card)"
     )
-    assert with_holds(by_day, wish, EVENING, {"esx-1": order}) == (wish, ())
+    assert with_holds(some, wish, EVENING) == (wish, ())
 
 
 def test_a_worker_that_was_cordoned_for_a_start_that_now_waits_is_uncordoned() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -25,8 +26,10 @@ from tests.support.fleets import (
 )
 from vgpuctl.model.conduct import Asleep, Conduct
 from vgpuctl.model.fleet import Fleet, Mmio, Power, Stranger, Task
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.refusal import Refusal
+from vgpuctl.model.step_id import StepId
 from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import look_ahead
@@ -138,6 +141,32 @@ def test_a_worker_that_vcenter_is_at_work_on_for_others_is_left_alone() -> None:
     assert at_work("suspend") == (), "an earlier run of ours may have asked for that"
     ours = node("a-1", record=Record(wish="night", state=LEAVING, since="then"))
     assert at_work("createSnapshot", node=ours) == (), "what was begun is waited for"
+
+
+def test_a_held_worker_refuses_its_host_by_name_unless_it_is_included() -> None:
+    some, wish = two_hosts()
+    hold = Hold(who="anna", until=datetime(2026, 11, 21, 8, 0).astimezone(), reason="driver test")
+    some = with_node(some, "a-1", hold=hold)
+    (refusal,) = refusals(some, wish)
+    assert (refusal.host, refusal.code, refusal.details) == ("esx-a", "VG117", ())
+    assert refusal.message == "a-1 is held by anna until 2026-11-21 08:00 (driver test)."
+    assert {step.subject for step in look_ahead(some, wish).plan} == {"b-1", "b-2"}
+    assert refusals(some, replace(wish, include_held=True)) == ()
+
+
+def test_a_held_worker_that_stays_as_it_is_refuses_nothing_and_may_be_labelled() -> None:
+    some, _ = day_and_night()
+    some = with_node(some, "worker-1", hold=Hold(), labels={})
+    by_day = switch_wish(some, CATALOGUE, timetable(day=("worker-1",), all=("worker-1",)), "day")
+    assert {step.id for step in look_ahead(some, by_day).plan} == {StepId("Label", "worker-1")}
+    assert refusals(some, by_day) == ()
+
+
+def test_a_hold_whose_end_cannot_be_read_says_so() -> None:
+    some, wish = two_hosts()
+    (refusal,) = refusals(with_node(some, "a-1", hold=Hold(unreadable="hold-until is no time")), wish)
+    assert refusal.message == "a-1 is held."
+    assert refusal.details == ("the end of this hold cannot be read: hold-until is no time",)
 
 
 def test_too_little_address_space_refuses_no_start_and_is_out_of_step() -> None:

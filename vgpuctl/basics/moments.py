@@ -41,6 +41,11 @@ def moment(when: datetime | str, now: datetime) -> str:
     return at.strftime("%a %H:%M") if apart < 6 * DAY_S else f"{at.day} {at:%b %H:%M}"
 
 
+def full_moment(at: datetime) -> str:
+    """Return a local time with its date, `2026-11-21 08:00`: for texts that are made without a clock."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
 def _local(text: str, now: datetime) -> datetime:
     if _TIME.fullmatch(text):
         return _next(time_of_day.fromisoformat(text.zfill(5)), now)

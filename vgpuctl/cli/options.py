@@ -61,6 +61,9 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Also evict pods that
 DeleteEmptyDirOption = Annotated[
     bool, typer.Option("--delete-emptydir-data", help="Also evict pods that keep data in an emptyDir.")
 ]
+IncludeHeldOption = Annotated[
+    bool, typer.Option("--include-held", help="Also move workers that a person holds (vgpuctl hold).")
+]
 TimetableOption = Annotated[
     str | None,
     typer.Option(

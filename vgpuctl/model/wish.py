@@ -57,6 +57,7 @@ class Wish:
     `max_unavailable`: how many workers may be out at once; None: as many as there are.
     `departures`: how each host was when it was last whole.
     `prune`: take our labels off nodes that are no longer workers of ours.
+    `include_held`: move workers that a person holds, too.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Wish:
     conduct: Conduct = field(default_factory=Conduct)
     mode: Mode = Mode.SWAP
     prune: bool = False
+    include_held: bool = False
 
     def only(self, workers: Iterable[str]) -> Wish:
         """Return the same wish for some of the workers. Workloads stay in it, unless no worker is left."""

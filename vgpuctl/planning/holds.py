@@ -58,16 +58,14 @@ class HostPart(NamedTuple):
     awake: tuple[Worker, ...] = ()
 
 
-def with_holds(
-    fleet: Fleet, wish: Wish, now: datetime, maintenance: Mapping[str, Order] | None = None
-) -> tuple[Wish, tuple[Blocked, ...]]:
+def with_holds(fleet: Fleet, wish: Wish, now: datetime) -> tuple[Wish, tuple[Blocked, ...]]:
     """Return the wish without held workers, and without workers that find no room because of them.
 
-    `maintenance`: orders by host; they hold all workers there. The wish for hosts without holds stays as it is.
+    Maintenance of a host holds all its workers. The wish for hosts without holds stays as it is.
     """
     workers: dict[str, WorkerWish] = dict(wish.workers)
     blocked = []
-    for host, held in _held_by_host(fleet, wish, now, maintenance or {}).items():
+    for host, held in _held_by_host(fleet, wish, now).items():
         part = _part(fleet, wish, host, held)
         # A label would be harmless, but "no write on a held node" is the promise that a person can rely on.
         for name in (*held, *(each.name for each in (*part.asleep, *part.awake))):
@@ -85,13 +83,11 @@ def holds_end(fleet: Fleet) -> datetime | None:
     return min(filter(None, ends), default=None)
 
 
-def _held_by_host(
-    fleet: Fleet, wish: Wish, now: datetime, maintenance: Mapping[str, Order]
-) -> dict[str, dict[str, Keeping]]:
+def _held_by_host(fleet: Fleet, wish: Wish, now: datetime) -> dict[str, dict[str, Keeping]]:
     found: dict[str, dict[str, Keeping]] = {}
     for name in wish.workers:
         worker = fleet.workers.get(name)
-        if worker is not None and (keeping := _keeping(worker, now, maintenance.get(worker.host))):
+        if worker is not None and (keeping := _keeping(worker, now, fleet.orders.maintenance.get(worker.host))):
             found.setdefault(worker.host, {})[name] = keeping
     return found
 

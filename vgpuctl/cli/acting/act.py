@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -47,6 +48,10 @@ class CommandSpec:
     done_text: Callable[[Preview, Report], str]
     scope: ObservationScope | None = None
     timetable: str = ""
+
+    def including_held(self) -> CommandSpec:
+        """Return the same spec, for held workers too."""
+        return replace(self, wish=lambda fleet: replace(self.wish(fleet), include_held=True))
 
 
 def act(options: RunOptions, make_spec: Callable[[Files], CommandSpec]) -> None:

@@ -19,6 +19,7 @@ from vgpuctl.cli.options import (
     DryRunOption,
     ForceOption,
     GracePeriodOption,
+    IncludeHeldOption,
     Output,
     OutputOption,
     WorkersArgument,
@@ -68,6 +69,7 @@ def command(
     grace_period: GracePeriodOption = None,
     force: ForceOption = False,
     delete_emptydir_data: DeleteEmptyDirOption = False,
+    include_held: IncludeHeldOption = False,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
@@ -96,7 +98,8 @@ def command(
         )
         power_off_s = duration_s(power_off_after, "--power-off-after") if power_off_after else None
         request = _Request(worker_names(workers), profile, max_unavailable, drain, power_off_s)
-        return request.make_spec(files)
+        spec = request.make_spec(files)
+        return spec.including_held() if include_held else spec
 
     act(RunOptions(flags=flags, output=output, dry_run=dry_run, yes=yes, debug=debug), make_spec)
 

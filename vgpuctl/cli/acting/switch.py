@@ -15,6 +15,7 @@ from vgpuctl.cli.acting.act import CommandSpec, RunOptions, act
 from vgpuctl.cli.options import (
     DebugOption,
     DryRunOption,
+    IncludeHeldOption,
     Output,
     OutputOption,
     TimetableOption,
@@ -58,6 +59,7 @@ def command(
     timetable: TimetableOption = None,
     timeout: TimeoutOption = None,
     all_or_nothing: AllOrNothingOption = False,
+    include_held: IncludeHeldOption = False,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
@@ -78,7 +80,8 @@ def command(
 
     def make_spec(files: Files) -> CommandSpec:
         changed = _with_options(files.timetable_of(shift, timetable), drain_s, all_or_nothing=all_or_nothing)
-        return switch_spec(files, shift, changed)
+        spec = switch_spec(files, shift, changed)
+        return spec.including_held() if include_held else spec
 
     act(options, make_spec)
 

@@ -55,6 +55,7 @@ def _against_worker(fleet: Fleet, wish: Wish, worker: Worker) -> Iterator[Obstac
 
     Few workers have an obstacle at all, and the steps of those alone are worked out.
     """
-    if found := list(obstacles(Case(worker, fleet.hosts.get(worker.host), vgpus_wished(wish, worker)))):
+    case = Case(worker, fleet.hosts.get(worker.host), vgpus_wished(wish, worker), wish.include_held)
+    if found := list(obstacles(case)):
         steps = ladder(fleet, wish, worker, awake_before(fleet, wish, worker.host))
         yield from (obstacle for obstacle in found if obstacle.hinders(steps))

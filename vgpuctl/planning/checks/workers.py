@@ -11,23 +11,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from vgpuctl.basics.moments import full_moment
 from vgpuctl.model.fleet import Worker
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.plan import Step
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.planning.cards.mmio import mmio_needed
-from vgpuctl.planning.steps import Attach, Discard, PowerOn, ShutDown, Suspend
+from vgpuctl.planning.steps import Attach, Discard, Label, PowerOn, ShutDown, Suspend
 
 #: The steps that change a VM's devices or power.
 OF_THE_VM = (Suspend, ShutDown, Attach, Discard, PowerOn)
 
 
 class Case(NamedTuple):
-    """The worker that is asked about. `vgpus`: what it carries, or what it shall carry if its devices change."""
+    """The worker that is asked about.
+
+    `vgpus`: what it carries, or what it shall carry if its devices change. `include_held`: a person said that the wish
+    concerns held workers, too.
+    """
 
     worker: Worker
     host: Host | None
     vgpus: tuple[str, ...]
+    include_held: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,6 +308,36 @@ class HostUnseen(Obstacle):
     @property
     def what(self) -> str:
         return "is on a host that vCenter does not show to this user, so nothing is known of its cards"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held(Obstacle):
+    code = "VG117"
+    title = "A person holds the worker, so vgpuctl does not move it."
+    way_out = (
+        "Wait until the hold ends, end it with vgpuctl unhold WORKER, or move the worker all the same: --include-held."
+    )
+    passing = True
+
+    hold: Hold
+
+    @classmethod
+    def found(cls, case: Case) -> Iterator[Obstacle]:
+        worker = case.worker
+        if worker.hold is not None and not case.include_held:
+            yield cls(host=worker.host, worker=worker.name, hold=worker.hold)
+
+    def hinders(self, steps: Iterable[Step]) -> bool:
+        # A label says what a VM carries. It moves nothing, and a wrong one would mislead the scheduler.
+        return any(not isinstance(step, Label) for step in steps)
+
+    @property
+    def what(self) -> str:
+        return f"is {self.hold.phrase(full_moment(self.hold.until) if self.hold.until else '')}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        return (f"the end of this hold cannot be read: {self.hold.unreadable}",) if self.hold.unreadable else ()
 
 
 def why_unusable(host: Host) -> str:
