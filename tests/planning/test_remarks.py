@@ -26,8 +26,10 @@ def said(options: DrainOptions | None = None, /, **pods: dict[str, Any]) -> list
 
 
 def test_pods_that_asked_not_to_be_disturbed_are_named_but_hold_nothing_up() -> None:
-    assert said(a={"not_now": NO}, b={"not_now": NO}, c={}) == [f"worker-1: a, b asked not to be disturbed ({NO})"]
-    many = {f"p{n}": {"not_now": NO} for n in range(5)}
+    assert said(a={"not_now": (NO,)}, b={"not_now": (NO,)}, c={}) == [
+        f"worker-1: a, b asked not to be disturbed ({NO})"
+    ]
+    many = {f"p{n}": {"not_now": (NO,)} for n in range(5)}
     assert said(**many) == [f"worker-1: p0, p1, p2 and 2 more asked not to be disturbed ({NO})"]
 
 
@@ -56,8 +58,8 @@ def test_an_eviction_that_a_job_counts_as_a_failure_is_said() -> None:
 
 
 def test_who_does_not_leave_is_not_spoken_of() -> None:
-    assert said(a={"owner": "DaemonSet/d", "not_now": NO, "grace_s": 3600}) == []
-    assert said(a={"terminating": True, "not_now": NO}) == []
+    assert said(a={"owner": "DaemonSet/d", "not_now": (NO,), "grace_s": 3600}) == []
+    assert said(a={"terminating": True, "not_now": (NO,)}) == []
 
 
 def test_what_we_may_not_see_is_said_where_something_is_drained() -> None:
@@ -73,8 +75,10 @@ def test_annotations_and_graces_as_the_server_tells_them() -> None:
         return pod_view({"metadata": {"namespace": "n", "name": "p", "uid": "u", **meta}, "spec": spec or {}})
 
     safe = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-    assert seen(annotations={safe: "false"}).not_now == f"{safe}=false"
-    assert seen(annotations={safe: "true"}).not_now == ""
+    assert seen(annotations={safe: "false"}).not_now == (f"{safe}=false",)
+    assert seen(annotations={safe: "true"}).not_now == ()
+    both = {safe: "false", "karpenter.sh/do-not-disrupt": "true", "other": "true"}
+    assert seen(annotations=both).not_now == (f"{safe}=false", NO)
     assert (seen().grace_s, seen({"terminationGracePeriodSeconds": 5}).grace_s) == (30, 5)
     gone = seen(
         {"terminationGracePeriodSeconds": 5}, deletionGracePeriodSeconds=0, deletionTimestamp="2026-01-01T00:00:00Z"

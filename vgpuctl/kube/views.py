@@ -13,7 +13,18 @@ from vgpuctl.model.hold import read_hold
 from vgpuctl.model.identity import NodeIdentity
 from vgpuctl.model.machine import Machine, is_ours, is_shielded
 from vgpuctl.model.places import Needs, Taint, Term, Toleration, shared
-from vgpuctl.model.pods import GPU_RESOURCE, GRACE_S, Budget, Demand, Freeze, Pod, Quota, Rollout
+from vgpuctl.model.pods import (
+    DO_NOT_DISRUPT,
+    GPU_RESOURCE,
+    GRACE_S,
+    SAFE_TO_EVICT,
+    Budget,
+    Demand,
+    Freeze,
+    Pod,
+    Quota,
+    Rollout,
+)
 from vgpuctl.model.record import ON_SWITCH, marks_on, read_record
 from vgpuctl.model.selectors import Selector
 
@@ -25,7 +36,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 #: Measured: 40 to 50 s after its kubelet was frozen, a node was NotReady and had the first of them.
 SILENT = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
 #: The annotations by which people keep other programs away from a pod.
-_NOT_NOW = (("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"), ("karpenter.sh/do-not-disrupt", "true"))
+_NOT_NOW = {asked.partition("=")[0]: asked for asked in (SAFE_TO_EVICT, DO_NOT_DISRUPT)}
 #: Labels and annotations with these prefixes show that a program may add similar nodes.
 _AUTOSCALERS = ("karpenter.sh/", "cluster-autoscaler.kubernetes.io/", "cluster.x-k8s.io/")
 #: This one only keeps a program away.
@@ -72,7 +83,7 @@ def pod(raw: Object, *, with_needs: bool = False) -> Pod:
         owner_version=sys.intern(str(owner.get("apiVersion") or "")) if owner else "",
         mirror=_MIRROR in annotations,
         empty_dir=any("emptyDir" in volume for volume in spec.get("volumes") or ()),
-        not_now=next((f"{key}={value}" for key, value in _NOT_NOW if annotations.get(key) == value), ""),
+        not_now=_not_now(annotations),
         freeze=_freeze(annotations, spec),
         claims=tuple(_claims(meta, spec)),
         labels=meta.get("labels") or {},
@@ -80,6 +91,10 @@ def pod(raw: Object, *, with_needs: bool = False) -> Pod:
         demand=None if spec.get("nodeName") else _demand(spec, status),
         needs=needs_of(spec) if with_needs else None,
     )
+
+
+def _not_now(annotations: Object) -> tuple[str, ...]:
+    return tuple(asked for key, asked in _NOT_NOW.items() if f"{key}={annotations.get(key)}" == asked)
 
 
 def _freeze(annotations: Object, spec: Object) -> Freeze:

@@ -10,6 +10,9 @@ from vgpuctl.model.places import Needs
 from vgpuctl.model.selectors import Selector
 
 GPU_RESOURCE = "nvidia.com/gpu"
+#: The annotations by which pods ask not to be disrupted, as cluster-autoscaler and Karpenter read them.
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict=false"
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt=true"
 #: How long a pod may take to end if it does not say: the API server's own default.
 GRACE_S = 30
 
@@ -40,7 +43,7 @@ class Pod:
     """A pod of Kubernetes.
 
     `demand`: None once it has a node. `needs`: None if they were not asked for.
-    `not_now`: the annotation by which it asks not to be disrupted.
+    `not_now`: the annotations by which it asks not to be disrupted.
     `ends_by`: when it must have ended, once it is terminating. `overdue_s`: how long ago that was. `orphaned`: its
     DaemonSet is gone. `counted`: its Job counts an eviction as one more failure.
     """
@@ -64,7 +67,7 @@ class Pod:
     counted: bool = False
     mirror: bool = False
     empty_dir: bool = False
-    not_now: str = ""
+    not_now: tuple[str, ...] = ()
     freeze: Freeze = Freeze.NO
     claims: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -78,6 +81,10 @@ class Pod:
     @staticmethod
     def called(namespace: str, name: str) -> str:
         return name if namespace == "default" else f"{namespace}/{name}"
+
+    @property
+    def of_daemon_set(self) -> bool:
+        return (self.owner or "").startswith("DaemonSet/")
 
     @property
     def finished(self) -> bool:

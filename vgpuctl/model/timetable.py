@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
 from vgpuctl.basics.names import Names, is_glob
@@ -15,6 +15,7 @@ from vgpuctl.model.profiles import Profile
 from vgpuctl.model.selectors import Selector
 from vgpuctl.model.share import Share
 from vgpuctl.model.starts import Starts
+from vgpuctl.model.timing import ANNOUNCE, HoldWhile, Retry, Timing
 from vgpuctl.model.workloads import Workload, WorkloadSelector
 
 
@@ -64,8 +65,8 @@ class Shift:
     """A part of the day: which workers are awake in it. The timetable's other workers are asleep.
 
     `carrying`: which profile workers carry in it, if that changes with the shift. `scale`: the workloads that are at
-    zero in it. `season`: the dates on which it may start; `never_on`: dates of these on which it does not. `where`: its
-    place in the file.
+    zero in it. `season`: the dates on which it may start; `never_on`: dates of these on which it does not.
+    `timing`: the timetable's, except where the shift has its own. `where`: its place in the file.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Shift:
     scale: tuple[WorkloadSelector, ...] = ()
     season: Days = ALWAYS
     never_on: tuple[Days, ...] = ()
+    timing: Timing = field(default_factory=Timing)
     where: str = field(default="", compare=False)
 
     def profile_of(self, worker: str) -> Profile | None:
@@ -101,7 +103,8 @@ class Shift:
 class Timetable:
     """The shifts of some workers. `max_unavailable`: how many workers may be out at once; None: all of them.
 
-    `season`: the dates on which the timetable counts at all. `staying`: dates that stay in one shift.
+    `season`: the dates on which the timetable counts at all. `staying`: dates that stay in one shift. `announce`: how
+    long before a start the coming switch is planned and forecast.
     """
 
     name: str
@@ -114,6 +117,9 @@ class Timetable:
     max_unavailable: Share | None = None
     season: Days = ALWAYS
     staying: tuple[StayingDays, ...] = ()
+    hold_while: HoldWhile = field(default_factory=HoldWhile)
+    retry: Retry = field(default_factory=Retry)
+    announce: timedelta = ANNOUNCE
 
     def keeps(self, worker: str, profile: str) -> bool:
         """True if this worker is awake in some shift. Then this timetable decides about it."""

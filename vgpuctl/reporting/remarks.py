@@ -88,8 +88,8 @@ def _of(worker: Worker, wish: Wish) -> Iterator[str]:
     yield from said_of(worker, wish.drain)
     pods = [pod for pod in pods_to_move(worker, wish.drain) if not pod.terminating and not pod.finished]
     # cluster-autoscaler (`safe-to-evict: "false"`) and Karpenter (`do-not-disrupt`): so people say "not now" already.
-    for annotation in dict.fromkeys(pod.not_now for pod in pods if pod.not_now):
-        names = first_names([pod for pod in pods if pod.not_now == annotation])
+    for annotation in dict.fromkeys(each for pod in pods for each in pod.not_now):
+        names = first_names([pod for pod in pods if annotation in pod.not_now])
         yield f"{names} asked not to be disturbed ({annotation})"
     # Kubernetes: an eviction counts against a Job's backoffLimit, unless its podFailurePolicy ignores DisruptionTarget.
     if counted := [pod for pod in pods if pod.counted]:

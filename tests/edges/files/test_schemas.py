@@ -16,6 +16,7 @@ from tests.support.documents import CHOICES, DOCUMENTS, PROFILES
 from tests.support.files import read_catalogue, read_timetable
 from tests.support.paths import ROOT
 from vgpuctl.files.schema import schema_text
+from vgpuctl.files.timing import KEYS as TIMING_KEYS
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.profiles import Catalogue, Profile
 
@@ -138,6 +139,15 @@ SCALED = some("a/deployment/b", "a-*/sts/b.c", {"selector": "a=b"}, {"selector":
     *("", "a", "a/b/c", "A/deploy/b", "a/deploy/", "a/deploy/b\n", 3, {}, {"selector": " "}, {"namespace": "a"}),
     *({"selector": "a", "namespace": ""}, {"selector": "a", "name": "b"}, {"selector": ["a"]}),
 )
+TIMING = st.fixed_dictionaries(
+    {},
+    optional={
+        "early": TIMES.filter(lambda value: value is not NEVER) | some("auto", "Auto"),
+        "begin_by": TIMES.filter(lambda value: value is not NEVER),
+        "skip_after": TIMES.filter(lambda value: value is not NEVER),
+        "min_run": TIMES.filter(lambda value: value is not NEVER),
+    },
+)
 SHIFT = mapping(
     scale=mostly(some(NEVER), None) | SCALED | st.lists(SCALED, max_size=2),
     starts=CRON,
@@ -145,6 +155,7 @@ SHIFT = mapping(
     workers=mostly(some(NEVER, None, "w-*", ["w-*", "?[1-2]"], []), 3, "", "/", {}),
     other=mostly(some(NEVER), 1),
 )
+TIMED_SHIFT = st.builds(lambda shift, timing: {**timing, **shift}, SHIFT, TIMING)
 YES = mostly(some(NEVER, None, True, False), "yes", 1, 0)
 OPTIONS = {
     "timeout": TIMES,
@@ -168,7 +179,7 @@ SHIFT_OF_REPLACE = mapping(
 TIMETABLES = mapping(
     version=mostly(some(1), 2, "1", None, True, NEVER),
     timezone=mostly(some("UTC", "Europe/Berlin"), "", 3, None, [], NEVER),
-    shifts=mostly(st.dictionaries(SHIFTS, SHIFT, min_size=1, max_size=2), {}, None, [], NEVER),
+    shifts=mostly(st.dictionaries(SHIFTS, SHIFT | TIMED_SHIFT, min_size=1, max_size=2), {}, None, [], NEVER),
     drain=mostly(DRAIN | some(NEVER, None), 3, []),
     other=mostly(some(NEVER), 1),
 )
@@ -185,6 +196,26 @@ CONDUCT = st.fixed_dictionaries(
         "power_off_after": mostly(some(None, 0, "10m"), -1, "soon", True),
     },
 )
+HELD = some(
+    "do_not_disrupt", "not_safe_to_evict", {"selector": "a=b"}, {"selector": "a", "namespace": "team-*"}
+) | some(
+    *("", "do-not-disrupt", True, 3, [], {}, {"selector": " "}, {"selector": ["a"]}, {"namespace": "a"}),
+    *({"selector": "a", "namespace": wrong} for wrong in ("", "A", "a/b", None)),
+    {"selector": "a", "name": "b"},
+)
+HOLDING = st.fixed_dictionaries(
+    {},
+    optional={
+        "hold_while": some(None) | HELD | st.lists(HELD, max_size=2),
+        "retry": mostly(
+            some(None, {}, {"tries": 1}, {"tries": 100, "pause": "1m"}, {"pause": None}),
+            *({"tries": wrong} for wrong in (0, 101, True, "3", None)),
+            *(3, [], {"pause": "soon"}, {"times": 3}),
+        ),
+        "announce": TIMES.filter(lambda value: value is not NEVER),
+    },
+)
+EXTRAS = st.builds(lambda *parts: {k: v for part in parts for k, v in part.items()}, CONDUCT, TIMING, HOLDING)
 REPLACING = mapping(
     version=some(1), timezone=some("UTC"), shifts=st.dictionaries(some("day", "night"), SHIFT_OF_REPLACE, min_size=1)
 ).map(lambda document: {**document, "mode": "replace"})
@@ -251,6 +282,13 @@ GOOD: dict[str, Any] = {
         *(("timetable", "drain", {"namespaces": {"a": {"force": wrong}}}) for wrong in ("yes", 1)),
         *(("timetable", "shifts", {"day": {"starts": wrong}}) for wrong in each_of("0 8 * *", "", [], None, 3)),
         *(("timetable", "shifts", wrong) for wrong in each_of({}, None, [], {"day": {}}, {"day": None})),
+        *(("timetable", "early", wrong) for wrong in each_of("soon", -1, True, "1d", [])),
+        *(("timetable", key, "auto") for key in ("begin_by", "skip_after", "min_run", "announce")),
+        *(("timetable", "shifts", {"day": {"starts": "0 8 * * *", key: "1d"}}) for key in ("early", "min_run")),
+        *(("timetable", "hold_while", wrong) for wrong in each_of("", "a=b", {}, {"namespace": "a"}, [[]], True)),
+        ("timetable", "hold_while", ["do_not_disrupt"] * 101),
+        *(("timetable", "retry", {"tries": wrong}) for wrong in (0, 101, True, "3")),
+        *(("timetable", "retry", wrong) for wrong in each_of(3, [], {"pause": "soon"}, {"times": 3})),
     ],
     ids=lambda part: str(part)[:99],
 )
@@ -269,13 +307,34 @@ def test_one_good_name_is_good_for_both(name: str, path: Path) -> None:
     assert against("profiles", document) == ""
 
 
-BESIDE_A_SCHEMA = ("no worker", "is not a cron line", "contradicts")
-"""What the reader knows besides: who is a worker; what cron makes of the five words; which globs mean the same."""
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("early", value) for value in ("auto", "10m", 90, "1.5h", None)),
+        *((key, "1h") for key in ("begin_by", "skip_after", "min_run", "announce")),
+        *(("hold_while", value) for value in ("do_not_disrupt", ["not_safe_to_evict"], {"selector": "a"}, [], None)),
+        ("hold_while", [{"selector": "a in (b,c)", "namespace": "team-*"}]),
+        *(("retry", value) for value in ({}, None, {"tries": 100, "pause": "1m"})),
+    ],
+    ids=str,
+)
+def test_one_good_timing_is_good_for_both(key: str, value: Any, path: Path) -> None:
+    document = {**GOOD["timetable"], key: value}
+    assert (read("timetable", document, path), against("timetable", document)) == ("", "")
+    if key in TIMING_KEYS:
+        document = {**GOOD["timetable"], "shifts": {"day": {"starts": "0 8 * * *", key: value}}}
+        assert (read("timetable", document, path), against("timetable", document)) == ("", "")
 
 
-@given(document=TIMETABLES | REPLACING, conduct=CONDUCT)
-def test_both_judge_timetables_alike(document: Any, conduct: Any, path: Path) -> None:
-    document = {**document, **conduct}
+LENGTHS = ("must be longer than 0", "longer than 366 days", "is later than")
+BESIDE_A_SCHEMA = ("no worker", "is not a cron line", "contradicts", *LENGTHS)
+"""What the reader knows besides: who is a worker; what cron makes of the five words; which globs mean the same; how
+long durations are."""
+
+
+@given(document=TIMETABLES | REPLACING, extras=EXTRAS)
+def test_both_judge_timetables_alike(document: Any, extras: Any, path: Path) -> None:
+    document = {**document, **extras}
     told, said = read("timetable", document, path), against("timetable", document)
     if not any(words in told for words in BESIDE_A_SCHEMA):
         assert bool(told) == bool(said), f"reader: {told or 'good'}\nschema: {said or 'good'}"

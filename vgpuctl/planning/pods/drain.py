@@ -18,16 +18,12 @@ def must_leave(pod: Pod, options: DrainOptions) -> bool:
     finished ones too, unless the options leave it.
     """
     # kubectl drain: finished pods go; mirror pods and DaemonSet pods stay.
-    if pod.mirror or (_of_daemon_set(pod) and not pod.orphaned and not pod.finished) or sleeps_along(pod, options):
+    if pod.mirror or (pod.of_daemon_set and not pod.orphaned and not pod.finished) or sleeps_along(pod, options):
         return False
     mine = options.of(pod.namespace)
     selected = mine.pod_selector is None or mine.pod_selector.matches(pod.labels)
     # kubectl drain: --pod-selector and --skip-wait-for-delete-timeout.
     return selected and not 0 < mine.skip_wait_for_delete_timeout_s < pod.overdue_s
-
-
-def _of_daemon_set(pod: Pod) -> bool:
-    return (pod.owner or "").startswith("DaemonSet/")
 
 
 def leaving_pods(node: Node | None, options: DrainOptions = _PLAIN) -> tuple[Pod, ...]:
