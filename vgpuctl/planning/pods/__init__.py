@@ -1,1 +1,1 @@
-"""Which pods leave a node, which stay, and what their budgets allow."""
+"""Which pods leave a node, which stay or hold a switch back, and what their budgets allow."""
