@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vgpuctl.sim.kube.access.attributes import attributes_of
 from vgpuctl.sim.kube.access.rbac import Authorizer
 from vgpuctl.sim.kube.access.reviews import Reviews
 from vgpuctl.sim.kube.access.tokens import Tokens
@@ -50,6 +51,10 @@ class Api:
                 reply = self._read(request, target)
             case "POST", "", False:
                 reply = self._single(request, target, writing.create(self._context, request, target), 201)
+            case "PUT", "", True if target.kind.made_by_put and reading.is_absent(self._context.store, target):
+                # Measured: kube-apiserver 1.36 wants the right to create here, too.
+                self.authorizer.demand(request.user, attributes_of("POST", request.path, request.query))
+                reply = self._single(request, target, writing.make(self._context, request, target), 201)
             case "PUT", "" | "status" | "scale", True:
                 reply = self._single(request, target, writing.replace(self._context, request, target))
             case "PATCH", "" | "status" | "scale", True:

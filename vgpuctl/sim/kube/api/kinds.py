@@ -20,7 +20,8 @@ class Kind:
     index.
 
     `custom`: defined by a CustomResourceDefinition, so it exists only in some clusters. `any_name`: its names may have
-    every character that a path segment may have, such as the `:` of `system:discovery`.
+    every character that a path segment may have, such as the `:` of `system:discovery`. `made_by_put`: a PUT makes an
+    object that does not exist (Kubernetes: `AllowCreateOnUpdate`).
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Kind:
     zero_counts: tuple[str, ...] | None = None
     returns_deleted: bool = False
     any_name: bool = False
+    made_by_put: bool = False
 
     @property
     def api_version(self) -> str:
@@ -196,7 +198,7 @@ KINDS: tuple[Kind, ...] = (
         subresources=(STATUS,),
         generations=True,
     ),
-    Kind(group="coordination.k8s.io", kind="Lease", plural="leases"),
+    Kind(group="coordination.k8s.io", kind="Lease", plural="leases", made_by_put=True),
     Kind(
         group="storage.k8s.io",
         kind="VolumeAttachment",

@@ -25,6 +25,10 @@ def existing(store: Store, target: Target) -> Object:
     return item
 
 
+def is_absent(store: Store, target: Target) -> bool:
+    return store.get(target.kind.plural, target.namespace, target.name) is None
+
+
 def get(store: Store, target: Target) -> Object:
     item = existing(store, target)
     return scale_of(item) if target.subresource == SCALE else events.shown(target.kind, item)

@@ -29,12 +29,31 @@ _FOREIGN_NAMESPACE = "the namespace of the provided object does not match the na
 
 def create(context: ControllerContext, request: Request, target: Target) -> Object:
     item = events.stored(target.kind, _decoded(request, target.kind))
+    # Kubernetes: an object that is to be created cannot have a version yet.
+    if item["metadata"].pop("resourceVersion", ""):
+        raise errors.bad_request("resourceVersion should not be set on objects to be created")
+    return _create(context, request, target, item)
+
+
+def make(context: ControllerContext, request: Request, target: Target) -> Object:
+    """Create the object that a PUT names, as after its deletion. Its version is ignored, and its uid is not."""
+    item = events.stored(target.kind, _decoded(request, target.kind))
+    _check_name(item, target)
+    metadata = item["metadata"]
+    if uid := metadata.get("uid"):
+        # Measured: kube-apiserver 1.36, with the key in etcd.
+        key = f"/registry/{target.kind.plural}/{target.namespace}/{target.name}"
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+        error = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        raise errors.conflict(target.kind, target.name, error)
+    metadata.pop("resourceVersion", None)
+    return _create(context, request, target, item)
+
+
+def _create(context: ControllerContext, request: Request, target: Target, item: Object) -> Object:
     metadata = item["metadata"]
     for field in (*_SERVER_FIELDS, "managedFields"):
         metadata.pop(field, None)
-    # Kubernetes: an object that is to be created cannot have a version yet.
-    if metadata.pop("resourceVersion", ""):
-        raise errors.bad_request("resourceVersion should not be set on objects to be created")
     _set_namespace(item, target)
     if not metadata.get("name") and metadata.get("generateName"):
         # Kubernetes: generateName gets five random characters.
@@ -73,9 +92,7 @@ def replace(context: ControllerContext, request: Request, target: Target) -> Obj
         return scale_of(_store(context, request, target.kind, before, scaled(before, scale)))
     item = events.stored(target.kind, _decoded(request, target.kind))
     _set_namespace(item, target)
-    if item["metadata"].get("name") != target.name:
-        sent = item["metadata"].get("name") or ""
-        raise errors.bad_request(f"the name of the object ({sent}) does not match the name on the URL ({target.name})")
+    _check_name(item, target)
     stored = _store(context, request, target.kind, before, _new_state(target, before, item))
     return events.shown(target.kind, stored)
 
@@ -128,6 +145,12 @@ def _store(context: ControllerContext, request: Request, kind: Kind, before: Obj
     if is_leaving(stored) and not waiting and kind.plural != "namespaces":
         context.store.remove(kind.plural, metadata.get("namespace", ""), metadata["name"])
     return stored
+
+
+def _check_name(item: Object, target: Target) -> None:
+    sent = item["metadata"].get("name") or ""
+    if sent != target.name:
+        raise errors.bad_request(f"the name of the object ({sent}) does not match the name on the URL ({target.name})")
 
 
 def _without_nulls(before: Object, item: Object) -> Object:
