@@ -1,12 +1,26 @@
-"""Leases on both Kubernetes: a PUT after a deletion."""
+"""The Leases of several instances on both Kubernetes: a PUT after a deletion, and giving way."""
 
 from __future__ import annotations
 
+import threading
+
 from tests.support.peers.clusters import Cluster
+from tests.support.peers.processes import until
+from vgpuctl.kube.access import KubernetesSettings
+from vgpuctl.kube.client import Client
+from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, acting
+
+#: A Lease claims whole seconds, and a real server has no other clock.
+DURATION_S = 1.0
 
 
 def leases(cluster: Cluster, name: str = "") -> str:
     return cluster.path("leases", name, group="coordination.k8s.io")
+
+
+def client(cluster: Cluster) -> Client:
+    return Client(KubernetesSettings(kubeconfig=str(cluster.kubeconfig), namespace=cluster.namespace))
 
 
 def test_a_put_makes_a_deleted_lease_again_unless_it_has_its_uid(cluster: Cluster) -> None:
@@ -21,3 +35,36 @@ def test_a_put_makes_a_deleted_lease_again_unless_it_has_its_uid(cluster: Cluste
     assert made.code == 201, "a version alone is no obstacle"
     assert made.ok()["metadata"]["uid"] != uid
     cluster.http("PUT", leases(cluster, "other"), {"metadata": version}).refused(400, "BadRequest")
+
+
+def test_a_person_asks_a_daemon_which_hears_it_and_gives_way(cluster: Cluster) -> None:
+    namespace, said = cluster.namespace, list[str]()
+    daemon = ActingLease(client(cluster), namespace, DURATION_S, gives_way=True)
+    daemon.acquire(said.append, lambda: False)
+    person = ActingLease(client(cluster), namespace, DURATION_S, purpose="anna")
+    waiting = threading.Thread(target=person.acquire, args=(said.append, lambda: False))
+    waiting.start()
+    until(lambda: daemon.asked() != "", 10, what="the ask is heard")
+    assert daemon.asked() == f"{person.identity} (anna)"
+    shown = cluster.get(leases(cluster, ACTING))
+    assert shown["metadata"]["annotations"] == {GIVES_WAY: "true", ASKED_BY: daemon.asked()}
+    assert shown["spec"]["holderIdentity"] == daemon.identity
+    renewals = shown["spec"]["renewTime"]
+    until(lambda: cluster.get(leases(cluster, ACTING))["spec"]["renewTime"] > renewals, 10, what="it is renewed")
+    assert cluster.get(leases(cluster, ACTING))["metadata"]["annotations"][ASKED_BY] == daemon.asked()
+    daemon.release()
+    waiting.join(10)
+    assert person.held()
+    assert acting(client(cluster), namespace) == person.identity
+    assert "annotations" not in cluster.get(leases(cluster, ACTING))["metadata"]
+    person.release()
+    assert acting(client(cluster), namespace) == ""
+
+
+def test_a_holder_puts_its_deleted_lease_back(cluster: Cluster) -> None:
+    lease = ActingLease(client(cluster), cluster.namespace, DURATION_S)
+    lease.acquire(print, lambda: False)
+    cluster.http("DELETE", leases(cluster, ACTING)).ok()
+    until(lambda: acting(client(cluster), cluster.namespace) == lease.identity, 10, what="it is put back")
+    until(lease.held, 10, what="it is held")
+    lease.release()

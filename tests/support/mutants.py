@@ -146,12 +146,13 @@ def a_list_of_any_kind(patch: Patch) -> None:
 
 
 def a_lease_that_is_taken_on_interrupt(patch: Patch) -> None:
-    def become_holder(mine: ActingLease, say: Any, stop: Any) -> None:
-        found = mine._read()
+    def become_holder(mine: ActingLease, say: Any, stop: Any) -> bool:
+        found = mine._keeper.read()
         if found is not None and holder_of(found):
             with suppress(StoppedError):
                 mine._wait_out(found, say, stop)
-        mine._take(mine._read())
+        mine._keeper.take(mine._keeper.read(), {})
+        return True
 
     patch.setattr(ActingLease, "_become_holder", become_holder)
 

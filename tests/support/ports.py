@@ -69,6 +69,9 @@ class Ports:
     def lost(self) -> bool:
         return self.is_lost
 
+    def asked(self) -> str:
+        return ""
+
     def release(self) -> None:
         self.released += 1
 

@@ -54,13 +54,19 @@ class Lease(Protocol):
 
     # Decision 0004: a holder is judged by whether it renews, on our monotonic clock. Clocks are never compared.
     def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
-        """Take the Lease. A live holder raises BusyError; a holder without a sign of life is waited out."""
+        """Take the Lease. A holder that gives way is asked to; another live holder raises BusyError.
+
+        A holder without a sign of life is waited out.
+        """
 
     def held(self) -> bool:
         """True if the Lease is certainly ours by the monotonic clock. While it is not, nothing is written."""
 
     def lost(self) -> bool:
         """True if the Lease is certainly another instance's."""
+
+    def asked(self) -> str:
+        """Return the command that asks us for the Lease, or "". It is answered by `release` at a safe point."""
 
     def release(self) -> None: ...
 

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket
 import threading
-import time
-import uuid
 from collections.abc import Callable
+from contextlib import suppress
 
+from vgpuctl.basics import bounded
+from vgpuctl.basics.uptime import uptime_s
 from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.kube.leases import NAME, claimed_s, holder_of, lease_body, lease_in, renewal_of
-from vgpuctl.kube.own_namespace import create_in
-from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, StoppedError, VgpuctlError, with_place
+from vgpuctl.kube.lease_keeper import ATTEMPTS, RETRY_AFTER_S, LeaseKeeper
+from vgpuctl.kube.leases import (
+    ACTING,
+    ASKED_BY,
+    GIVES_WAY,
+    Signs,
+    asked_by,
+    claimed_s,
+    gives_way,
+    holder_of,
+    signs_of,
+)
+from vgpuctl.model.errors import (
+    BusyError,
+    ChangedMeanwhileError,
+    PassingError,
+    StoppedError,
+    VgpuctlError,
+    with_place,
+)
 from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
 
 LOOK_EVERY_S = 0.2
+#: How often a holder looks for an ask, and an ask's writer for its turn. A safe point may be many minutes away.
+ASK_EVERY_S = 1.0
+#: Decision 0023: a waiting command takes a free Lease within two seconds. After this time it has ended without a word.
+ASKER_WITHIN_S = 30.0
 
 Say = Callable[[str], None]
 
@@ -25,197 +44,194 @@ def _say_nothing(_text: str) -> None:
     """Drop messages until a listener is set."""
 
 
-# The official client's `leaderelection` (37.0.2) catches only ApiException. When the API was lost, `run()` ended,
-# `onstopped_leading` was never called, and the work went on. It also has no release and trusts the wall clock.
 class ActingLease:
-    """The Lease as one instance holds it. Only the monotonic clock decides."""
+    """The acting Lease as one instance holds it.
 
-    def __init__(self, client: Client, namespace: str, duration_s: float = 15.0) -> None:
-        self._client, self._namespace, self._duration_s = client, namespace, duration_s
-        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-        self.identity = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
-        self._lease: Object = {}
-        self._renewed_s = float("-inf")
-        self._lost = False
-        self._released = threading.Event()
-        self._writing = threading.Lock()
+    `gives_way`: it is released soon after another instance asks for it, so such instances ask (decision 0023).
+    `purpose`: who wants it for what, for people to read in an ask.
+    """
+
+    def __init__(
+        self, client: Client, namespace: str, duration_s: float = 15.0, *, gives_way: bool = False, purpose: str = ""
+    ) -> None:
+        self._keeper = LeaseKeeper(client, namespace, ACTING, duration_s)
+        self.identity, self._gives_way = self._keeper.identity, gives_way
+        self._ask = bounded.cut(f"{self.identity} ({purpose})" if purpose else self.identity)
+        self._has_asked = False
+        #: What the Lease showed when its turn had come: free, or a holder that was silent for as long as it claimed.
+        self._turn: Signs | None = None
         self._say: Say = _say_nothing
 
     def acquire(self, say: Say, stop: Stop) -> None:
         """Take the Lease.
 
-        If its holder renews it, another instance is at work: BusyError. If not, its time is waited out. A server that
-        cannot answer is asked again for at least that long. Once `stop` returns True, nothing is taken: StoppedError.
+        If its holder gives way, it is asked to, and waited for. If another holder renews it, that instance is at work:
+        BusyError. If none renews it, its time is waited out. A server that cannot answer is asked again for at least
+        that long. Once `stop` returns True, nothing is taken: StoppedError.
         """
-        self._say = say
-        within_s = max(RETRY_WITHIN_S, self._duration_s + LOOK_EVERY_S)
+        self._say, self._turn = say, None
+        within_s = max(RETRY_WITHIN_S, self._keeper.duration_s + LOOK_EVERY_S)
         try:
-            retry(lambda: self._become_holder(say, stop), LOOK_EVERY_S, within_s, stop)
+            # A wait for a holder may take long, so the look after it has its own time for a server that cannot answer.
+            while not retry(lambda: self._become_holder(say, stop), LOOK_EVERY_S, within_s, stop):
+                pass
         except VgpuctlError as error:
+            self._withdraw()
             if not stop():
                 raise
             # Our own write may have succeeded although its answer was lost.
-            self._release_on_server()
+            with suppress(VgpuctlError):
+                self._keeper.release_on_server()
             raise _stopped() from error
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
 
-    def _become_holder(self, say: Say, stop: Stop) -> None:
-        found = self._read()
-        if found is not None and holder_of(found) not in {"", self.identity}:
-            seen = _signs(found)
-            # One answer may be wrong: a holder that is there again after it was not waited out.
-            waited_out = self._wait_out(found, say, stop)
-            found = self._read()
-            if holder_of(found) and not (waited_out and _signs(found) == seen):
-                raise _busy(found)
-        if stop():
-            raise _stopped()
-        self._take(found)
-
     def held(self) -> bool:
-        """True while our last renewal is younger than two thirds of the duration.
-
-        Others take the Lease only after all of it.
-        """
-        # Decision 0004: this is asked before each request, and no clock of another machine is compared.
-        return not self._released.is_set() and time.monotonic() - self._renewed_s < self._duration_s * 2 / 3
+        """True if the Lease is certainly ours by our own clock."""
+        return self._keeper.held()
 
     def lost(self) -> bool:
-        return self._lost
+        """True if the Lease is certainly another instance's."""
+        return self._keeper.lost()
+
+    def asked(self) -> str:
+        """Return the command that asks for the Lease while we hold it, or "" (always, if we do not give way)."""
+        return asked_by(self._keeper.lease) if self._gives_way and not self._keeper.over.is_set() else ""
 
     def release(self) -> None:
         """Release the Lease. If that fails, the next instance waits it out."""
-        if self._released.is_set():
-            return
-        self._released.set()
-        with self._writing:
-            try:
-                self._write(holder="")
-            except ChangedMeanwhileError:
-                self._release_on_server()
-            except VgpuctlError:
-                return
+        self._keeper.release()
 
-    def _release_on_server(self) -> None:
-        """Release the Lease as it is on the server: our last renewal may have arrived although its answer did not."""
-        with contextlib.suppress(VgpuctlError):
-            found = self._read()
-            if found is not None and holder_of(found) == self.identity:
-                self._lease = found
-                self._write(holder="")
+    def _become_holder(self, say: Say, stop: Stop) -> bool:
+        """Take the Lease, or wait until it is free or its holder has been silent. Return whether it is taken."""
+        found = self._keeper.read()
+        if not self._is_ours_to_take(found):
+            # One answer may be wrong: a holder that is there again after the wait is alive.
+            if self._turn is not None and not self._can_ask(found):
+                raise _busy(found)
+            self._turn = self._wait_out(found, say, stop)
+            return False
+        if self._gives_way:
+            found = self._let_pass(found, stop)
+        if stop():
+            raise _stopped()
+        self._keeper.take(found, {ASKED_BY: None, GIVES_WAY: "true" if self._gives_way else None})
+        return True
 
-    def _write(self, holder: str) -> None:
-        self._lease = lease_in(self._client.put(f"{self._path}/{NAME}", self._body(self._lease, holder=holder)))
+    def _is_ours_to_take(self, found: Object | None) -> bool:
+        return holder_of(found) in {"", self.identity} or signs_of(found) == self._turn
 
-    def _read(self) -> Object | None:
-        try:
-            return lease_in(self._client.get(f"{self._path}/{NAME}"))
-        except NotFoundError:
-            return None
+    def _can_ask(self, found: Object | None) -> bool:
+        # Decision 0023: only people ask. Two daemons would ask each other for ever.
+        return gives_way(found) and not self._gives_way
 
-    def _wait_out(self, found: Object, say: Say, stop: Stop) -> bool:
-        """Wait for a sign of life for as long as the holder claimed. False if the Lease is released before.
+    def _wait_out(self, found: Object | None, say: Say, stop: Stop) -> Signs:
+        """Wait until the Lease is free, or until its holder was silent for as long as it claimed.
 
-        A failed read shows none; `acquire` reads once more before it takes the Lease.
+        Return what the Lease shows then. A failed look shows no sign of life; `acquire` looks once more.
         """
-        within_s = claimed_s(found) or self._duration_s
-        say(
-            f"Another instance ({holder_of(found)}) holds the Lease. Waiting up to {within_s:.0f} s for a sign of life."
-        )
-        began, seen = time.monotonic(), renewal_of(found)
-        while time.monotonic() - began < within_s:
+        within_s = claimed_s(found) or self._keeper.duration_s
+        say(self._wait_in_words(found, within_s))
+        since_s, seen = uptime_s(), signs_of(found)
+        while uptime_s() - since_s < within_s:
             # Measured before: Ctrl-C while a living holder was waited for took its Lease (decision 0004).
             if stop():
                 raise _stopped()
-            time.sleep(LOOK_EVERY_S)
-            try:
-                now = self._read()
-            except VgpuctlError as error:
-                if not error.passing:
-                    raise
-                sleep(error.after_s, stop)
-                continue
-            if now is None or not holder_of(now):
-                return False
-            if renewal_of(now) != seen:
-                raise _busy(now)
-        say("There was none: that instance ended without releasing the Lease. Going on.")
-        return True
+            self._ask_for(found)
+            sleep(ASK_EVERY_S if self._can_ask(found) else LOOK_EVERY_S, stop)
+            found = self._look(found, stop)
+            if not holder_of(found):
+                return signs_of(found)
+            if signs_of(found) != seen:
+                if not self._can_ask(found):
+                    raise _busy(found)
+                since_s, seen = uptime_s(), signs_of(found)
+        say(f"{holder_of(found)} shows no sign of life: it ended without releasing the Lease. Going on.")
+        return seen
 
-    def _take(self, found: Object | None) -> None:
-        # Counted from before the request, because when the server wrote it is not known.
-        began = time.monotonic()
+    def _wait_in_words(self, found: Object | None, within_s: float) -> str:
+        if self._can_ask(found):
+            return f"The daemon ({holder_of(found)}) is at work; it gives way at the next safe point."
+        holder = f"Another instance ({holder_of(found)}) holds the Lease."
+        return f"{holder} Waiting up to {within_s:.0f} s for a sign of life."
+
+    def _look(self, last: Object | None, stop: Stop) -> Object | None:
+        """Return the Lease as it is now, or as it last was if the server cannot answer."""
         try:
-            if found is None:
-                self._lease = self._create()
-            else:
-                body = self._body(found, holder=self.identity)
-                self._lease = lease_in(self._client.put(f"{self._path}/{NAME}", body))
-        except ChangedMeanwhileError as error:
-            raise BusyError(
-                "Another instance has just taken the Lease.", hint="Run the command again later."
-            ) from error
-        self._renewed_s = began
+            return self._keeper.read()
+        except VgpuctlError as error:
+            if not error.passing:
+                raise
+            sleep(error.after_s, stop)
+            return last
+
+    def _ask_for(self, found: Object | None) -> None:
+        """Ask the holder to give way. One ask is enough: whoever wrote it, the holder gives way once."""
+        if found is None or not self._can_ask(found) or asked_by(found):
+            return
+        self._has_asked = True
+        # A renewal was quicker, or the answer was lost: the next look shows whether the ask is there.
+        with suppress(ChangedMeanwhileError, NotFoundError, PassingError):
+            self._keeper.mark(found, {ASKED_BY: self._ask})
+
+    def _withdraw(self) -> None:
+        """Take our ask off. If that fails, it is ignored after a while."""
+        with suppress(VgpuctlError):
+            for _ in range(ATTEMPTS if self._has_asked else 0):
+                found = self._keeper.read()
+                if found is None or asked_by(found) != self._ask:
+                    return
+                with suppress(ChangedMeanwhileError):
+                    self._keeper.mark(found, {ASKED_BY: None})
+
+    def _let_pass(self, found: Object | None, stop: Stop) -> Object | None:
+        """Leave the Lease to the command that asks for it, and return it if that command has ended without a word."""
+        first, since_s = asked_by(found), uptime_s()
+        while asked := asked_by(found):
+            if asked != first:
+                first, since_s = asked, uptime_s()
+            if stop() or uptime_s() - since_s >= ASKER_WITHIN_S:
+                break
+            sleep(LOOK_EVERY_S, stop)
+            found = self._look(found, stop)
+            if not self._is_ours_to_take(found):
+                raise _busy(found)
+        return found
 
     def _keep(self) -> None:
+        """Renew the Lease until its release. If it gives way, look for an ask between two renewals."""
         # Decision 0004: the Lease is trusted for two thirds without a renewal, so one comes well before.
-        pause_s = self._duration_s / 3
-        while not self._released.wait(pause_s):
-            with self._writing:
-                if not self._released.is_set():
-                    pause_s = max(self._duration_s / 3, self._renew())
+        due_s = uptime_s() + self._keeper.duration_s / 3
+        while not self._keeper.over.wait(self._pause_s(due_s)):
+            if uptime_s() >= due_s:
+                due_s = uptime_s() + self._renew()
+            else:
+                self._notice_an_ask(due_s)
+
+    def _pause_s(self, due_s: float) -> float:
+        left_s = max(0.0, due_s - uptime_s())
+        return min(left_s, ASK_EVERY_S) if self._gives_way else left_s
 
     def _renew(self) -> float:
-        """Renew the Lease. Return the pause that the server asks for; nothing is written during it."""
-        began = time.monotonic()
+        """Renew the Lease. Return the pause before the next renewal; nothing is written during it."""
+        pause_s = self._keeper.duration_s / 3
         try:
-            self._write_or_put_back()
-            self._renewed_s = began
-        except ChangedMeanwhileError:
-            self._take_back(began)
+            self._keeper.renew()
         except VgpuctlError as error:
-            return error.after_s
+            return max(error.after_s, min(pause_s, RETRY_AFTER_S))
         except Exception as error:
             # Without this thread the Lease would expire silently; the next renewal may succeed.
-            with contextlib.suppress(Exception):
+            with suppress(Exception):
                 self._say(f"The Lease could not be renewed: {with_place(error)}")
-        return 0.0
+        return pause_s
 
-    def _write_or_put_back(self) -> None:
-        """Write the Lease, or create it again if it was deleted.
-
-        If another instance was quicker, our write is refused.
-        """
+    def _notice_an_ask(self, due_s: float) -> None:
         try:
-            self._write(holder=self.identity)
-        except NotFoundError:
-            # Decision 0004: a Lease may be deleted in the middle of a switch. It was once reported as unheard for ever.
-            self._lease = self._create()
-
-    def _take_back(self, began: float) -> None:
-        """Find out who wrote the Lease: we did, if only an answer was lost; otherwise the Lease is lost."""
-        try:
-            found = self._read()
-        except VgpuctlError:
-            return
-        if found is None:
-            # Deleted since the server refused our write; the next renewal creates it again.
-            return
-        if holder_of(found) != self.identity:
-            self._lost = True
-            self._released.set()
-            return
-        self._lease, self._renewed_s = found, began
-
-    def _create(self) -> Object:
-        return lease_in(create_in(self._client, self._namespace, self._path, self._body(None, holder=self.identity)))
-
-    def _body(self, found: Object | None, *, holder: str) -> Object:
-        return lease_body(found, holder, self._duration_s)
-
-
-def _signs(lease: Object | None) -> tuple[str, object]:
-    return holder_of(lease), renewal_of(lease)
+            self._keeper.look()
+        except VgpuctlError as error:
+            self._keeper.over.wait(min(error.after_s, self._pause_s(due_s)))
+        except Exception as error:
+            with suppress(Exception):
+                self._say(f"The Lease could not be read: {with_place(error)}")
 
 
 def _stopped() -> StoppedError:

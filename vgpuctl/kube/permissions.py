@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from vgpuctl.kube.client import Client, NotAllowedError, NotFoundError
-from vgpuctl.kube.leases import NAME as LEASE
+from vgpuctl.kube.leases import ACTING
 from vgpuctl.model.requests import DeletePod, Evict, PatchNode, Request, ScaleWorkload
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -52,7 +52,7 @@ def may(client: Client, permission: Permission) -> bool:
 def check(client: Client, requests: Iterable[Request]) -> None:
     """Raise NotAllowedError if our account may not send all these requests, or not renew the acting Lease."""
     renewal = Permission(
-        verb="update", group="coordination.k8s.io", resource="leases", namespace=client.settings.namespace, name=LEASE
+        verb="update", group="coordination.k8s.io", resource="leases", namespace=client.settings.namespace, name=ACTING
     )
     missing = [] if may(client, renewal) else [renewal]
     by_kind: dict[Permission, set[str]] = {}

@@ -10,64 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.lease_server import Server, stored
 from vgpuctl.kube.client import NotFoundError
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.leases import LONGEST_S, claimed_s
-from vgpuctl.model.errors import BusyError, ChangedMeanwhileError, ExitCode, PassingError, StoppedError
-
-
-class Server:
-    """One Lease, its resourceVersion, and answers that may be lost after the write was done."""
-
-    def __init__(self) -> None:
-        self.lease: dict[str, Any] | None = None
-        self.lose_answers = 0
-        self.asks_to_wait: list[float] = []
-        self.faults: list[Exception] = []
-        self.instead: list[Callable[[], dict[str, Any]]] = []
-        self._versions = itertools.count(1)
-
-    def get(self, path: str) -> dict[str, Any]:
-        if self.asks_to_wait:
-            error = PassingError("too many requests")
-            error.after_s = self.asks_to_wait.pop(0)
-            raise error
-        if self.instead:
-            return self.instead.pop(0)()
-        if self.lease is None:
-            raise NotFoundError("no lease")
-        return copy.deepcopy(self.lease)
-
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        if self.lease is not None:
-            raise ChangedMeanwhileError("there is one")
-        return self._stored(body)
-
-    def put(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        if self.faults:
-            raise self.faults.pop(0)
-        if self.lease is None:
-            raise NotFoundError("no lease")
-        if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
-            raise ChangedMeanwhileError("it has changed")
-        return self._stored(body)
-
-    def _stored(self, body: dict[str, Any]) -> dict[str, Any]:
-        version = str(next(self._versions))
-        self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
-        if self.lose_answers > 0:
-            self.lose_answers -= 1
-            raise PassingError("the answer was lost")
-        return copy.deepcopy(self.lease)
-
-    @property
-    def holder(self) -> str:
-        assert self.lease is not None
-        return str(self.lease["spec"]["holderIdentity"])
-
-
-def stored(version: str, spec: Any) -> dict[str, Any]:
-    return {"kind": "Lease", "metadata": {"name": "vgpuctl", "resourceVersion": version}, "spec": spec}
+from vgpuctl.model.errors import BusyError, ExitCode, PassingError, StoppedError
 
 
 def lease(server: Server, duration_s: float = 0.3) -> ActingLease:
@@ -289,7 +236,7 @@ def test_a_fault_of_ours_while_it_is_renewed_is_reported_with_its_place_and_the_
     server.faults = [KeyError("spec")]
     wait_until(lambda: bool(said))
     assert "KeyError" in said[0]
-    assert "test_acting_lease.py:" in said[0]
+    assert "lease_server.py:" in said[0]
     version = server.get("")["metadata"]["resourceVersion"]
     wait_until(lambda: server.get("")["metadata"]["resourceVersion"] != version)
     assert mine.held()

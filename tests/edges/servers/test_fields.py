@@ -64,15 +64,19 @@ def test_nonsense_in_any_property_ends_nothing_and_is_named(kind: str, turn: int
 
 @pytest.mark.parametrize("nonsense", NONSENSE, ids=lambda each: "missing" if each is MISSING else repr(each)[:20])
 def test_nonsense_in_the_acting_lease_is_refused_or_written_over(nonsense: object) -> None:
-    sound = {**leases.lease_body(None, "another", 15), "metadata": {"name": leases.NAME, "resourceVersion": "7"}}
+    marks = {leases.GIVES_WAY: "true", leases.ASKED_BY: "ann"}
+    sound = leases.lease_body(leases.new_lease(leases.ACTING), "another", 15, marks)
+    sound["metadata"]["resourceVersion"] = "7"
     for path in paths_in(sound):
         try:
-            found = leases.lease_in(with_nonsense(sound, path, nonsense))
+            found = leases.lease_in(with_nonsense(sound, path, nonsense), leases.ACTING)
         except PassingError:
             continue
         assert isinstance(leases.holder_of(found), str), path
         assert 0 <= leases.claimed_s(found) <= leases.LONGEST_S, path
-        assert leases.lease_body(found, "me", 15)["spec"]["leaseTransitions"] >= 1, path
+        assert isinstance(leases.asked_by(found), str), path
+        assert isinstance(leases.gives_way(found), bool), path
+        assert leases.lease_body(found, "me", 15, marks)["spec"]["leaseTransitions"] >= 1, path
 
 
 def _try(some: Estate, field: Field, nonsense: object) -> bool:

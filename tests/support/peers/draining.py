@@ -67,6 +67,9 @@ class Ours:
     def lost(self) -> bool:
         return False
 
+    def asked(self) -> str:
+        return ""
+
     def release(self) -> None: ...
     def read(self) -> Ledger:
         return Ledger()
