@@ -1,4 +1,4 @@
-"""The Leases of several instances on both Kubernetes: a PUT after a deletion, and giving way."""
+"""The Leases of several instances on both Kubernetes: a PUT after a deletion, giving way, and leading."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from tests.support.peers.clusters import Cluster
 from tests.support.peers.processes import until
 from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client
+from vgpuctl.kube.leadership import Leadership
 from vgpuctl.kube.lease import ActingLease
-from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, acting
+from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, LEADING, acting, leader
 
 #: A Lease claims whole seconds, and a real server has no other clock.
 DURATION_S = 1.0
@@ -68,3 +69,25 @@ def test_a_holder_puts_its_deleted_lease_back(cluster: Cluster) -> None:
     until(lambda: acting(client(cluster), cluster.namespace) == lease.identity, 10, what="it is put back")
     until(lease.held, 10, what="it is held")
     lease.release()
+
+
+def test_of_two_daemons_one_leads_and_the_other_follows_its_stop(cluster: Cluster) -> None:
+    said: list[str] = []
+    first, second = (Leadership(client(cluster), cluster.namespace, DURATION_S, said.append) for _ in range(2))
+    first.start()
+    until(first.leading, 10, what="the first leads")
+    second.start()
+    try:
+        assert leader(client(cluster), cluster.namespace) == first.identity
+        renewals = cluster.get(leases(cluster, LEADING))["spec"]["renewTime"]
+        until(lambda: cluster.get(leases(cluster, LEADING))["spec"]["renewTime"] > renewals, 10, what="it is renewed")
+        assert not second.leading()
+        first.stop()
+        until(second.leading, 3, what="the second leads")
+        assert leader(client(cluster), cluster.namespace) == second.identity
+        assert cluster.get(leases(cluster, LEADING))["spec"]["leaseTransitions"] == 3, "taken, released, taken"
+    finally:
+        first.stop()
+        second.stop()
+    assert leader(client(cluster), cluster.namespace) == ""
+    assert set(said) <= {"This daemon leads.", "This daemon does not lead any more."}

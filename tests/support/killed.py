@@ -12,7 +12,7 @@ from typing import Any
 from vgpuctl.kube.client import Client
 from vgpuctl.vsphere import actions
 
-ASIDE = {"acting-lease", "journal"}
+ASIDE = {"acting-lease", "leading-lease", "journal"}
 #: A POST that changes nothing.
 QUESTION = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 WITHIN_S = 10.0
