@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from vgpuctl.kube.leases import LEADING
+
 #: The names of our own objects: the Lease and the ConfigMap of departures, and the objects that grant the rights.
 OURS = "vgpuctl"
 
@@ -176,9 +178,9 @@ RIGHTS: tuple[Right, ...] = (
         scope=Scope.OWN,
         group="coordination.k8s.io",
         resources=("leases",),
-        names=(OURS,),
+        names=(OURS, LEADING),
         verbs=("get",),
-        purpose="seeing which instance acts",
+        purpose="seeing which instance acts, and which daemon leads",
         without="whatever acts ends with 5; the history shows a switch that runs as cut short",
         looks=True,
     ),
@@ -186,9 +188,9 @@ RIGHTS: tuple[Right, ...] = (
         scope=Scope.OWN,
         group="coordination.k8s.io",
         resources=("leases",),
-        names=(OURS,),
+        names=(OURS, LEADING),
         verbs=("update",),
-        purpose="taking, renewing and releasing the acting Lease",
+        purpose="taking, renewing and releasing the acting Lease, and a daemon's leading one",
         without=_NOT_ACTING,
     ),
     Right(
@@ -196,7 +198,7 @@ RIGHTS: tuple[Right, ...] = (
         group="coordination.k8s.io",
         resources=("leases",),
         verbs=("create",),
-        purpose="the acting Lease, where there is none",
+        purpose="these Leases, where there are none",
         without="the first that acts ends with 5",
         note=_NO_NAMES_FOR_CREATE,
     ),
