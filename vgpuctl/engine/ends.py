@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
 
 from vgpuctl.engine.run_state import EVERYWHERE, RunState
 from vgpuctl.model.fleet import Fleet, Worker
@@ -10,6 +11,7 @@ from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, WENT_BAC
 from vgpuctl.model.plan import Plan
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.wish import Wish
+from vgpuctl.planning.signs import at_rest
 from vgpuctl.planning.wishes import BACK_FROM
 from vgpuctl.reporting.causes import Cause, Stopped, WayBackFailed
 
@@ -23,10 +25,15 @@ def ends(wish: Wish, fleet: Fleet, state: RunState, left: Plan) -> tuple[HostRep
     for worker in fleet.workers.values():
         if worker.name in wish.workers:
             by_host.setdefault(worker.host, []).append(worker)
-    found = [_end(wish, workers, state, left) for workers in by_host.values()]
+    found = [_with_signs(_end(wish, workers, state, left), fleet, state) for workers in by_host.values()]
     if EVERYWHERE in state.gave_up:
         found.append(_report("workloads", FAILED, state.gave_up[EVERYWHERE]))
     return tuple(found)
+
+
+def _with_signs(report: HostReport, fleet: Fleet, state: RunState) -> HostReport:
+    signs = state.failed_on.get(report.host, {}) if report.end in (WENT_BACK, FAILED, NOT_BEGUN) else {}
+    return replace(report, failed_on=at_rest(fleet, signs)) if signs else report
 
 
 def _end(wish: Wish, workers: list[Worker], state: RunState, left: Plan) -> HostReport:

@@ -19,6 +19,7 @@ from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Wait
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.planner import LadderMemo, plan
+from vgpuctl.planning.signs import Signs, signs_of
 from vgpuctl.planning.steps import PowerOn, ScaleDown
 from vgpuctl.planning.wishes import with_devices_back
 from vgpuctl.reporting.causes import Cause, OtherHost, StepLate, StepRefused
@@ -185,7 +186,10 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, state: RunStat
         state = state.boot(failure.step.subject for failure in failures if failure.boots)
         failures = [failure for failure in failures if not failure.boots]
     failures = [each for failure in failures for each in _each_host(failure, fleet, todo)]
+    signs = _signs(failures, fleet, state)
     for host, why in _concerned(failures, goal, fleet, state).items():
+        # A host that may not go on alone hangs on what the failed hosts hang on.
+        state = state.fail_on([host], signs.get(host) or _all(signs))
         workers = [worker.name for worker in fleet.on_host(host)]
         can = goal.former is not None and host not in state.going_back and not state.stopping
         if can and goal.former and plan(fleet, goal.former.only(workers)):
@@ -196,8 +200,23 @@ def _after(failures: Iterable[Failure], goal: Goal, fleet: Fleet, state: RunStat
             state = state.give_up(host, why)
         # Decision 0009: a host that fails holds back the hosts that were not begun. The fleet does not show that.
         if goal.wish.max_unavailable:
-            state = state.hold_back(_not_begun(todo, goal.wish, fleet, state), OtherHost(host, why))
+            others = _not_begun(todo, goal.wish, fleet, state)
+            state = state.hold_back(others, OtherHost(host, why)).fail_on(others, state.failed_on[host])
     return state
+
+
+def _signs(failures: Iterable[Failure], fleet: Fleet, state: RunState) -> dict[str, Signs]:
+    """Return the signs of what each host fails on, before anything is given back."""
+    found: dict[str, Signs] = {}
+    spent = state.spent()
+    for failure in failures:
+        signs = signs_of(fleet, failure.step.hangs_on(fleet), spent)
+        found[failure.host] = {**found.get(failure.host, {}), **signs}
+    return found
+
+
+def _all(signs: Mapping[str, Signs]) -> Signs:
+    return {key: value for each in signs.values() for key, value in each.items()}
 
 
 def _each_host(failure: Failure, fleet: Fleet, todo: Plan) -> list[Failure]:

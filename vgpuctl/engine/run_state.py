@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from vgpuctl.model.plan import Step
 from vgpuctl.model.step_id import StepId
+from vgpuctl.planning.signs import Signs, Spent, bounded
 from vgpuctl.planning.steps import kind_named
 from vgpuctl.reporting.causes import Cause
 
@@ -57,6 +59,7 @@ class RunState:
     """What a run knows so far, frozen like everything that decisions are made on: each look makes a new one.
 
     `attempts`: by step. A step's attempts stay the same object until one of them changes.
+    `failed_on`: by host, the signs at the moment of its failures.
     `due_since`: excludes time during which a server was not heard. `looked_s`, `blind`: when the last look was taken,
     and whether a server was not heard then. `blind_s`: for how long in all. `unheard`: the servers that made the run
     stop.
@@ -67,6 +70,7 @@ class RunState:
     going_back: Mapping[str, Cause] = field(default_factory=dict)
     gave_up: Mapping[str, Cause] = field(default_factory=dict)
     held_back: Mapping[str, Cause] = field(default_factory=dict)
+    failed_on: Mapping[str, Signs] = field(default_factory=dict)
     booting: frozenset[str] = frozenset()
     left: frozenset[StepId] = frozenset()
     stopping: bool = False
@@ -122,6 +126,16 @@ class RunState:
     def hold_back(self, hosts: Iterable[str], why: Cause) -> RunState:
         """Return the state in which these hosts are not begun any more."""
         return replace(self, held_back={**dict.fromkeys(hosts, why), **self.held_back})
+
+    def fail_on(self, hosts: Iterable[str], signs: Signs) -> RunState:
+        """Return the state that keeps what these hosts failed on. A failure of the way back adds to the first one."""
+        more = {host: bounded({**signs, **self.failed_on.get(host, {})}) for host in hosts}
+        return replace(self, failed_on={**self.failed_on, **more})
+
+    def spent(self) -> Spent:
+        """Return how many evictions this run has taken from each budget."""
+        taken = (budget for each in self.all_attempts() if not each.error for budget in each.spends)
+        return Counter(taken)
 
     def begun(self) -> set[str]:
         """Return the workers for which something was asked."""

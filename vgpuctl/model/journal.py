@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,12 +22,16 @@ _STEP_TEXTS = ("worker", "host", "step", "what")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """How one host's part ended. `why` says what held it up, in words for people; `code` says it for programs."""
+    """How one host's part ended. `why` says what held it up, in words for people; `code` says it for programs.
+
+    `failed_on`: the signs of what it failed on (`planning/signs.py`); the journal does not keep them.
+    """
 
     host: str
     end: str
     why: str = ""
     code: str = ""
+    failed_on: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ from vgpuctl.planning.pods.drain import (
     pods_to_move,
     rivals,
 )
+from vgpuctl.planning.signs import budget_key, pod_key, volume_key
 from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep, node_of, state_s, the_node
 
 #: Assumed: how long a guest takes to shut down, and Kubernetes to detach a volume.
@@ -103,8 +105,12 @@ class Drain(WorkerStep):
                 return self.within_s + FORCED_WITHIN_S
         return self.within_s
 
+    def pods_of(self, worker: Worker) -> tuple[Pod, ...]:
+        """Return the pods that the step still has to move."""
+        return pods_to_move(worker, self.options)
+
     def _pods(self, fleet: Fleet) -> tuple[Pod, ...]:
-        return pods_to_move(fleet.worker(self.worker), self.options)
+        return self.pods_of(fleet.worker(self.worker))
 
     def assumed_s(self, fleet: Fleet) -> float:
         """Return the longest grace of its pods. No plan can know how long budgets hold a pod."""
@@ -114,7 +120,7 @@ class Drain(WorkerStep):
 
     def is_done(self, worker: Worker) -> bool:
         # What cannot be seen drained is not drained: the pods of a deleted node may still run.
-        return not _blind(worker) and not pods_to_move(worker, self.options)
+        return not _blind(worker) and not self.pods_of(worker)
 
     def requests(self, fleet: Fleet, now: str) -> tuple[Request, ...]:
         # Kubernetes: pods of a workload at zero are ended by its controller, which asks no budget (decision 0013).
@@ -165,6 +171,12 @@ class Drain(WorkerStep):
         pods = self._pods(fleet)
         pod = next((pod for pod in pods if self._held(fleet, pod)), max(pods, key=_overdue_s, default=None))
         return f"{pod} belongs to {pod.owner}" if pod and pod.owner else ""
+
+    def hangs_on(self, fleet: Fleet) -> Iterable[str]:
+        """Return the pods that are still there, the held ones first, and the budgets that hold them."""
+        pods = sorted(self._pods(fleet), key=lambda pod: self._held(fleet, pod) is None)
+        budgets = (budget_key(budget) for pod in pods for budget in budgets_to_pay(fleet, pod))
+        return (*WorkerStep.hangs_on(self, fleet), *budgets, *(pod_key(self.worker, pod) for pod in pods))
 
     def _held(self, fleet: Fleet, pod: Pod) -> Wait | None:
         """Return what this pod waits for before it may end."""
@@ -217,6 +229,10 @@ class WaitDetached(WorkerStep):
     def applied(self, worker: Worker) -> Worker:
         left = _left_behind(worker)
         return worker.with_node(disks=tuple(disk for disk in the_node(worker).disks if disk not in left))
+
+    def hangs_on(self, fleet: Fleet) -> Iterable[str]:
+        left = _left_behind(fleet.worker(self.worker))
+        return (*WorkerStep.hangs_on(self, fleet), *(volume_key(self.worker, disk) for disk in left))
 
     def waits_for(self, fleet: Fleet) -> Wait:
         left = _left_behind(fleet.worker(self.worker))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP
 from vgpuctl.model.requests import PowerOffVm, PowerOnVm, Request
 from vgpuctl.model.wait import UNDER_WAY, Reason, Wait
+from vgpuctl.planning.signs import cards_key
 from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep, state_s
 
 # Kubernetes: the first two are on a silent node. The vSphere cloud provider taints the node of a suspended VM
@@ -80,6 +82,10 @@ class PowerOn(WorkerStep):
 
     def assumed_s(self, fleet: Fleet) -> float:
         return CHANGE_S + (state_s(fleet, self.worker) if self.resume else BOOT_S)
+
+    def hangs_on(self, fleet: Fleet) -> Iterable[str]:
+        # vSphere: a start is refused for want of a card with room, too.
+        return (*WorkerStep.hangs_on(self, fleet), cards_key(fleet.host_of(self.worker)))
 
     def is_done(self, worker: Worker) -> bool:
         return worker.on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -12,6 +13,7 @@ from vgpuctl.model.fleet import Fleet, Node, Worker
 from vgpuctl.model.requests import Request
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import UNDER_WAY, Wait
+from vgpuctl.planning.signs import host_key, worker_keys
 
 #: A patch of a node, a workload or a Machine.
 MARK_S = 0.5
@@ -106,6 +108,10 @@ class BaseStep:
         """Return, once its time is over, the object whose change could help, in words; "" if none is known."""
         return ""
 
+    def hangs_on(self, fleet: Fleet) -> Iterable[str]:
+        """Return the keys of the signs that show, after a failure, whether a new try could end otherwise."""
+        return ()
+
     def overdue(self, fleet: Fleet) -> tuple[Request, ...]:
         """Return the requests that are sent instead once the step has been due for `overdue_after_s`."""
         return ()
@@ -129,6 +135,9 @@ class WorkerStep(BaseStep):
     def applied(self, worker: Worker) -> Worker:
         """Return the worker as it is after the step."""
         raise NotImplementedError
+
+    def hangs_on(self, fleet: Fleet) -> Iterable[str]:
+        return (host_key(fleet.host_of(self.subject)), *worker_keys(self.subject))
 
     def done_in(self, fleet: Fleet) -> bool:
         return self.is_done(fleet.worker(self.subject))
