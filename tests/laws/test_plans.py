@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from dataclasses import replace
+from random import Random
 
-from tests.support.fleets import fleets_and_wishes
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.support.fleets import CATALOGUE, fleets_and_wishes, node, pod, timetable
+from tests.support.fleets import fleet as fleet_of
+from tests.support.fleets import worker as worker_of
 from tests.support.planned import Case, closed_subsets, lawful
+from vgpuctl.model.fleet import Worker
+from vgpuctl.model.requests import Evict
 from vgpuctl.model.wait import Wait
 from vgpuctl.planning.cards.releases import may_start
 from vgpuctl.planning.laws import broken_by
 from vgpuctl.planning.planner import plan
+from vgpuctl.planning.pods.drain import pods_to_move
 from vgpuctl.planning.steps import MarkAsleep, PowerOn, Shield, Uncordon, Unshield, missing_signs
-from vgpuctl.planning.wishes import former_wish
+from vgpuctl.planning.wishes import former_wish, switch_wish
 
 
 @given(fleets_and_wishes())
@@ -142,3 +151,31 @@ def test_the_shields_of_others_stay_and_are_not_claimed(case: Case) -> None:
         before = fleet.worker(name).machine
         if before is not None and before.shielded and not before.ours:
             assert after.worker(name).machine == before
+
+
+#: Workers that all leave: the host of each, and how many pods it has.
+LEAVERS = st.lists(st.tuples(st.sampled_from(("esx-1", "esx-2")), st.integers(0, 2)), min_size=2, max_size=6)
+
+
+@given(LEAVERS, st.randoms(use_true_random=False))
+def test_the_pods_that_a_try_failed_on_leave_before_any_other_of_their_host(
+    leavers: list[tuple[str, int]], chance: Random
+) -> None:
+    workers = [leaver(f"w{number}", *each) for number, each in enumerate(leavers)]
+    fleet = fleet_of(*workers)
+    wish = switch_wish(fleet, CATALOGUE, timetable(day=tuple(fleet.workers), night=()), "night")
+    uids = [pod.uid for each in workers for pod in pods_to_move(each, wish.drain)]
+    wish = replace(wish, drain_first=frozenset(chance.sample(uids, min(len(uids), 2))))
+    todo = plan(fleet, wish)
+    while todo:
+        for step in todo.ready():
+            asked = {each.pod.uid for each in step.requests(fleet, "now") if isinstance(each, Evict)}
+            if asked - wish.drain_first:
+                host = fleet.on_host(fleet.host_of(step.subject))
+                assert not {pod.uid for each in host for pod in pods_to_move(each, wish.drain)} & wish.drain_first
+        fleet = chance.choice(todo.ready()).applied_to(fleet)
+        todo = plan(fleet, wish)
+
+
+def leaver(name: str, host: str, pods: int) -> Worker:
+    return worker_of(name, host=host, node=node(name, pods=tuple(pod(f"{name}-p{n}", name) for n in range(pods))))

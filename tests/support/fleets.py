@@ -122,7 +122,13 @@ def fleets_and_wishes(draw: st.DrawFn, max_hosts: int = 2, max_cards: int = 2) -
         table.shifts["shift"], scale=draw(st.sampled_from([(), (ANY_WORKLOAD,), (WorkloadSelector(name="w0"),)]))
     )
     wish = switch_wish(some, CATALOGUE, replace(table, shifts={**table.shifts, "shift": shift}), "shift")
-    return some, wish
+    return some, replace(wish, drain_first=some_pods(draw, some))
+
+
+def some_pods(draw: st.DrawFn, some: Fleet) -> frozenset[str]:
+    """UIDs of pods that a try before could have failed on; often none."""
+    uids = sorted(pod.uid for each in some.workers.values() if each.node for pod in each.node.pods)
+    return draw(st.frozensets(st.sampled_from(uids), max_size=2)) if uids else frozenset()
 
 
 ANY_WORKLOAD = WorkloadSelector(namespace="default")

@@ -67,7 +67,7 @@ def carry_out(fleet: Fleet, wish: Wish, seed: int) -> Fleet:
         if chance.random() < CRASHES:
             again = look_ahead(fleet, wish_for(fleet, at_most).only(wish.workers))
             assert again.refusals == (), "what has begun well is not refused later"
-            wish = again.wish
+            wish = replace(again.wish, drain_first=wish.drain_first)
         todo = plan(fleet, wish)
     assert not todo
     return fleet

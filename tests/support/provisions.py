@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tests.support.fleets import HALF, MOST, PROFILES, QUARTER, card, fleet, node, pod, worker
+from tests.support.fleets import HALF, MOST, PROFILES, QUARTER, card, fleet, node, pod, some_pods, worker
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.plan import Step
@@ -37,7 +37,7 @@ def fleets_and_provisions(draw: st.DrawFn, max_hosts: int = 2, max_cards: int = 
         cards[host], found = _host(draw, host, draw(st.integers(1, max_cards)))
         workers += found
     some = fleet(*workers, cards=cards)
-    return some, wish_for(some, draw(st.integers(1, 4)))
+    return some, replace(wish_for(some, draw(st.integers(1, 4))), drain_first=some_pods(draw, some))
 
 
 def wish_for(some: Fleet, at_most: int) -> Wish:

@@ -47,7 +47,7 @@ class Rehearsal:
     """`switch` and `provision` run to their end; `broken` lists each law that a write broke.
 
     `sent`: the key of each write. `refusals`, `remarks`: those of the last switch. `watch` is shown the fleet at every
-    look. `runs`: how many there were. `errand`: what is on its way to a server.
+    look. `drain_first`: of the next switch. `runs`: how many there were. `errand`: what is on its way to a server.
     """
 
     world: World
@@ -58,6 +58,7 @@ class Rehearsal:
     refusals: tuple[Refusal, ...] = ()
     remarks: tuple[Remark, ...] = ()
     watch: Callable[[Fleet], None] = lambda _: None
+    drain_first: frozenset[str] = frozenset()
     runs: int = 0
     errand: Errand = field(init=False)
 
@@ -77,7 +78,8 @@ class Rehearsal:
         """As `vgpuctl switch --yes`. Hosts that are refused are left."""
         timetable = self.files.timetable_of(shift, None)
         fleet = self.fleet()
-        ahead = look_ahead(fleet, switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc()))
+        wish = switch_wish(fleet, self.files.catalogue, timetable, shift, self.world.clock.utc())
+        ahead = look_ahead(fleet, replace(wish, drain_first=self.drain_first))
         self.refusals, self.remarks, wish = ahead.refusals, ahead.remarks, ahead.wish
         if ahead.refusals and not ahead.plan:
             return Decision(state=RunState(), plan=ahead.plan, waits={}, finished=True)

@@ -58,6 +58,7 @@ class Wish:
     `departures`: how each host was when it was last whole.
     `prune`: take our labels off nodes that are no longer workers of ours.
     `include_held`: move workers that a person holds, too.
+    `drain_first`: the UIDs of the pods that the last try failed on. They leave before any other pod of their host.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Wish:
     mode: Mode = Mode.SWAP
     prune: bool = False
     include_held: bool = False
+    drain_first: frozenset[str] = frozenset()
 
     def only(self, workers: Iterable[str]) -> Wish:
         """Return the same wish for some of the workers. Workloads stay in it, unless no worker is left."""

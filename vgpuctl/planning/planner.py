@@ -20,6 +20,7 @@ from vgpuctl.planning.steps import (
     Cordon,
     Discard,
     Drain,
+    DrainFirst,
     Label,
     MarkAsleep,
     PowerOn,
@@ -99,6 +100,8 @@ def plan(fleet: Fleet, wish: Wish, memo: LadderMemo | None = None) -> Plan:
     if wish.max_unavailable:
         in_waves(waves, ladders, needs, wish.max_unavailable)
     steps = tuple(in_order(waves, ladders))
+    if wish.drain_first:
+        _first_pods_before_the_others(fleet, steps, needs)
     _all_cordons_before_any_drain(steps, needs)
     return Plan(join(fleet, wish, steps, needs), needs)
 
@@ -132,6 +135,21 @@ def _all_cordons_before_any_drain(steps: Iterable[Step], needs: dict[StepId, fro
     for step in steps:
         if isinstance(step, Drain) and needs[step.id] <= cordons:
             needs[step.id] = cordons
+
+
+def _first_pods_before_the_others(fleet: Fleet, steps: Iterable[Step], needs: dict[StepId, frozenset[StepId]]) -> None:
+    """Make each drain wait until the pods that the last try failed on have left its host.
+
+    Pods of a later wave come with that wave: its workers wait for these drains.
+    """
+    first: dict[str, frozenset[StepId]] = {}
+    for step in steps:
+        if isinstance(step, DrainFirst) and not any(needs[below] for below in needs[step.id]):
+            host = fleet.host_of(step.subject)
+            first[host] = first.get(host, frozenset()) | {step.id}
+    for step in steps:
+        if isinstance(step, Drain) and not isinstance(step, DrainFirst):
+            needs[step.id] |= first.get(fleet.host_of(step.subject), frozenset())
 
 
 def _by_host(fleet: Fleet, wish: Wish) -> dict[str, list[str]]:
@@ -176,7 +194,10 @@ def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: LabelCha
     wrong = changes_devices(wish, worker)
     if worker.on and (mine.awake is False or wrong):
         yield Cordon(name, wish.name, former, mine.before if mine.change else None)
-        yield Drain(name, wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck)
+        drain = wish.drain, within_s(worker, wish.drain), wish.conduct.on_stuck
+        if wish.drain_first and worker.node and any(pod.uid in wish.drain_first for pod in worker.node.pods):
+            yield DrainFirst(name, *drain, wish.drain_first)
+        yield Drain(name, *drain)
         # Kubernetes: a suspended VM keeps its disks, and blocks them for all other nodes.
         yield WaitDetached(name)
         # Decision 0014: the shield comes only now, so that a health check can work during the drain.

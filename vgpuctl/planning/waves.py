@@ -10,7 +10,7 @@ from vgpuctl.model.plan import Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.planning.cards.placement import alike
 from vgpuctl.planning.cards.releases import begun, vgpus_at_start
-from vgpuctl.planning.steps import Cordon, PowerOn, ShutDown, Suspend, Uncordon
+from vgpuctl.planning.steps import Cordon, DrainFirst, PowerOn, ShutDown, Suspend, Uncordon
 
 Ladders = Mapping[str, list[Step]]
 Needs = dict[StepId, frozenset[StepId]]
@@ -33,7 +33,10 @@ def goes_out(rungs: Iterable[Step]) -> bool:
 
 
 def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepId]]) -> list[Unit]:
-    """Return the units. Units that have begun come first, so that a repeated plan continues where it was."""
+    """Return the units. Units that have begun come first, so that a repeated plan continues where it was.
+
+    Next come units with pods that the last try failed on.
+    """
     leader = {name: name for name, rungs in ladders.items() if goes_out(rungs)}
 
     def find(name: str) -> str:
@@ -50,7 +53,11 @@ def units(fleet: Fleet, ladders: Ladders, needs: Mapping[StepId, frozenset[StepI
     out = frozenset(name for name in leader if begun(fleet.worker(name)))
     found = [Unit(tuple(group), out.intersection(group)) for group in groups.values()]
     # Decision 0009: waves are needs of the plan. A unit that has begun bears our record, so a crash loses nothing.
-    return sorted(found, key=lambda unit: not unit.begun)
+    return sorted(found, key=lambda unit: (not unit.begun, not _drains_first(unit, ladders)))
+
+
+def _drains_first(unit: Unit, ladders: Ladders) -> bool:
+    return any(isinstance(step, DrainFirst) for name in unit.workers for step in ladders[name])
 
 
 def _bound(
@@ -107,8 +114,9 @@ def in_order(found: list[Unit], ladders: Ladders) -> Iterator[Step]:
 
 
 def from_the_top(ladders: Iterable[list[Step]]) -> list[Step]:
-    """Return first all cordons, then the steps up to the power-ons, then the rest."""
+    """Return first all cordons and the pods that leave first, then the steps up to the power-ons, then the rest."""
     cordons: list[Step] = []
+    first: list[Step] = []
     before: list[Step] = []
     after: list[Step] = []
     for rungs in ladders:
@@ -116,5 +124,5 @@ def from_the_top(ladders: Iterable[list[Step]]) -> list[Step]:
         for step in rungs:
             if isinstance(step, PowerOn):
                 mine = after
-            (cordons if isinstance(step, Cordon) else mine).append(step)
-    return [*cordons, *before, *after]
+            (cordons if isinstance(step, Cordon) else first if isinstance(step, DrainFirst) else mine).append(step)
+    return [*cordons, *first, *before, *after]

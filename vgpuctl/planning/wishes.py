@@ -146,7 +146,14 @@ def former_wish(wish: Wish) -> Wish:
     """
     # Decision 0001: going back has no code path of its own. It is a plan for this wish.
     workers = {name: _former(mine, wish, was_awake=name in wish.awake_before) for name, mine in wish.workers.items()}
-    return replace(wish, name=f"{BACK_FROM}{wish.name}", workers=workers, workloads=former_workloads(wish))
+    return replace(
+        wish,
+        name=f"{BACK_FROM}{wish.name}",
+        workers=workers,
+        workloads=former_workloads(wish),
+        # The way back evicts what it must at once: it has failed on no pod yet.
+        drain_first=frozenset(),
+    )
 
 
 def _former(mine: WorkerWish, wish: Wish, *, was_awake: bool) -> WorkerWish:

@@ -13,14 +13,15 @@ from vgpuctl.cli.sanitize import one_line
 from vgpuctl.model.conduct import OnStuck
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Step
+from vgpuctl.model.pods import Pod
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.workloads import Workload
 from vgpuctl.operations import Preview
-from vgpuctl.planning.pods.drain import pods_to_move
 from vgpuctl.planning.steps import (
     Attach,
     Cordon,
     Drain,
+    DrainFirst,
     Label,
     MarkAsleep,
     PowerOn,
@@ -98,9 +99,7 @@ def _headline(preview: Preview) -> str:
     scaled = {step.subject for step in steps if isinstance(step, ScaleDown)}
     restored = {step.subject for step in steps if isinstance(step, ScaleUp)}
     stopped, sleepers, woken = out & started, out - started, started - out
-    pods = sum(
-        len(pods_to_move(preview.fleet.worker(step.worker), wish.drain)) for step in steps if isinstance(step, Drain)
-    )
+    pods = sum(len(_pods(preview, step)) for step in steps if isinstance(step, Drain))
     labelled = {step.worker for step in steps if isinstance(step, Label)}
     parts = [
         _told(len(changed), "worker", "gets other vGPUs", "get other vGPUs"),
@@ -140,10 +139,11 @@ def _line(preview: Preview, worker: str) -> str:
 def _words(preview: Preview, step: Step) -> str:
     match step:
         case Drain():
-            pods = pods_to_move(preview.fleet.worker(step.worker), preview.wish.drain)
+            pods = _pods(preview, step)
             names = ", ".join(str(pod) for pod in pods[:PODS_SHOWN]) + (", …" if len(pods) > PODS_SHOWN else "")
             forced = f", by force after {format_duration(step.within_s)}" if step.on_stuck is OnStuck.FORCE else ""
-            return f"drain {count(len(pods), 'pod')} ({names}){forced}"
+            what = step.describe() if isinstance(step, DrainFirst) else f"drain {count(len(pods), 'pod')}"
+            return f"{what} ({names}){forced}"
         case ScaleDown() | ScaleUp():
             return _sizes(preview.fleet.workloads[step.subject], step)
         case Attach():
@@ -157,6 +157,12 @@ def _words(preview: Preview, step: Step) -> str:
             return ", ".join(f"{key}={value}" if value else f"{key} off" for key, value in changes.items())
         case _:
             return step.describe()
+
+
+def _pods(preview: Preview, step: Drain) -> list[Pod]:
+    """Return the pods that this step moves. The pods that leave first are not among the others."""
+    before = frozenset[str]() if isinstance(step, DrainFirst) else preview.wish.drain_first
+    return [pod for pod in step.pods_of(preview.fleet.worker(step.worker)) if pod.uid not in before]
 
 
 def _sizes(workload: Workload, step: ScaleDown | ScaleUp) -> str:

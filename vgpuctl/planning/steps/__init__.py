@@ -6,6 +6,7 @@ Workloads are scaled before and after all ladders.
 from __future__ import annotations
 
 from vgpuctl.planning.steps.devices import Attach, equipped
+from vgpuctl.planning.steps.draining_first import DrainFirst
 from vgpuctl.planning.steps.labels import Label, Uncordon
 from vgpuctl.planning.steps.leaving import Cordon, Drain, ShutDown, Suspend, WaitDetached
 from vgpuctl.planning.steps.returning import Discard, PowerOn, WaitBack, missing_signs
@@ -38,6 +39,7 @@ __all__ = [
     "Cordon",
     "Discard",
     "Drain",
+    "DrainFirst",
     "Label",
     "Look",
     "MarkAsleep",
