@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fleets import CATALOGUE, day_and_night, fleet, node, pod, with_node, worker
+from tests.support.fleets import CATALOGUE, budget, day_and_night, fleet, node, pod, with_node, worker
 from tests.support.virtual import VirtualWorld
 from vgpuctl.cli.acting.progress import Lines
 from vgpuctl.cli.acting.progress_view import ProgressView
@@ -56,6 +56,16 @@ def test_a_line_a_worker_and_one_that_sums_up() -> None:
         "  worker-4   * draining: 1 pod to go",
         "  worker-5   · waits for the card",
         "0 of 5 · 2 s    Ctrl-C stops after this step",
+    ]
+
+
+def test_on_a_second_try_the_others_say_which_worker_they_wait_for() -> None:
+    some, wish = day_and_night(budgets=(budget("notebooks", 0),))
+    seen = at(1.5, some, replace(wish, drain_first=frozenset({"uid-notebook-2"})))
+    assert shown(seen, width=120)[1:4] == [
+        "  worker-1   · waits until worker-2 has drained the pods it failed on",
+        "  worker-2   * draining first the pods it failed on: notebook-2 waits for budget notebooks (0 of 0 left)",
+        "  worker-3   · waits until worker-2 has drained the pods it failed on",
     ]
 
 

@@ -12,13 +12,13 @@ from rich.text import Text
 
 from vgpuctl.basics.durations import format_duration
 from vgpuctl.basics.names import natural
-from vgpuctl.basics.phrases import count
+from vgpuctl.basics.phrases import count, folded_names
 from vgpuctl.cli.acting.plans import place_of
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.engine.runner import Progress
 from vgpuctl.model.plan import Step
 from vgpuctl.model.wait import UNDER_WAY, Reason
-from vgpuctl.planning.steps import PowerOn, kind_named
+from vgpuctl.planning.steps import DrainFirst, PowerOn, kind_named
 from vgpuctl.reporting.waits import sentence
 
 WORTH_SHOWING_S = 0.5
@@ -97,10 +97,18 @@ class ProgressView:
         if not self._is_working(worker):
             if self.progress.decision.state.stopping:
                 return Text(f"· stopped before: {one_line(step.describe())}", "dim")
-            return Text("· waits for the card" if isinstance(step, PowerOn) else "· waits", "dim")
+            return Text(one_line(f"· waits{self._turn(step)}"), "dim")
         why = "" if wait.reason is Reason.VCENTER_TASK else one_line(sentence(wait))
         text = f": {why}" if why else ""
         return Text.assemble((self.spinner, "cyan"), f" {step.doing}{text}")
+
+    def _turn(self, step: Step) -> str:
+        """Return what must come first, as far as that is worth a word."""
+        if isinstance(step, PowerOn):
+            return " for the card"
+        needs = self.progress.decision.plan.needs[step.id]
+        first = folded_names(sorted(need.subject for need in needs if kind_named(need.kind) is DrainFirst))
+        return f" until {first} has drained the pods it failed on" if first else ""
 
     def _is_working(self, worker: str) -> bool:
         """True if the worker's next step is at work, or held up by something other than a card."""
