@@ -41,6 +41,7 @@ from vgpuctl.planning.signs import (
     host_key,
     pods_failed_on,
     signs_of,
+    unmoved,
 )
 from vgpuctl.planning.steps import Drain, PowerOn, WaitDetached
 from vgpuctl.reporting.causes import StepRefused
@@ -201,6 +202,20 @@ def test_what_the_way_back_changes_itself_is_no_change_afterwards() -> None:
     assert rest["pod default/gateway-7f9 on worker-1"] == "uid-gateway-7f9"
 
 
+def test_until_the_way_back_has_ended_only_signs_that_it_does_not_change_are_kept() -> None:
+    kept = unmoved(signs(failed_fleet()))
+    assert {key.split(" ")[0] for key in kept} == {"host", "budget", "pod", "volume"}
+
+
+def test_a_second_failure_adds_to_the_first_one_and_that_of_another_try_replaces_it() -> None:
+    first, second = {"pod default/a on w": "1", "host esx-1": "connected"}, {"pod default/a on w": "2", "worker w": "x"}
+    failed = RunState().turn_back("esx-1", StepRefused("w", "drain", "no"), ["w"])
+    both = replace(failed, failed_on={"esx-1": first}).fail_on(["esx-1"], second)
+    assert both.failed_on["esx-1"] == {**second, **first}
+    anew = replace(both, going_back={}).fail_on(["esx-1"], second)
+    assert anew.failed_on["esx-1"] == second
+
+
 def test_a_pod_that_leaves_during_the_way_back_is_seen_afterwards() -> None:
     before = failed_fleet()
     after = with_pods(before, pod("notebook-1"))
@@ -234,7 +249,7 @@ def test_a_report_says_what_its_host_failed_on_and_that_of_an_arrived_host_nothi
     cause = StepRefused("worker-1", "drain", "no")
     kept = {host_key("esx-1"): "connected"}
     (back,) = ends(wish, fleet, RunState(going_back={"esx-1": cause}).fail_on(["esx-1"], kept), Plan())
-    (done,) = ends(wish, fleet, RunState(), Plan())
+    (done,) = ends(wish, fleet, RunState(failed_on={"esx-1": kept}), Plan())
     assert (back.end, back.failed_on, done.end, done.failed_on) == (WENT_BACK, kept, DONE, {})
 
 

@@ -32,7 +32,9 @@ def ends(wish: Wish, fleet: Fleet, state: RunState, left: Plan) -> tuple[HostRep
 
 
 def _with_signs(report: HostReport, fleet: Fleet, state: RunState) -> HostReport:
-    signs = state.failed_on.get(report.host, {}) if report.end in (WENT_BACK, FAILED, NOT_BEGUN) else {}
+    # A host that begins anew in the same run has neither gone back nor given up yet.
+    failed = any(report.host in hosts for hosts in (state.going_back, state.gave_up, state.held_back))
+    signs = state.failed_on.get(report.host, {}) if failed and report.end != INTERRUPTED else {}
     return replace(report, failed_on=at_rest(fleet, signs)) if signs else report
 
 

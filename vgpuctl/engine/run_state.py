@@ -128,8 +128,12 @@ class RunState:
         return replace(self, held_back={**dict.fromkeys(hosts, why), **self.held_back})
 
     def fail_on(self, hosts: Iterable[str], signs: Signs) -> RunState:
-        """Return the state that keeps what these hosts failed on. A failure of the way back adds to the first one."""
-        more = {host: bounded({**signs, **self.failed_on.get(host, {})}) for host in hosts}
+        """Return the state that keeps what these hosts failed on.
+
+        A failure of the way back adds to the first one. A failure of another try replaces what was known.
+        """
+        known = {host: self.failed_on.get(host, {}) if host in self.going_back else {} for host in hosts}
+        more = {host: bounded({**signs, **before}) for host, before in known.items()}
         return replace(self, failed_on={**self.failed_on, **more})
 
     def spent(self) -> Spent:

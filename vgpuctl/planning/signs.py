@@ -106,6 +106,11 @@ def at_rest(fleet: Fleet, signs: Signs) -> dict[str, str]:
     return {key: value for key, value in now.items() if value}
 
 
+def unmoved(signs: Signs) -> dict[str, str]:
+    """Return the signs that the way back does not change by itself. They may be kept before it has ended."""
+    return {key: value for key, value in signs.items() if _parts(key)[0] not in _MOVED_BY_THE_WAY_BACK}
+
+
 def changed_since(fleet: Fleet, signs: Signs, files: str = "") -> tuple[str, ...]:
     """Return what has changed since, in words; () if nothing has, or while a server is not heard.
 
