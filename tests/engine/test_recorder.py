@@ -223,3 +223,12 @@ def test_a_journal_that_fails_is_one_line_at_the_end() -> None:
     story.look(0.0)
     story.recorder.close()
     assert desk.said == ["The history will not show this switch: configmaps are forbidden"]
+
+
+def test_the_pods_of_drains_are_told_with_how_long_they_took() -> None:
+    desk = Desk()
+    story = Story(desk)
+    story.look(0.0, *CORDONS)
+    story.look(4.0, *DRAINS)
+    story.recorder.close()
+    assert [(pods.workload, pods.end_s) for pods in desk.kept[-1].pods] == [("default/ReplicaSet/some", 4.0)]

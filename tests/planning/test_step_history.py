@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from tests.support.fleets import day_and_night
+from tests.support.fleets import day_and_night, with_worker
 from tests.support.past import night, past_step
 from vgpuctl.model.journal import document, from_document
+from vgpuctl.model.past_pods import PastPods
 from vgpuctl.model.plan import Plan
 from vgpuctl.planning.planner import plan
 from vgpuctl.planning.steps import PowerOn, Suspend
-from vgpuctl.reporting.forecast import expected_s, longest_way_s
+from vgpuctl.reporting.forecast import StepTimes, forecast
 from vgpuctl.reporting.step_history import LOOKED_AT, Earlier, earlier, longest_way
 
 WAY = ["Cordon/worker-3", "Drain/worker-3", "Suspend/worker-3", "PowerOn/worker-5", "WaitBack/worker-5"]
@@ -33,7 +34,9 @@ def test_of_nothing_there_is_no_way() -> None:
 
 def test_an_entry_is_read_back_as_it_was_written() -> None:
     stopped = past_step("Drain/worker-2", 1.0, 2.5, given_up=True)
-    for entry in (night(), night().shortened(3), night(outcome="running", steps=()), night(steps=(stopped,))):
+    left = PastPods(workload="default/ReplicaSet/web", end_s=2.5, grace_s=30.0, refill_s=4.0)
+    pods = night(pods=(left, replace(left, refill_s=None)))
+    for entry in (night(), night().shortened(3), night(outcome="running", steps=()), night(steps=(stopped,)), pods):
         assert from_document(json.loads(json.dumps(document(entry)))) == entry
 
 
@@ -51,18 +54,29 @@ def test_a_forecast_is_the_median_of_what_was_seen_with_this_worker() -> None:
     fleet, _ = day_and_night()
     took = (40.0, 41.0, 90.0)
     entries = [night(number=n, steps=(past_step("Suspend/worker-1", 1.0, 1.0 + s),)) for n, s in enumerate(took)]
-    known = earlier(entries)
-    assert expected_s(Suspend("worker-1"), fleet, known) == 41.0
-    assumed = expected_s(Suspend("worker-2"), fleet, Earlier())
-    assert expected_s(Suspend("worker-2"), fleet, known) == assumed != 41.0
+    times = StepTimes(fleet, earlier(entries))
+    assert times.of(Suspend("worker-1")) == 41.0
+    assert times.knows(Suspend("worker-1"))
+    assert not times.knows(Suspend("worker-2"))
+
+
+def test_a_worker_never_seen_takes_as_many_times_its_assumption_as_others_took() -> None:
+    fleet, _ = day_and_night()
+    small, large = 64 * 1024, 256 * 1024
+    fleet = with_worker(with_worker(fleet, "worker-1", memory_mib=small), "worker-2", memory_mib=large)
+    assumed = StepTimes(fleet, Earlier())
+    one, two = Suspend("worker-1"), Suspend("worker-2")
+    assert assumed.of(two) == assumed.assumed_s(two) != assumed.assumed_s(one)
+    twice = night(steps=(past_step(one.id, 0.0, 2 * assumed.of(one)), past_step("Suspend/gone", 0.0, 9.0)))
+    assert StepTimes(fleet, earlier([twice])).of(two) == 2 * assumed.of(two)
 
 
 def test_a_start_is_no_resume() -> None:
     fleet, _ = day_and_night()
-    known = earlier([night()])
-    assert expected_s(PowerOn("worker-5", resume=True), fleet, known) == 36.0
+    times = StepTimes(fleet, earlier([night()]))
+    assert times.of(PowerOn("worker-5", resume=True)) == 36.0
     cold = PowerOn("worker-5", resume=False)
-    assert expected_s(cold, fleet, known) == expected_s(cold, fleet, Earlier())
+    assert times.of(cold) == times.assumed_s(cold)
 
 
 def test_only_the_last_entries_count_and_only_ends_that_were_seen() -> None:
@@ -80,8 +94,9 @@ def test_the_whole_is_forecast_from_its_longest_way_and_says_how_many_know_it() 
     fleet, wish = day_and_night()
     todo = plan(fleet, wish)
     seen = [past_step(step.id, 0.0, 1.0, what=step.describe()) for step in todo]
-    known = earlier(night(number=n, steps=tuple(seen)) for n in (3, 4))
+    left = (PastPods(workload="default/ReplicaSet/some", end_s=1.0, grace_s=30.0),)
+    known = earlier(night(number=n, steps=tuple(seen), pods=left) for n in (3, 4))
     ladder = ["Cordon", "Drain", "Suspend", "PowerOn", "WaitBack", "Uncordon"]
-    assert longest_way_s(todo, fleet, known) == len(ladder)
+    assert forecast(todo, fleet, known).length_s == len(ladder)
     assert known.count(todo) == 2
     assert known.count(Plan((Suspend("worker-9"),))) == 0

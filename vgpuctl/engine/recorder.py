@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from vgpuctl.engine.listening import MutedOnFailure
+from vgpuctl.engine.pod_ends import PodEnds
 from vgpuctl.engine.ports import Journal, Report
 from vgpuctl.engine.runner import Listener, Progress
 from vgpuctl.model.errors import with_place
@@ -15,6 +16,7 @@ from vgpuctl.model.journal import DONE, FAILED, INTERRUPTED, NOT_BEGUN, RUNNING,
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
 from vgpuctl.model.wait import Wait
+from vgpuctl.planning.steps import Drain
 from vgpuctl.reporting.waits import holder
 
 #: How often a changed entry is written anew (decision 0011). A thread of its own writes, and delays nothing.
@@ -36,6 +38,7 @@ class Recorder:
         self._under_way: set[StepId] = set()
         self._held: dict[StepId, dict[Hold, float]] = {}
         self._plan, self._waits = Plan(), dict[StepId, Wait]()
+        self._drains, self._pods = dict[StepId, Drain](), PodEnds()
         self._now_s = self._kept_s = 0.0
         self._changed = False
 
@@ -60,6 +63,7 @@ class Recorder:
         if not progress.decision.state.stopping:
             self._see_beginnings(progress)
         self._plan, self._waits = progress.decision.plan, dict(progress.decision.waits)
+        self._pods.look(progress.fleet, self._draining(), self._now_s)
         if self._changed and self._now_s - self._kept_s >= EVERY_S:
             self._kept_s, self._changed = self._now_s, False
             self._journal.keep(self._so_far(self._entry))
@@ -113,11 +117,19 @@ class Recorder:
                 self._steps[step.id] = self._begun(step, progress.fleet.host_of(step.subject))
                 self._changed = True
 
+    def _draining(self) -> Iterator[tuple[Drain, float]]:
+        """Yield the drains under way, each with its beginning."""
+        for id, drain in self._drains.items():
+            if id in self._under_way:
+                yield drain, self._steps[id].began_s
+
     def _begun(self, step: Step, host: str) -> PastStep:
         """Return the step as begun.
 
         A step that is due again, for a pod that came late, continues from its first beginning.
         """
+        if isinstance(step, Drain):
+            self._drains[step.id] = step
         if before := self._steps.get(step.id):
             return replace(before, ended_s=None, given_up=False)
         return PastStep(
@@ -146,7 +158,8 @@ class Recorder:
         return step if step and step.ended_s is not None else None
 
     def _so_far(self, entry: Entry) -> Entry:
-        return replace(entry, seconds=self._now_s, steps=tuple(self._told(step) for step in self._steps.values()))
+        steps = tuple(self._told(step) for step in self._steps.values())
+        return replace(entry, seconds=self._now_s, steps=steps, pods=self._pods.found())
 
     def _told(self, step: PastStep) -> PastStep:
         held = self._held.get(step.id)

@@ -9,6 +9,7 @@ from typing import Any
 
 from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import UnreadableError
+from vgpuctl.model.past_pods import PastPods, pods_document, read_pods
 from vgpuctl.model.step_id import StepId
 
 DONE, WENT_BACK, FAILED, NOT_BEGUN, INTERRUPTED = "done", "went back", "failed", "not begun", "interrupted"
@@ -73,7 +74,10 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One switch or provision. `began` is UTC. `left_out`: how many of its shortest steps found no room."""
+    """One switch or provision. `began` is UTC. `left_out`: how many of its shortest steps found no room.
+
+    `pods`: how the pods of each workload left.
+    """
 
     number: int = 0
     wish: str
@@ -84,6 +88,7 @@ class Entry:
     outcome: str = RUNNING
     hosts: tuple[HostReport, ...] = ()
     steps: tuple[PastStep, ...] = ()
+    pods: tuple[PastPods, ...] = ()
     left_out: int = 0
 
     @property
@@ -134,6 +139,7 @@ def document(entry: Entry) -> dict[str, Any]:
         "outcome": entry.outcome,
         "hosts": [host_document(host) for host in entry.hosts],
         "steps": [_step(step) for step in entry.steps],
+        "pods": [pods_document(pods) for pods in entry.pods],
         "leftOut": entry.left_out,
     }
 
@@ -175,6 +181,8 @@ def from_document(found: Any) -> Entry:
         outcome=bounded.text(found.get("outcome"), "outcome"),
         hosts=tuple(_host(host) for host in bounded.items(found.get("hosts"), "hosts")),
         steps=tuple(_past_step(step) for step in bounded.items(found.get("steps"), "steps")),
+        # Entries of earlier releases have no pods.
+        pods=tuple(read_pods(pods) for pods in bounded.items(found.get("pods", []), "pods")),
         left_out=bounded.whole(found.get("leftOut"), "leftOut"),
     )
 

@@ -24,7 +24,7 @@ from vgpuctl.planning.pods.drain import grace_s, pods_to_move, within_s
 from vgpuctl.planning.pods.freezing import frozen_on, said_of
 from vgpuctl.planning.scaling import missing_workloads
 from vgpuctl.planning.steps import Suspend
-from vgpuctl.reporting.forecast import asleep_s, off_s
+from vgpuctl.reporting.forecast import StepTimes, asleep_s, off_s
 from vgpuctl.reporting.step_history import Earlier
 
 
@@ -113,9 +113,10 @@ def suspend_slower_than_boot(plan: Plan, fleet: Fleet, earlier: Earlier) -> tupl
     if any(frozen_on(fleet.worker(step.worker).node, step.drain) for step in steps):
         return ()
     names = [step.worker for step in steps]
-    asleep = {name: asleep_s(name, fleet, earlier) for name in names}
+    times = StepTimes(fleet, earlier)
+    asleep = {name: asleep_s(name, times) for name in names}
     slowest = max(asleep, key=asleep.__getitem__, default="")
-    off = max((off_s(name, fleet, earlier) for name in names), default=0.0)
+    off = max((off_s(name, times) for name in names), default=0.0)
     if not slowest or asleep[slowest] <= off:
         return ()
     worker = fleet.worker(slowest)

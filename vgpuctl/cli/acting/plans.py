@@ -37,7 +37,7 @@ from vgpuctl.planning.steps import (
 )
 from vgpuctl.planning.steps.labels import wrong
 from vgpuctl.reporting.codes import more_about
-from vgpuctl.reporting.forecast import expected_s, longest_way_s
+from vgpuctl.reporting.forecast import Forecast, StepTimes, forecast
 
 PODS_SHOWN = 3
 
@@ -113,14 +113,15 @@ def _headline(preview: Preview) -> str:
         _told(len(labelled), "node", "is labelled", "are labelled") if not (changed or sleepers or woken) else "",
     ]
     told = "; ".join(part for part in parts if part) or "only marks change"
-    whole = longest_way_s(steps, preview.fleet, preview.earlier)
+    whole = forecast(steps, preview.fleet, preview.earlier).length_s
     return f"{wish.name}: {told}" + (f"; about {format_duration(whole)} ({_known_from(preview)})" if whole > 1 else "")
 
 
 def _known_from(preview: Preview) -> str:
     """Return what the duration is based on: `12 earlier switches`, and `estimated` if they do not cover every step."""
     number = preview.earlier.count(preview.plan)
-    guessed = any(preview.earlier.usual_s(step) is None for step in preview.plan if step.lasts)
+    times = StepTimes(preview.fleet, preview.earlier)
+    guessed = not all(times.knows(step) for step in preview.plan if step.lasts)
     seen = f"{number} earlier switch{'' if number == 1 else 'es'}" if number else ""
     return ", ".join(filter(None, ["estimated" if guessed or not seen else "", seen]))
 
@@ -207,13 +208,14 @@ def why(preview: Preview, step: Step) -> str:
 
 
 def plan_document(preview: Preview) -> dict[str, Any]:
+    ahead = forecast(preview.plan, preview.fleet, preview.earlier)
     return {
         "apiVersion": "vgpuctl.io/v1",
         "kind": "Plan",
         "wish": preview.wish.name,
-        "expectedSeconds": round(longest_way_s(preview.plan, preview.fleet, preview.earlier), 1),
+        "expectedSeconds": round(ahead.length_s, 1),
         "earlierSwitches": preview.earlier.count(preview.plan),
-        "steps": list(_steps(preview)),
+        "steps": list(_steps(preview, ahead)),
         "refusals": [
             {"host": r.host, "code": r.code, "message": r.message, "details": list(r.details), "hint": r.hint}
             for r in preview.refusals
@@ -223,7 +225,7 @@ def plan_document(preview: Preview) -> dict[str, Any]:
     }
 
 
-def _steps(preview: Preview) -> Iterator[dict[str, Any]]:
+def _steps(preview: Preview, ahead: Forecast) -> Iterator[dict[str, Any]]:
     for step in preview.plan:
         yield {
             "name": step.id,
@@ -232,6 +234,6 @@ def _steps(preview: Preview) -> Iterator[dict[str, Any]]:
             "host": preview.fleet.host_of(step.subject),
             "what": step.describe(),
             "why": why(preview, step),
-            "expectedSeconds": round(expected_s(step, preview.fleet, preview.earlier), 1),
+            "expectedSeconds": round(ahead.takes_s[step.id], 1),
             "needs": sorted(preview.plan.needs[step.id]),
         }
