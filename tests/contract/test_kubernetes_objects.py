@@ -377,6 +377,19 @@ def test_both_forms_of_an_event(cluster: Cluster) -> None:
     assert (newer["note"], newer["regarding"]["name"], newer["reason"]) == ("hello", "a", "Told")
 
 
+@pytest.mark.parametrize("involved", ["", "default", "kube-system"], ids=["none", "default", "another"])
+def test_an_event_is_in_the_namespace_of_its_object(cluster: Cluster, involved: str) -> None:
+    about = {"kind": "Node", "name": "worker-1", **({"namespace": involved} if involved else {})}
+    said = {"involvedObject": about, "reason": "Told", "message": "hello", "type": "Warning"}
+    elsewhere = cluster.http("POST", cluster.path("events"), {"metadata": {"name": "told"}, **said})
+    status = elsewhere.refused(422, "Invalid")
+    assert [(c["field"], c["message"]) for c in status["details"]["causes"]] == [
+        ("involvedObject.namespace", f'Invalid value: "{involved}": does not match event.namespace')
+    ]
+    there = cluster.http("POST", "/api/v1/namespaces/default/events", {"metadata": {"generateName": "told-"}, **said})
+    assert there.code == (422 if involved == "kube-system" else 201)
+
+
 def test_the_life_of_a_lease(cluster: Cluster) -> None:
     path = cluster.path("leases", group="coordination.k8s.io")
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15, "renewTime": "2026-01-05T00:00:00.000000Z"}

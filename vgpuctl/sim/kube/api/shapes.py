@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from vgpuctl.sim.kube.api import pod_specs, rbac_rules
+from vgpuctl.sim.kube.api import events, pod_specs, rbac_rules
 from vgpuctl.sim.kube.api.errors import ApiError, invalid
 from vgpuctl.sim.kube.api.kinds import Kind
 from vgpuctl.sim.kube.api.resource_lists import QUANTITIES, are_quantities, canonical_lists, negative_amounts
@@ -251,7 +251,7 @@ def _causes(kind: Kind, item: Object) -> list[tuple[str, str, str]]:
             message = int_or_percent.NOT_NEGATIVE if count < 0 else too_many
             causes.append((path, "FieldValueInvalid", f"Invalid value: {count}: {message}"))
     amounts = negative_amounts(item, SHAPES.get(kind.plural))
-    own = (*rbac_rules.causes(kind, item), *pod_specs.causes(kind, item))
+    own = (*rbac_rules.causes(kind, item), *pod_specs.causes(kind, item), *events.causes(kind, item))
     return [*causes, *int_or_percent.causes(kind, item), *own, *amounts]
 
 
