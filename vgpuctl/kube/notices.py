@@ -20,10 +20,15 @@ def post(client: Client, notices: Sequence[Notice]) -> None:
 def _post(client: Client, notices: Sequence[Notice]) -> None:
     for notice in notices:
         try:
-            client.post(f"/api/v1/namespaces/{notice.subject.namespace}/events", _event(notice))
+            client.post(f"/api/v1/namespaces/{_namespace(notice)}/events", _event(notice))
         except Exception:
-            # Without the right to create Events, owners get no notice. A switch goes on (docs/reference/rights.md).
+            # Without the right to create Events, there are no notices. A switch goes on (docs/reference/rights.md).
             return
+
+
+def _namespace(notice: Notice) -> str:
+    # Kubernetes: Events on objects without a namespace are in `default`; the API server refuses other places.
+    return notice.subject.namespace or "default"
 
 
 def _event(notice: Notice) -> dict[str, Any]:
@@ -31,16 +36,16 @@ def _event(notice: Notice) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"generateName": "vgpuctl-", "namespace": subject.namespace},
+        "metadata": {"generateName": "vgpuctl-", "namespace": _namespace(notice)},
         "involvedObject": {
             "apiVersion": subject.api_version,
             "kind": subject.kind,
-            "namespace": subject.namespace,
+            **({"namespace": subject.namespace} if subject.namespace else {}),
             "name": subject.name,
             "uid": subject.uid,
         },
-        "type": "Normal",
-        "reason": "WorkerLeaves",
+        "type": "Warning" if notice.warning else "Normal",
+        "reason": notice.reason,
         "message": notice.message,
         "source": {"component": "vgpuctl"},
         "firstTimestamp": now,

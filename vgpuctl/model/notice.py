@@ -1,4 +1,4 @@
-"""The notices that the owners of pods get before these pods leave."""
+"""Notices about objects of Kubernetes: to the owners of pods that leave, and on the nodes of a shift at risk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The object that a notice is about: the owner of the pods, or a pod that has no owner."""
+    """The object that a notice is about: the owner of the pods, a pod that has no owner, or a node."""
 
     api_version: str
     kind: str
@@ -15,8 +15,17 @@ class Subject:
     name: str
     uid: str
 
+    @classmethod
+    def node(cls, name: str) -> Subject:
+        # kubelet: its own Events name the node as its UID, and `kubectl describe node` finds them by that.
+        return cls("v1", "Node", "", name, name)
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
+    """`reason`: one word for programs. `warning`: something needs a person."""
+
     subject: Subject
     message: str
+    reason: str = "WorkerLeaves"
+    warning: bool = False
