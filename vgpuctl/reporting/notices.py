@@ -1,4 +1,4 @@
-"""Notices that pods will leave or sleep along: one for each owner, however many pods it has there."""
+"""Notices that pods will leave or sleep along, one for each owner; and that a coming shift is at risk, on its nodes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from vgpuctl.model.workloads import workload_of
 from vgpuctl.planning.pods.drain import pods_to_move
 from vgpuctl.planning.pods.freezing import frozen_on
 from vgpuctl.planning.steps import ShutDown, Suspend
+from vgpuctl.reporting.outlook import News
 
-#: The most owners that get a notice, so that the number of calls does not grow with the estate.
+#: The most objects that get a notice, so that the number of calls does not grow with the estate.
 MOST = 50
+SHIFT_AT_RISK, SHIFT_FITS = "ShiftAtRisk", "ShiftFits"
 
 Concerned = dict[Subject, list[tuple[Pod, str]]]
 
@@ -33,6 +35,17 @@ def notices(fleet: Fleet, wish: Wish, plan: Plan) -> list[Notice]:
             _gather(frozen, frozen_on(worker.node, wish.drain) if isinstance(step, Suspend) else (), worker.name)
     ends = "end, for their workload is scaled to zero"
     return [*_told(leaving, wish, "be evicted"), *_told(scaled, wish, ends), *_told(frozen, wish, "sleep along")][:MOST]
+
+
+def outlook_notices(found: Iterable[News], fleet: Fleet) -> list[Notice]:
+    """Return what is told of a coming shift, as notices on the nodes that it concerns."""
+    told: list[Notice] = []
+    for news in found:
+        reason = SHIFT_AT_RISK if news.at_risk else SHIFT_FITS
+        workers = (fleet.workers.get(name) for name in news.workers)
+        nodes = (worker.node.name for worker in workers if worker and worker.node)
+        told += [Notice(Subject.node(node), news.message, reason, news.at_risk) for node in nodes]
+    return told[:MOST]
 
 
 def _gather(into: Concerned, pods: Iterable[Pod], worker: str) -> None:
