@@ -114,8 +114,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         resources=("events",),
         verbs=("create",),
-        purpose="notices to the owners of leaving pods",
-        without="owners get no notice",
+        purpose="notices to the owners of leaving pods, and on nodes when a coming shift is at risk",
+        without="neither gets a notice",
     ),
     Right(
         resources=("resourcequotas",),
