@@ -98,6 +98,8 @@ def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
         "provision",
         "label-nodes",
         "switch",
+        "hold",
+        "unhold",
         "history",
         "schedule",
         "profiles",
@@ -112,7 +114,7 @@ def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
             [str(BIN / "vgpuctl"), name, "--help"], capture_output=True, text=True, timeout=30, check=True
         ).stdout
         assert shown
-        if name in {"status", "provision", "label-nodes", "switch", "history"}:
+        if name in {"status", "provision", "label-nodes", "switch", "hold", "unhold", "history"}:
             assert f"vgpuctl {name}" in shown.replace("Usage: vgpuctl", "")
             for told in ("$VGPUCTL_PROFILES", "$KUBECONFIG", "--output", "-o", "--debug"):
                 assert told in shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 from tests.support.fleets import fleet, node, worker
 from vgpuctl.basics.names import Names, expand, fold, natural
 from vgpuctl.model.errors import UsageError
+from vgpuctl.model.hosts import Host
 from vgpuctl.model.selectors import parse_selector
-from vgpuctl.planning.selection import Selection
+from vgpuctl.planning.selection import Selection, workers_or_hosts
 from vgpuctl.sim.kube.api.errors import ApiError
 from vgpuctl.sim.kube.api.selectors import label_test
 
@@ -102,3 +105,36 @@ def test_words_mean_workers(names: tuple[str, ...], selector: str | None, meant:
 def test_words_that_mean_none_are_refused(name: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         Selection(Names((name,))).check(FLEET)
+
+
+def test_names_of_workers_and_hosts_mean_the_workers() -> None:
+    some = fleet(
+        worker("w-1"), worker("w-2", host="esx-2"), worker("w-10", host="esx-2"), worker("esx-1", host="esx-2")
+    )
+
+    def meant(*patterns: str) -> list[str]:
+        return [each.name for each in workers_or_hosts(some, Names(patterns))]
+
+    assert meant("w-[1-2]") == ["w-1", "w-2"]
+    assert meant("w-10", "esx-2") == ["esx-1", "w-2", "w-10"], "each once, as people count"
+    assert meant("esx-1") == ["esx-1"], "the worker, not the host of the same name"
+    assert meant("w-*") == ["w-1", "w-2", "w-10"]
+    assert meant("*-2") == ["w-2"], "a glob means hosts only if it means no worker"
+    assert meant("e*2") == ["esx-1", "w-2", "w-10"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("w-3", "No worker or host is called w-3; did you mean w-1?"),
+        ("x*", "No worker or host is called x*."),
+        ("gone", "gone is in profiles.yaml, but vCenter has no VM of this name."),
+        ("bare", "No worker is on bare."),
+    ],
+)
+def test_a_pattern_that_means_no_worker_is_refused(pattern: str, told: str) -> None:
+    some = fleet(worker("w-1"), missing=("gone",))
+    some = replace(some, hosts={**some.hosts, "bare": Host(name="bare")})
+    with pytest.raises(UsageError) as caught:
+        workers_or_hosts(some, Names(("w-1", pattern)))
+    assert caught.value.message == told

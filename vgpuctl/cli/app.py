@@ -27,6 +27,14 @@ COMMANDS = {
         "vgpuctl.cli.acting.switch:command",
         "Put one shift's workers on the cards: suspend the others, resume these.",
     ),
+    "hold": (
+        "vgpuctl.cli.acting.hold:hold",
+        "Keep workers as they are: no shift, switch or provision moves them until the hold ends.",
+    ),
+    "unhold": (
+        "vgpuctl.cli.acting.hold:unhold",
+        "End holds at once: the daemon, switch and provision move these workers again.",
+    ),
     "history": (
         "vgpuctl.cli.showing.history:app",
         "Show earlier switches: when, how long, each step, and what held them up.",

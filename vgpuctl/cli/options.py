@@ -64,6 +64,14 @@ DeleteEmptyDirOption = Annotated[
 IncludeHeldOption = Annotated[
     bool, typer.Option("--include-held", help="Also move workers that a person holds (vgpuctl hold).")
 ]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="When it ends: 18:00, '2026-11-21 08:00' or as in RFC 3339.", show_default=False),
+]
+ForOption = Annotated[
+    str | None,
+    typer.Option("--for", metavar="DURATION", help="How long it lasts, such as 90m or 2h.", show_default=False),
+]
 TimetableOption = Annotated[
     str | None,
     typer.Option(

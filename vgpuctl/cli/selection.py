@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from vgpuctl.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from vgpuctl.basics.names import Names
     from vgpuctl.model.fleet import Fleet
 
@@ -60,3 +62,28 @@ def duration_s(text: str, option: str) -> float:
     if found is None:
         raise UsageError(f"{option} {text} is not a duration such as 90s, 10m or 1h.")
     return found
+
+
+def end_of_order(until: str | None, lasting: str | None, now: datetime) -> datetime | None:
+    """Return when an order ends by `--until` or `--for`; None without either. UsageError if that is no coming time."""
+    from vgpuctl.basics.bounded import MOST_SECONDS, UnreadableError  # noqa: PLC0415
+    from vgpuctl.basics.moments import USUAL, parse_moment  # noqa: PLC0415
+
+    if until and lasting:
+        raise UsageError("--until and --for cannot both be given.")
+    if lasting:
+        from datetime import timedelta  # noqa: PLC0415
+
+        lasting_s = duration_s(lasting, "--for")
+        if not 0 < lasting_s <= MOST_SECONDS:
+            raise UsageError(f"--for {lasting} is not between a second and ten years.")
+        return now + timedelta(seconds=lasting_s)
+    if not until:
+        return None
+    try:
+        end = parse_moment(until, now)
+    except UnreadableError:
+        raise UsageError(f"--until {until} is not {USUAL}.") from None
+    if end <= now:
+        raise UsageError(f"--until {until} is over already.")
+    return end

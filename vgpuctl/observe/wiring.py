@@ -290,6 +290,10 @@ class Connection:
             self._kubernetes.without_machines()
             return Answer()
 
+    def person(self) -> str:
+        """Return the name by which the API server knows the person, for orders."""
+        return whoami(self._client)
+
     def check(self, requests: Iterable[Request]) -> None:
         wanted = tuple(requests)
         retry(lambda: kube_permissions.check(self._client, wanted), REFRESH_AGAIN_AFTER_S)

@@ -9,6 +9,7 @@ from vgpuctl.basics.bounded import cut
 from vgpuctl.basics.phrases import first_names
 from vgpuctl.model.departure import Departure
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.pods import Rollout
 from vgpuctl.model.profiles import Catalogue, Profile
@@ -73,15 +74,29 @@ def of_worker(
     if len(states) > 1:
         names = " and ".join(each.timetable.name for each in states)
         yield _of(worker, f"in several timetables: {names}")
+    yield from _of_hold(worker, worker.hold) if worker.hold else _unless_held(worker, catalogue, states)
+    if worker.node is not None:
+        yield from _of_labels(worker, worker.node.labels, labels_of(fleet, catalogue, worker, worker.vgpus), catalogue)
+
+
+def _unless_held(worker: Worker, catalogue: Catalogue, states: tuple[TimetableState, ...]) -> Iterator[Deviation]:
+    """Yield what a hold keeps as it is on purpose: devices, power and cordon."""
     yield from _of_devices(worker, catalogue, states)
     if len(states) == 1:
         yield from _of_power(worker, states[0])
-    if worker.node is not None:
-        if worker.node.record is not None and worker.node.record.wish == PROVISION:
-            yield _of(worker, "on its way through provision", "vgpuctl provision", worker.node.record.since)
-        elif worker.on and worker.node.unschedulable:
-            yield _of(worker, f"cordoned {cordoned_by(worker.node)}", since=cordoned_since(worker.node))
-        yield from _of_labels(worker, worker.node.labels, labels_of(fleet, catalogue, worker, worker.vgpus), catalogue)
+    if worker.node is None:
+        return
+    if worker.node.record is not None and worker.node.record.wish == PROVISION:
+        yield _of(worker, "on its way through provision", "vgpuctl provision", worker.node.record.since)
+    elif worker.on and worker.node.unschedulable:
+        yield _of(worker, f"cordoned {cordoned_by(worker.node)}", since=cordoned_since(worker.node))
+
+
+def _of_hold(worker: Worker, hold: Hold) -> Iterator[Deviation]:
+    """Yield a hold whose end cannot be read: it holds until a person ends it."""
+    if hold.unreadable:
+        what = f"held without an end, because it cannot be read: {hold.unreadable}"
+        yield _of(worker, what, f"vgpuctl hold {worker.name} --until TIME, or vgpuctl unhold {worker.name}", hold.since)
 
 
 def _of(worker: Worker, what: str, remedy: str = "", since: str = "") -> Deviation:

@@ -78,7 +78,9 @@ def _wakes(shift: Shift, worker: Worker, profile: str) -> bool:
 def state_of(fleet: Fleet, timetable: Timetable, now: datetime) -> TimetableState:
     due, following = timetable.shift_at(now), timetable.next_start(now)
     workers = timetable.workers(fleet)
-    matching = [name for name, shift in timetable.shifts.items() if all(map(shift.as_wanted, workers))]
+    # A hold keeps its worker out of the shift on purpose, so the others say which shift it is.
+    saying = [worker for worker in workers if not worker.hold] or workers
+    matching = [name for name, shift in timetable.shifts.items() if all(map(shift.as_wanted, saying))]
     due_name = due[0].name if due else None
     return TimetableState(
         timetable=timetable,

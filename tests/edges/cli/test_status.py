@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.fleets import (
     CATALOGUE,
+    HALF,
     LABEL,
     WHOLE,
     card,
@@ -36,6 +37,7 @@ from vgpuctl.cli.showing.estate.views import View
 from vgpuctl.cli.showing.estate.watching import watch
 from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
 from vgpuctl.model.pods import Demand, Pod, Quota
 from vgpuctl.model.record import ASLEEP, HOST, LEAVING, Record
@@ -152,6 +154,52 @@ training: 4 of 4 GPUs of its quota gpus are taken, 1 by pods that wait
 )
 def test_the_reason_is_said_beside_the_state(some: Fleet, told: str) -> None:
     assert told in shown(seen(some, DAY_NIGHT), 200)
+
+
+ANNA = Hold(who="anna", until=NOON.replace(hour=18, minute=0), reason="driver test")
+
+
+def test_a_held_worker_says_by_whom_until_when_and_why_and_is_not_out_of_step() -> None:
+    """Whatever it carries, runs or is cordoned as: a person wants it so."""
+    halved = with_worker(by_day(), "worker-3", vgpus=(HALF,))
+    some = with_node(halved, "worker-3", hold=ANNA, labels={LABEL: "v100-8q-8GB"})
+    assert "worker-3: carries v100-8q-8GB, should carry" in shown(
+        seen(with_node(some, "worker-3", hold=None), DAY_NIGHT), 200
+    )
+    text = shown(seen(some, DAY_NIGHT), 200)
+    assert "cordoned  1     held by anna until 18:00 (driver test), by kubectl at 09:12, not us" in text
+    assert "out of step" not in text
+    late = NOON.replace(hour=20, minute=5)
+    awake = with_node(by_day(), "worker-1", hold=ANNA)
+    assert "worker-1: on, but should be asleep" not in shown(seen(awake, DAY_NIGHT, now=late), 200)
+
+
+def test_wrong_labels_of_a_held_worker_are_still_told() -> None:
+    text = shown(seen(with_node(by_day(), "worker-1", hold=ANNA, labels={LABEL: "x"}), DAY_NIGHT), 200)
+    assert "worker-1: is labelled x, but carries v100-4q-4GB → vgpuctl label-nodes" in text
+
+
+def test_a_held_worker_does_not_keep_its_timetable_between_shifts() -> None:
+    night = with_worker(by_day(), "worker-5", power=Power.ON)
+    for name in ("worker-2", "worker-3", "worker-4"):
+        night = with_worker(night, name, power=Power.SUSPENDED)
+    late = NOON.replace(hour=20, minute=5)
+    assert seen(night, DAY_NIGHT, now=late).states[0].current is None
+    assert seen(with_node(night, "worker-1", hold=ANNA), DAY_NIGHT, now=late).states[0].current == "night"
+    for name in by_day().workers:
+        night = with_node(night, name, hold=ANNA)
+    assert seen(night, DAY_NIGHT, now=late).states[0].current is None, "if all are held, they say it themselves"
+
+
+def test_a_hold_whose_end_cannot_be_read_is_out_of_step() -> None:
+    text = shown(seen(with_node(by_day(), "worker-1", hold=Hold(unreadable="hold-until is no time")), DAY_NIGHT), 200)
+    assert "worker-1: held without an end, because it cannot be read: hold-until is no time" in text
+    assert "vgpuctl hold worker-1 --until TIME, or vgpuctl unhold worker-1" in text
+
+
+def test_a_hold_that_comes_or_goes_is_a_line() -> None:
+    before, after = (facts(seen(with_node(by_day(), "worker-1", hold=hold))) for hold in (None, ANNA))
+    assert list(differences(before, after)) == ["worker-1 hold none → by anna (driver test)"]
 
 
 def test_our_own_cordon_says_for_which_shift() -> None:
@@ -317,9 +365,9 @@ def test_no_line_is_wider_than_the_terminal(some: Fleet, width: int) -> None:
 
 def test_names_of_others_are_shown_not_obeyed() -> None:
     bad = "worker-1\n\x1b[2J\u202e"
-    some = fleet(
-        worker(bad, question=bad, doubts=(bad,), managed_by=bad, node=node(bad, unschedulable=True, cordoned_by=bad))
-    )
+    hold = Hold(who=bad, reason=bad, unreadable=bad)
+    inside = node(bad, unschedulable=True, cordoned_by=bad, hold=hold)
+    some = fleet(worker(bad, question=bad, doubts=(bad,), managed_by=bad, node=inside))
     some = replace(some, waiting=(waits(bad, unplaced=bad),), missing=(bad,))
     for text in (shown(seen(some, DAY_NIGHT)), shown(seen(some), wide=True), *differences({}, facts(seen(some)))):
         assert not {"\x1b", "\u202e"} & set(text)
@@ -342,7 +390,8 @@ def everything() -> Situation:
     """A fleet in which no field is null."""
     slept = Record(wish="day", state=ASLEEP, since="2026-11-18T08:04:11Z", cordoned=True)
     inside = node("worker-1", unschedulable=True, cordoned_by="kubectl", cordoned_since="x", labels={LABEL: QUARTERS})
-    inside = replace(inside, record=slept, pods=(pod("web", "worker-1"),))
+    held = Hold(who="anna", since="2026-11-18T09:00:00Z", until=NOON, reason="driver test", unreadable="why")
+    inside = replace(inside, record=slept, pods=(pod("web", "worker-1"),), hold=held)
     one = worker("worker-1", node=inside, question="?", managed_by="m", doubts=("d",))
     one = replace(one, tasks=(Task(key="t", kind="suspend", running=True),))
     slept_for = Scaled(shift="night", timetable=DAY_NIGHT.name, since="2026-11-18T20:00:00Z", replicas=3)

@@ -94,6 +94,8 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Heard:
         told.vgpuctl("switch", "day", "--yes")
         told.vgpuctl("status", "-o", "json")
         told.vgpuctl("history")
+        told.vgpuctl("hold", "worker-1", "--for", "2h")
+        told.vgpuctl("unhold", "--all")
         told.until_it_asked("status", "-w", "-o", "json", asks=(("watch", "resourcequotas"), ("watch", "configmaps")))
         told.until_it_asked("daemon", asks=(("watch", "configmaps"),))
     return told.heard
@@ -223,5 +225,6 @@ def test_the_only_other_requests_are_those_that_every_account_may_send(
     """Kubernetes grants them by system:discovery and system:basic-user."""
     assert ordinary.open_to_all | everything.open_to_all | looking.open_to_all == {
         "GET /apis/cluster.x-k8s.io",
+        "POST /apis/authentication.k8s.io/v1/selfsubjectreviews",
         "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
     }

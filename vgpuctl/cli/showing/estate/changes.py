@@ -42,6 +42,7 @@ def _of_worker(situation: Situation, judged: JudgedWorker) -> dict[str, str]:
         "pods": str(len(leaving_pods(node))),
         "host": worker.host,
         "question": worker.question or "none",
+        "hold": worker.hold.phrase("").removeprefix("held ") if worker.hold else "none",
     }
 
 

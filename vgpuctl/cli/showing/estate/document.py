@@ -11,6 +11,7 @@ from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.pods import Quota
 from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.deviations import Deviation
+from vgpuctl.reporting.holds import hold_document
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import JudgedWorker, Resting, Situation
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
@@ -94,6 +95,7 @@ def _worker(situation: Situation, judged: JudgedWorker) -> Document:
         "wakes": _waking(judged.waking),
         "question": worker.question or None,
         "managedBy": worker.managed_by or None,
+        "hold": hold_document(worker.hold),
         "doubts": list(worker.doubts),
         "node": _node(situation, judged, worker.node) if worker.node else None,
     }

@@ -53,6 +53,8 @@ def _notes(judged: JudgedWorker, now: datetime, brief: bool) -> Iterator[str]:
     worker, node = judged.worker, judged.worker.node
     record = node.record if node else None
     yield from worker.doubts
+    if worker.hold:
+        yield worker.hold.phrase(moment(worker.hold.until, now) if worker.hold.until and not brief else "")
     if worker.question:
         yield "waits for an answer"
     if worker.on and node is not None and node.unschedulable:
