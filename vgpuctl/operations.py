@@ -6,15 +6,20 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
 
 from vgpuctl.engine.ports import Report, World
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.recorder import Recorder
+from vgpuctl.engine.run_state import RunState
 from vgpuctl.engine.runner import Listener, Runner
+from vgpuctl.engine.steering import Steering, Turn, joined
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import ExitCode, PassingError, RefusedError, StoppedError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, Entry, HostReport
-from vgpuctl.model.ledger import EntryKey
+from vgpuctl.model.ledger import Changes
 from vgpuctl.model.plan import Plan, Remark
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.requests import PatchNode, Request
@@ -85,20 +90,60 @@ def _has_work(fleet: Fleet, wish: Wish, host: str) -> bool:
     return bool(plan(fleet, host_wish))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What a running operation should do otherwise.
+
+    `stop`: why it ends. `more`: a wish for hosts to take up now. `record`: entries to write.
+    """
+
+    stop: str = ""
+    more: Wish | None = None
+    record: Changes = field(default_factory=dict)
+
+
+class Running(Protocol):
+    """Something that carries out a goal, until it has ended or is interrupted."""
+
+    def run(self) -> Report: ...
+    def interrupt(self, *, leave_tasks: bool = False) -> None: ...
+
+
+def keep_course(_fleet: Fleet, _goal: Goal, _state: RunState) -> Course | None:
+    """Change nothing about a running operation, as a command does."""
+    return None
+
+
+def nothing_more(_report: Report, _fleet: Fleet) -> Changes:
+    """Write nothing but the ends of departures."""
+    return {}
+
+
 @dataclass(slots=True)
 class Operation:
-    """Carries out a plan under the acting Lease. `timetable`: the plan's timetable, for the journal."""
+    """Carries out a plan under the acting Lease. `timetable`: the plan's timetable, for the journal.
+
+    `orders`: entries that are written with the departures, before anything is touched. `course`: asked once a second
+    what to do otherwise. `outcomes`: entries that are written at the end. `make_runner`: another runner, such as one in
+    virtual time.
+    """
 
     world: World
     listener: Listener
     timetable: str = ""
-    _runner: Runner | None = field(default=None, init=False)
+    orders: Changes = field(default_factory=dict)
+    course: Callable[[Fleet, Goal, RunState], Course | None] = keep_course
+    outcomes: Callable[[Report, Fleet], Changes] = nothing_more
+    make_runner: Callable[[World, Goal, Listener, Steering], Running] = Runner
+    _runner: Running | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
+    _departures: dict[str, Departure] = field(default_factory=dict, init=False)
 
-    def interrupt(self) -> None:
+    def interrupt(self, *, leave_tasks: bool = False) -> None:
+        """Stop at the next safe point. With `leave_tasks`, vCenter's tasks are left to a later run."""
         self._stopped = True
         if self._runner is not None:
-            self._runner.interrupt()
+            self._runner.interrupt(leave_tasks=leave_tasks)
 
     def carry_out(self, make_wish: MakeWish, former: MakeFormer | None) -> Report:
         """Carry out the wish, and then finish its journal entry. A journal that fails delays nothing."""
@@ -129,11 +174,11 @@ class Operation:
                 recorder.begin(preview.wish.name, self.timetable, self.world.clock.utc())
             former_wish = former(preview.wish) if former else None
             goal = Goal(wish=preview.wish, former=former_wish, blind_s=self.world.blind_s)
-            self._runner = Runner(self.world, goal, recorder)
+            self._runner = self.make_runner(self.world, goal, recorder, partial(self._turn, former))
             if self._stopped:
                 self._runner.interrupt()
             report = self._runner.run()
-            self._delete_departures(report, preview)
+            self._write_the_end(report)
             recorder.end(report)
             return report
         finally:
@@ -152,17 +197,36 @@ class Operation:
     def _record_departures(self, preview: Preview) -> None:
         """Record, before the first cordon, the shift that each host leaves: one write for all hosts."""
         leaving = to_record(preview.fleet, preview.wish, preview.plan, self.world.clock.utc())
-        if leaving:
-            self.world.ledger.write(leaving)
+        self._departures |= preview.wish.departures if preview.plan else {}
+        if leaving or self.orders:
+            self.world.ledger.write({**self.orders, **leaving})
 
-    def _delete_departures(self, report: Report, preview: Preview) -> None:
-        """Delete the departures of hosts that are whole. A leftover does no harm: the next departure overwrites it."""
+    def _turn(self, former: MakeFormer | None, fleet: Fleet, goal: Goal, state: RunState) -> Turn | None:
+        """Return what the run does otherwise from now on, if anything."""
+        course = self.course(fleet, goal, state)
+        if course is None or course.stop:
+            return Turn(stop=course.stop) if course else None
+        preview = look_ahead(fleet, course.more or goal.wish.only(()))
+        hosts = frozenset(fleet.host_of(step.subject) for step in preview.plan) - {""}
+        if not hosts:
+            return Turn(record=course.record) if course.record else None
+        wish = joined(goal.wish, preview.wish.only(worker.name for host in hosts for worker in fleet.on_host(host)))
+        leaving = to_record(fleet, preview.wish, preview.plan, self.world.clock.utc())
+        self._departures |= {host: left for host, left in preview.wish.departures.items() if host in hosts}
+        more = replace(goal, wish=wish, former=former(wish) if former else None)
+        return Turn(goal=more, hosts=hosts, record={**course.record, **leaving})
+
+    def _write_the_end(self, report: Report) -> None:
+        """Delete the departures of hosts that are whole, and write what became of them: one write for all hosts.
+
+        If it fails, that does no harm: the next departure overwrites a leftover.
+        """
         whole_hosts = {host.host for host in report.hosts if host.end in WHOLE}
-        arrived: list[EntryKey] = [left.key for host, left in preview.wish.departures.items() if host in whole_hosts]
-        if arrived and preview.plan:
-            # Decision 0012: an entry of a host that is whole says nothing any more.
-            with suppress(VgpuctlError):
-                self.world.ledger.write(dict.fromkeys(arrived))
+        # Decision 0012: an entry of a host that is whole says nothing any more.
+        ended: Changes = {left.key: None for host, left in self._departures.items() if host in whole_hosts}
+        with suppress(VgpuctlError):
+            if changes := {**ended, **self.outcomes(report, self.world.observer.fleet())}:
+                self.world.ledger.write(changes)
 
 
 def requests_ahead(preview: Preview, utc: str) -> Iterator[Request]:

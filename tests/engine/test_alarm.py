@@ -87,7 +87,7 @@ def test_no_fault_in_a_look_at_the_files_ends_the_rounds_or_fills_the_log() -> N
 def test_no_fault_in_the_next_start_ends_the_rounds() -> None:
     rounds = Rounds(next_start=fail)
     assert rounds.run() == EACH_MINUTE
-    assert "The alarm for the next start failed through a bug in vgpuctl: RuntimeError" in rounds.said[0]
+    assert "The alarm for the next moment failed through a bug in vgpuctl: RuntimeError" in rounds.said[0]
 
 
 @pytest.mark.parametrize("call", ["__init__", "start", "add_job", "shutdown"])

@@ -6,7 +6,7 @@ import io
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,12 +20,15 @@ from tests.support.ports import Ports
 from vgpuctl.basics.names import Names
 from vgpuctl.cli.acting.progress import Lines
 from vgpuctl.cli.safe_console import SafeConsole
+from vgpuctl.daemon.hooks import Hooks
 from vgpuctl.daemon.schedule_loop import ScheduleLoop
-from vgpuctl.engine.ports import Answer, World
+from vgpuctl.engine.ports import Answer, Lease, LedgerStore, World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.journal import Entry
+from vgpuctl.model.notice import Notice
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.requests import PatchNode, Request
 from vgpuctl.model.timetable import Shift, Timetable
@@ -136,6 +139,23 @@ class Broken:
     def world(self) -> World:
         raise self.fault
 
+    def acting_lease(self, *, gives_way: bool) -> Lease:
+        raise self.fault
+
+    def history(self) -> list[Entry]:
+        return []
+
+    def announce(self, found: Sequence[Notice]) -> None: ...
+
+    @property
+    def ledger(self) -> LedgerStore:
+        return Ports(self.some, held_at=[])
+
+
+def at_once(now: Callable[[], datetime]) -> Hooks:
+    """Switches run in the loop's own thread: a round ends with them."""
+    return Hooks(now=now, start=lambda work: work())
+
 
 def keeper_at(
     now: list[datetime], connection: Any, listener: Telling | Callable[[], Listener], **more: Any
@@ -147,7 +167,7 @@ def keeper_at(
     timetable = Timetable(name="t", timezone="UTC", shifts=shifts)
     listening = listener if callable(listener) else lambda: listener
     files = Files(CATALOGUE, {**more, "t": timetable})
-    return ScheduleLoop(lambda: files, connection, listening, lambda: now[0])
+    return ScheduleLoop(lambda: files, connection, listening, at_once(lambda: now[0]))
 
 
 def files(*names: str, label: str = CATALOGUE.label) -> Files:
@@ -168,34 +188,33 @@ def test_a_shift_that_stands_is_left_alone() -> None:
     assert listener.said == []
 
 
-def test_what_is_refused_again_and_again_is_tried_less_and_less() -> None:
-    """A running worker without a node cannot be put to sleep: said, and looked at after 1, 2, 4 … 30 minutes."""
+def test_what_is_refused_is_said_once_and_begins_as_soon_as_nothing_refuses_it() -> None:
+    """A running worker without a node cannot be put to sleep. Looking costs nothing, so every round looks."""
     now, listener = [datetime(2026, 11, 18, 21, tzinfo=UTC)], Telling()
     world = Broken(fleet(worker("worker-1", QUARTER, node=None)))
     keeper = keeper_at(now, world, listener)
+    for _ in range(120):
+        keeper.keep()
+        now[0] += timedelta(minutes=1)
+    assert world.looks == 120
+    assert [("no Kubernetes node" in said) for said in listener.said] == [True]
+    world.some = fleet(worker("worker-1", QUARTER))
+    keeper.keep()
+    assert listener.said[1] == "night on t begins."
+
+
+def test_a_fault_is_waited_out_longer_and_longer_and_a_start_ends_the_wait() -> None:
+    now, listener = [datetime(2026, 11, 18, 18, tzinfo=UTC)], Telling()
+    world = Broken(fleet(worker("worker-1", QUARTER, on=False)), fault=KeyError("a fault of ours"))
+    keeper = keeper_at(now, world, listener)
     tried = []
-    for minute in range(120):
+    for minute in range(121):
         before = world.looks
         keeper.keep()
         if world.looks > before:
             tried.append(minute)
         now[0] += timedelta(minutes=1)
-    assert tried == [0, 1, 3, 7, 15, 31, 61, 91]
-    assert "no Kubernetes node" in listener.said[0]
-
-
-def test_the_next_shift_is_tried_at_once() -> None:
-    now, listener = [datetime(2026, 11, 18, 19, 59, tzinfo=UTC)], Telling()
-    world = Broken(fleet(worker("worker-1", QUARTER, on=False, vgpus=())))
-    keeper = keeper_at(now, world, listener)
-    keeper.keep()
-    looks = world.looks
-    now[0] += timedelta(seconds=30)
-    keeper.keep()
-    assert world.looks == looks
-    now[0] += timedelta(seconds=31)
-    keeper.keep()
-    assert world.looks == looks + 1
+    assert tried == [0, 1, 3, 7, 15, 31, 61, 91, 120]
 
 
 def test_a_server_that_is_away_is_asked_again_without_a_pause() -> None:
@@ -206,13 +225,28 @@ def test_a_server_that_is_away_is_asked_again_without_a_pause() -> None:
         keeper.keep()
         now[0] += timedelta(minutes=1)
     assert world.looks == 3
-    assert sum("cannot be read" in said for said in listener.said) == 3
+    assert sum("cannot be read" in said for said in listener.said) == 1, "it is said once"
 
 
-class EachNight(Ports):
-    """Somebody takes the label off by day; at night one write sets it again."""
+class Daemons(Ports):
+    """What the daemon's loop needs of a connection beside the ports."""
 
     def observe(self, catalogue: Catalogue, *, scales: bool) -> None: ...
+
+    def acting_lease(self, *, gives_way: bool) -> Lease:
+        assert gives_way
+        return self
+
+    def history(self) -> list[Entry]:
+        return []
+
+    @property
+    def ledger(self) -> LedgerStore:
+        return self
+
+
+class EachNight(Daemons):
+    """Somebody takes the label off by day; at night one write sets it again."""
 
     def by_day(self) -> None:
         self.some = fleet(worker("worker-1", node=node("worker-1")))
@@ -238,10 +272,11 @@ def test_the_log_has_the_steps_of_every_night_not_only_of_the_first() -> None:
 class Faulty:
     """Two timetables, of which the first cannot be looked at."""
 
-    def shift_at(self, now: datetime) -> None:
+    @property
+    def timezone(self) -> str:
         raise ZeroDivisionError("a fault of ours")
 
-    next_start = shift_at
+    announce = timedelta(hours=1)
     name = "faulty"
     scales = False
 
@@ -252,8 +287,8 @@ def test_a_fault_in_one_timetable_is_said_with_its_place_and_holds_up_no_other()
     keeper = keeper_at(now, world, listener, faulty=Faulty())
     keeper.keep()
     assert "ZeroDivisionError: a fault of ours (test_daemon.py:" in listener.said[0]
-    assert world.looks == 1, "the other was looked at"
-    assert keeper.next_start() is None
+    assert world.looks == 2, "both were looked at"
+    assert keeper.next_moment() is None
     assert "The start of the next shift is not known" in listener.said[-1]
 
 
@@ -263,17 +298,23 @@ def test_a_fault_in_the_middle_of_a_switch_is_said_with_its_place_and_tried_agai
     keeper = keeper_at(now, world, listener)
     keeper.keep()
     assert any("KeyError" in said and "test_daemon.py:" in said for said in listener.said)
-    assert listener.said[-1] == "Next try for day on t in 1 min."
+    assert listener.said[-1].endswith("Next try in 1 min.")
 
 
 @dataclass
-class Changing(Ports):
+class Changing(Daemons):
     """A world over files that people change. `meanwhile`: what they do while a switch runs."""
 
     files: Files = field(default_factory=lambda: files("t"))
     observed: list[str] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
     deaf: bool = False
+    fault: Exception | None = None
+
+    def world(self) -> World:
+        if self.fault:
+            raise self.fault
+        return super().world()
 
     def observe(self, catalogue: Catalogue, *, scales: bool) -> None:
         self.observed.append(catalogue.label)
@@ -294,7 +335,7 @@ class Changing(Ports):
 
     def keeper(self, now: datetime) -> tuple[ScheduleLoop, Telling]:
         listener = Telling()
-        return ScheduleLoop(lambda: self.files, self, lambda: listener, lambda: now), listener
+        return ScheduleLoop(lambda: self.files, self, lambda: listener, at_once(lambda: now)), listener
 
     def labels(self) -> list[set[str]]:
         """The labels that each write has set."""
@@ -305,7 +346,7 @@ BY_DAY, AT_NIGHT = datetime(2026, 11, 18, 9, tzinfo=UTC), datetime(2026, 11, 18,
 
 
 def test_new_files_count_at_the_next_round_and_end_the_pause_after_a_failure() -> None:
-    world = Changing(fleet(worker("worker-1", QUARTER, node=None)), held_at=[])
+    world = Changing(fleet(worker("worker-1", QUARTER)), held_at=[], fault=KeyError("a fault of ours"))
     keeper, listener = world.keeper(AT_NIGHT)
     keeper.keep()
     keeper.keep()
@@ -313,11 +354,11 @@ def test_new_files_count_at_the_next_round_and_end_the_pause_after_a_failure() -
     world.files = files("t", label="other")
     keeper.keep()
     assert world.observed == [CATALOGUE.label, "other"]
-    assert [said for said in listener.said if "Next try" in said] == ["Next try for night on t in 1 min."] * 2
+    assert sum(said.endswith("Next try in 1 min.") for said in listener.said) == 2
     world.files = files()
     keeper.keep()
     assert len(world.observed) == 2, "a timetable that vanished is not kept"
-    assert keeper.next_start() is None
+    assert keeper.next_moment() is None
 
 
 def test_a_switch_ends_with_the_files_with_which_it_began_and_the_next_round_has_the_new_ones() -> None:
@@ -356,7 +397,7 @@ def test_until_the_servers_show_what_new_files_ask_for_nothing_is_decided() -> N
     world = Changing(fleet(worker("worker-1", node=node("worker-1"))), held_at=[], deaf=True)
     keeper, listener = world.keeper(BY_DAY)
     keeper.keep()
-    assert (world.sent, listener.said) == ([], ["day on t: vCenter cannot be heard: it is busy."])
+    assert (world.sent, listener.said) == ([], ["t: vCenter cannot be heard: it is busy."])
     world.deaf = False
     keeper.keep()
     assert len(world.sent) == 1

@@ -1,4 +1,4 @@
-"""Wakes the loop: at each start of a shift, when a file changes, and at least every minute. It knows no fleet."""
+"""Wakes the loop: when something falls due, when a file changes, and at least every minute. It knows no fleet."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from vgpuctl.model.errors import with_place
 
 LOOK_EVERY_S = 60
 FILES_EVERY_S = 2
-JOB = "next-start"
+JOB = "next-moment"
 
 
 class Alarm:
     """The loop that waits for the alarm works in one thread, one round at a time. No fault ends it.
 
-    APScheduler sets the alarm off at the next start. If it fails, the round of the next minute makes up for it.
+    APScheduler sets the alarm off at the next moment that matters. If it fails, the round of the next minute makes up
+    for it.
     """
 
     def __init__(
         self,
-        next_start: Callable[[], datetime | None],
+        next_moment: Callable[[], datetime | None],
         files_changed: Callable[[], bool],
         say: Callable[[str], None],
         rings: SimpleQueue[None],
     ) -> None:
-        self._next_start, self._files_changed, self._say, self._rings = next_start, files_changed, say, rings
+        self._next_moment, self._files_changed, self._say, self._rings = next_moment, files_changed, say, rings
         self._ended = False
         self._scheduler: Any = None
 
@@ -45,7 +46,7 @@ class Alarm:
         try:
             while not self._ended:
                 self._guarded("The round", work)
-                self._guarded("The alarm for the next start", self._ring_at_next_start)
+                self._guarded("The alarm for the next moment", self._ring_at_next_moment)
                 if not self._guarded("The look at the files", self._wait):
                     self._rings_within(LOOK_EVERY_S)
         finally:
@@ -77,15 +78,15 @@ class Alarm:
             return False
         return True
 
-    def _ring_at_next_start(self) -> None:
-        start = self._next_start()
-        if start is None:
+    def _ring_at_next_moment(self) -> None:
+        moment = self._next_moment()
+        if moment is None:
             return
         if self._scheduler is None:
             self._scheduler = _started_scheduler()
         # APScheduler: by default, an alarm that is more than a second late is dropped.
         self._scheduler.add_job(
-            self._ring, "date", run_date=start, id=JOB, replace_existing=True, misfire_grace_time=None
+            self._ring, "date", run_date=moment, id=JOB, replace_existing=True, misfire_grace_time=None
         )
 
 

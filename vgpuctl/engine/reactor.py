@@ -133,7 +133,7 @@ def _over(todo: Plan, fleet: Fleet, wishes: Mapping[str, Wish], state: RunState)
     """
     if state.stopping:
         # vSphere: not every task can be cancelled, so a stopped run waits until vCenter is done with our VMs.
-        return bool(fleet.stale) or not _working(fleet, wishes)
+        return bool(fleet.stale) or state.leaves_tasks or not _working(fleet, wishes)
     seen_done = not todo and not fleet.stale
     return seen_done or (not any(name in fleet.workers for name in wishes) and bool(state.gave_up))
 

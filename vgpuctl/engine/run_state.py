@@ -58,6 +58,7 @@ NONE: Attempts = {}
 class RunState:
     """What a run knows so far, frozen like everything that decisions are made on: each look makes a new one.
 
+    `leaves_tasks`: once stopped, do not wait for vCenter's tasks: the next run finds them in the fleet.
     `attempts`: by step. A step's attempts stay the same object until one of them changes.
     `failed_on`: by host, the signs at the moment of its failures.
     `due_since`: excludes time during which a server was not heard. `looked_s`, `blind`: when the last look was taken,
@@ -74,6 +75,7 @@ class RunState:
     booting: frozenset[str] = frozenset()
     left: frozenset[StepId] = frozenset()
     stopping: bool = False
+    leaves_tasks: bool = False
     looked_s: float = 0.0
     blind: bool = False
     blind_s: float = 0.0
@@ -106,7 +108,7 @@ class RunState:
 
         What was tried for the old wish is forgotten.
         """
-        return replace(self._forget(workers), going_back={**self.going_back, host: why})
+        return replace(self.forget(workers), going_back={**self.going_back, host: why})
 
     def boot(self, workers: Iterable[str]) -> RunState:
         """Return the state in which these workers boot: they could not be resumed.
@@ -114,7 +116,7 @@ class RunState:
         What was tried for that is forgotten.
         """
         names = frozenset(workers)
-        return replace(self._forget(names), booting=self.booting | names)
+        return replace(self.forget(names), booting=self.booting | names)
 
     def leave(self, steps: Iterable[StepId]) -> RunState:
         """Return the state in which these steps are not waited for any more."""
@@ -145,7 +147,7 @@ class RunState:
         """Return the workers for which something was asked."""
         return {step.subject for step in self.attempts}
 
-    def _forget(self, workers: Iterable[str]) -> RunState:
+    def forget(self, workers: Iterable[str]) -> RunState:
         """Forget the workers' attempts, except the ones that are out or may still take a worker down.
 
         A guest or vCenter that was asked to stop a VM cannot be asked not to.

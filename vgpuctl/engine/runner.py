@@ -13,7 +13,8 @@ from vgpuctl.engine.ends import ends
 from vgpuctl.engine.ports import Report, StepReport, World
 from vgpuctl.engine.reactor import Caches, Decision, Goal, decide
 from vgpuctl.engine.run_state import RequestKey, RunState
-from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError
+from vgpuctl.engine.steering import Steering, Turn, beginning_anew
+from vgpuctl.model.errors import BusyError, PassingError, VgpuctlError, with_place
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.plan import Plan, Step
 from vgpuctl.model.step_id import StepId
@@ -26,6 +27,8 @@ REQUESTS_AT_ONCE = 16
 PATIENT_AT_ONCE = 2
 #: The longest rest after a look: a look that took long may itself have been held up by requests.
 REST_S = 0.05
+#: How often a run is asked whether it still does what is wanted.
+STEER_EVERY_S = 1.0
 #: The longest rest while requests are queued: the requests of another look would only queue behind them.
 LINE_S = 0.15
 
@@ -49,8 +52,8 @@ class Listener(Protocol):
 class Runner:
     """Carries out one goal until nothing is left to do or nothing more can be done."""
 
-    def __init__(self, world: World, goal: Goal, listener: Listener) -> None:
-        self._world, self._goal, self._listener = world, goal, listener
+    def __init__(self, world: World, goal: Goal, listener: Listener, steering: Steering | None = None) -> None:
+        self._world, self._goal, self._listener, self._steering = world, goal, listener, steering
         self._events: queue.SimpleQueue[Callable[[RunState, float], RunState] | None] = queue.SimpleQueue()
         self._state, self._caches = RunState(), Caches()
         self._began_s = world.clock.monotonic()
@@ -60,15 +63,16 @@ class Runner:
         self._line: queue.SimpleQueue[Send] = queue.SimpleQueue()
         self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="request")
         self._aside = ThreadPoolExecutor(PATIENT_AT_ONCE, thread_name_prefix="patient")
-        self._stopping = False
+        self._stopping = self._admitting = False
+        self._steer_at_s = self._began_s + STEER_EVERY_S
 
-    def interrupt(self) -> None:
+    def interrupt(self, *, leave_tasks: bool = False) -> None:
         """Start nothing more, withdraw queued requests, and end when the requests in flight have ended.
 
-        It may be called from a signal handler.
+        vCenter's tasks are waited for too, unless they are left to a later run. It may be called from a signal handler.
         """
         self._stopping = True
-        self._events.put(lambda state, _: replace(state, stopping=True))
+        self._events.put(lambda state, _: replace(state, stopping=True, leaves_tasks=leave_tasks))
 
     def run(self) -> Report:
         stop_listening = self._world.observer.on_change(lambda: self._events.put(None))
@@ -90,7 +94,8 @@ class Runner:
             # long. Measured before this rule: of 64 cordons, 48 were sent after Ctrl-C.
             self._stopping = self._stopping or self._state.stopping
             self._follow(decision, fleet, moment.now_s)
-            if decision.finished:
+            self._steer(fleet, moment.now_s)
+            if decision.finished and not self._admitting:
                 return self._report(moment.now_s, decision)
             for send in decision.sends:
                 self._hand_over(send)
@@ -124,6 +129,41 @@ class Runner:
         self._listener.progress(
             Progress(first=self._first, decision=decision, fleet=fleet, done=shown, elapsed_s=elapsed)
         )
+
+    def _steer(self, fleet: Fleet, now_s: float) -> None:
+        """Ask once a second whether the run still does what is wanted. A fault of that question changes nothing."""
+        if self._steering is None or self._stopping or self._admitting or now_s < self._steer_at_s:
+            return
+        self._steer_at_s = now_s + STEER_EVERY_S
+        try:
+            turn = self._steering(fleet, self._goal, self._state)
+        except Exception as error:
+            self._listener.say(f"The wish could not be looked at again: {with_place(error)}")
+            return
+        if turn is not None and turn.stop:
+            self._listener.say(turn.stop)
+            self.interrupt(leave_tasks=True)
+        elif turn is not None:
+            self._admitting = True
+            self._aside.submit(self._admit, turn, fleet)
+
+    def _admit(self, turn: Turn, fleet: Fleet) -> None:
+        """Write what must be written, then take up more hosts. This runs in a thread."""
+        try:
+            # Decision 0012: what cannot be written down is not begun.
+            if turn.record:
+                self._world.ledger.write(turn.record)
+        except Exception as error:
+            why = error.message if isinstance(error, VgpuctlError) else with_place(error)
+            self._listener.say(f"The ledger could not be written: {why}")
+            self._events.put(lambda state, _: self._admitted(Turn(), fleet, state))
+        else:
+            self._events.put(lambda state, _: self._admitted(turn, fleet, state))
+
+    def _admitted(self, turn: Turn, fleet: Fleet, state: RunState) -> RunState:
+        # In the loop's own thread: the next question about the course sees the new state.
+        self._goal, self._admitting = turn.goal or self._goal, False
+        return beginning_anew(state, fleet, turn.hosts)
 
     def _wait(self, looked_s: float) -> None:
         """Wait until something changed, or for a moment; then take in at once everything that has happened.

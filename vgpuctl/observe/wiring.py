@@ -19,11 +19,12 @@ from vgpuctl.kube.access import KubernetesSettings
 from vgpuctl.kube.client import Client, NotAllowedError
 from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS, LazyReflector
+from vgpuctl.kube.leadership import Leadership
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.ledger import LedgerMap, ReadLedger
 from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.stream import KubernetesStream
-from vgpuctl.kube.whoami import author
+from vgpuctl.kube.whoami import author, whoami
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
@@ -135,7 +136,9 @@ class Connection:
         self._settings = settings
         self._builder = FleetBuilder(catalogue)
         self._listeners: list[Callable[[], None]] = []
+        self._ledger_listeners: list[Callable[[], None]] = []
         self._last: Fleet | None = None
+        self._name = ""
         self._session = Session(settings.vcenter)
         self._client = Client(settings.kubernetes)
         scope = scope or ObservationScope()
@@ -144,7 +147,7 @@ class Connection:
         self._ledger = LedgerMap(self._client, settings.kubernetes.namespace)
         self._first_fill: Future[None] | None = None
         self._last_ledger = ReadLedger()
-        self._ledger_reflector = Reflector(self._client, self._ledger.kind, self._changed)
+        self._ledger_reflector = Reflector(self._client, self._ledger.kind, self._ledger_changed)
         self._quotas = LazyReflector(self._client, QUOTAS, self._changed)
         self._rollouts = LazyReflector(self._client, ROLLOUTS, self._changed)
         self._scope = _scope_for(catalogue, scope)
@@ -241,9 +244,18 @@ class Connection:
         self._rollouts.close()
         self._session.close()
 
-    def world(self) -> World:
+    def acting_lease(self, *, gives_way: bool = False, purpose: str = "") -> ActingLease:
+        """Return the acting Lease, not taken yet. `purpose`: what it is for, for people that are asked to wait."""
+        namespace, lease_s = self._settings.kubernetes.namespace, self._settings.lease_s
+        return ActingLease(self._client, namespace, lease_s, gives_way=gives_way, purpose=purpose)
+
+    def leadership(self, say: Callable[[str], None]) -> Leadership:
+        """Return this instance's part in leading, not started yet."""
+        return Leadership(self._client, self._settings.kubernetes.namespace, self._settings.lease_s, say)
+
+    def world(self, *, purpose: str = "") -> World:
         settings = self._settings.kubernetes
-        lease = ActingLease(self._client, settings.namespace, self._settings.lease_s)
+        lease = self.acting_lease(purpose=purpose)
         return World(
             observer=self,
             sender=self,
@@ -271,6 +283,25 @@ class Connection:
             # Decision 0017: labels are learned from every event, because a node may be deleted before the next look.
             self._builder.learn(self._kubernetes.nodes())
         self._changed()
+
+    def whoami(self) -> str:
+        """Return the name by which the API server knows us. It is asked once."""
+        if not self._name:
+            self._name = retry(lambda: whoami(self._client), REFRESH_AGAIN_AFTER_S)
+        return self._name
+
+    def on_ledger(self, call: Callable[[], None]) -> None:
+        """Call `call` (from any thread) after each change of the ledger, once it is followed."""
+        self._ledger_listeners.append(call)
+
+    def _ledger_changed(self) -> None:
+        self._changed()
+        for call in tuple(self._ledger_listeners):
+            call()
+
+    @property
+    def ledger(self) -> LedgerMap:
+        return self._ledger
 
     def _changed(self) -> None:
         for call in tuple(self._listeners):

@@ -20,9 +20,11 @@ from vgpuctl.model.errors import ExitCode
 if TYPE_CHECKING:
     from vgpuctl.engine.ports import Report
     from vgpuctl.files import Files
+    from vgpuctl.model.fleet import Fleet
     from vgpuctl.model.journal import HostReport
     from vgpuctl.observe.wiring import Connection
     from vgpuctl.operations import MakeFormer, MakeWish, Operation, Preview
+    from vgpuctl.planning.ordering import SwitchOrder
     from vgpuctl.settings import Flags
     from vgpuctl.vsphere.property_filters import ObservationScope
 
@@ -40,7 +42,10 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpec:
-    """What a command wants: a wish, the way back from it, and its words."""
+    """What a command wants: a wish, the way back from it, and its words.
+
+    `order`: the order that it leaves for a daemon, by the person's name.
+    """
 
     wish: MakeWish
     former: MakeFormer | None
@@ -48,6 +53,7 @@ class CommandSpec:
     done_text: Callable[[Preview, Report], str]
     scope: ObservationScope | None = None
     timetable: str = ""
+    order: Callable[[str, Fleet], SwitchOrder] | None = None
 
     def including_held(self) -> CommandSpec:
         """Return the same spec, for held workers too."""
@@ -72,7 +78,7 @@ def _act(options: RunOptions, spec: CommandSpec, connection: Connection) -> Exit
     if options.dry_run:
         return _dry_run(options, spec, _with_history(preview, connection))
     if not preview.plan:
-        return _nothing(options, spec, preview)
+        return _nothing(options, spec, preview, connection)
     question = preview.disturbs and not options.yes
     if question or preview.refusals or preview.remarks:
         from vgpuctl.cli.acting.plans import show_plan, show_remarks  # noqa: PLC0415
@@ -109,33 +115,65 @@ def _dry_run(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCo
     return ExitCode.REFUSED if preview.refusals else ExitCode.DONE
 
 
-def _nothing(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCode:
+def _nothing(options: RunOptions, spec: CommandSpec, preview: Preview, connection: Connection) -> ExitCode:
     from vgpuctl.engine.ports import Report  # noqa: PLC0415
     from vgpuctl.operations import refused  # noqa: PLC0415
 
     if preview.refusals:
         raise refused(preview)
+    order = _order(spec, connection, preview.fleet)
+    if order and order.changes:
+        connection.ledger.write(order.changes)
     if options.output is Output.JSON:
         print_json(report_document(Report(wish=preview.wish.name), preview))
     else:
         console().print_text(spec.nothing_to_do(preview))
+        _show_order(order)
         _show_missing(preview)
     return ExitCode.DONE
+
+
+def _order(spec: CommandSpec, connection: Connection, fleet: Fleet) -> SwitchOrder | None:
+    """Return the order that this command leaves, in the name by which Kubernetes knows the person."""
+    return spec.order(connection.whoami(), fleet) if spec.order else None
+
+
+def _show_order(order: SwitchOrder | None) -> None:
+    """Say how long the shift stays although another one is scheduled."""
+    from vgpuctl.basics.moments import moment  # noqa: PLC0415
+
+    if order is None or order.override is None:
+        return
+    until = order.override.until
+    if until is None:
+        console().print_text("It stays so until: vgpuctl override clear")
+    else:
+        now = datetime.now().astimezone()
+        console().print_text(f"It stays so until {moment(until, now)}. Then the timetable goes on.")
 
 
 def _carry_out(options: RunOptions, spec: CommandSpec, connection: Connection, preview: Preview) -> ExitCode:
     """Carry out the plan. Even if output fails, the work ends in order, and the exit code reports the result."""
     from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
-    from vgpuctl.operations import Operation, exit_code  # noqa: PLC0415
+    from vgpuctl.operations import Operation, exit_code, nothing_more  # noqa: PLC0415
 
+    order = _order(spec, connection, preview.fleet)
     connection.follow()
     with output.muting():
         with screen(console(), quiet=options.output is Output.JSON) as listener:
-            operation = Operation(world=connection.world(), listener=listener, timetable=spec.timetable)
+            operation = Operation(
+                world=connection.world(purpose=f"{connection.whoami()}: {preview.wish.name}"),
+                listener=listener,
+                timetable=spec.timetable,
+                orders=order.changes if order else {},
+                outcomes=(lambda report, fleet: order.outcomes(report.hosts, fleet)) if order else nothing_more,
+            )
             with _interruptible(operation):
                 report = operation.carry_out(spec.wish, spec.former)
         code = exit_code(report, refused=bool(preview.refusals))
         _show_end(options, spec, preview, report, code)
+        if code is ExitCode.DONE and options.output is not Output.JSON:
+            _show_order(order)
     if complaint_text := output.complaint():
         console(error=True).print_text(complaint_text)
         if options.output is Output.JSON and code is ExitCode.DONE:

@@ -40,6 +40,7 @@ def command(
 def _keep(flags: Flags) -> None:
     from vgpuctl.cli.acting.progress import Lines  # noqa: PLC0415
     from vgpuctl.daemon.alarm import Alarm  # noqa: PLC0415
+    from vgpuctl.daemon.hooks import Hooks  # noqa: PLC0415
     from vgpuctl.daemon.schedule_loop import ScheduleLoop  # noqa: PLC0415
     from vgpuctl.engine.listening import MutedOnFailure  # noqa: PLC0415
     from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
@@ -50,20 +51,35 @@ def _keep(flags: Flags) -> None:
     watched = watched_files(flags, say)
     files = watched.current()
     scope = ObservationScope(neighbours=True, drains=True, scales=files.scales)
+    rings: SimpleQueue[None] = SimpleQueue()
+
+    def ring() -> None:
+        rings.put(None)
+
     # Decision 0018: kubelet would start it again after a refused login, and knows no rule about accounts.
     with connected(flags, files, scope, lasting=True) as connection:
+        leadership = connection.leadership(say)
+        loop = ScheduleLoop(
+            watched.current, connection, lambda: Lines(console()), Hooks(leading=leadership.leading, look_again=ring)
+        )
+        alarm = Alarm(loop.next_moment, watched.changed, say, rings)
+        leadership.on_change(ring)
+        connection.on_ledger(ring)
         connection.follow(ledger=True)
-        keeper = ScheduleLoop(watched.current, connection, lambda: Lines(console()))
-        alarm = Alarm(keeper.next_start, watched.changed, say, SimpleQueue())
 
         def end(_number: int, _frame: object) -> None:
             alarm.end()
-            keeper.interrupt()
+            loop.interrupt()
 
         for number in stop_signals():
             signal.signal(number, end)
-        with output.muting():
-            alarm.run(keeper.keep)
+        leadership.start()
+        try:
+            with output.muting():
+                alarm.run(loop.keep)
+                loop.wait_until_idle()
+        finally:
+            leadership.stop()
 
 
 def watched_files(flags: Flags, say: Callable[[str], None]) -> WatchedFiles:

@@ -93,6 +93,7 @@ def _with_options(timetable: Timetable, drain_s: float | None, *, all_or_nothing
 
 
 def switch_spec(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
+    from vgpuctl.planning.ordering import order_of_switch  # noqa: PLC0415
     from vgpuctl.planning.wishes import former_wish, switch_wish  # noqa: PLC0415
     from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
 
@@ -110,4 +111,5 @@ def switch_spec(files: Files, shift: str, timetable: Timetable) -> CommandSpec:
         done_text=done_text,
         scope=ObservationScope(neighbours=True, drains=True, scales=timetable.scales),
         timetable=timetable.name,
+        order=lambda who, fleet: order_of_switch(timetable, shift, fleet.orders, who, datetime.now(UTC)),
     )
