@@ -200,7 +200,7 @@ def test_what_is_refused_is_said_once_and_begins_as_soon_as_nothing_refuses_it()
     assert [("no Kubernetes node" in said) for said in listener.said] == [True]
     world.some = fleet(worker("worker-1", QUARTER))
     keeper.keep()
-    assert listener.said[1] == "night on t begins."
+    assert listener.said[1] == "t: the Lease cannot be read", "it would begin"
 
 
 def test_a_fault_is_waited_out_longer_and_longer_and_a_start_ends_the_wait() -> None:
