@@ -40,6 +40,20 @@ def test_a_state_from_before_a_patch_is_left_for_a_boot_where_the_timetable_says
     assert patched.broken == []
 
 
+def test_a_drained_worker_is_booted_although_its_node_still_lists_its_daemonset_pods() -> None:
+    switch = Rehearsal.of(at_work(default_inventory()), Durations())
+    timetables = switch.files.timetables
+    changed = {name: replace(each, conduct=BOOTS) for name, each in timetables.items()}
+    switch.files = replace(switch.files, timetables=changed)
+    switch.wait(60)
+    assert switch.switch("night").finished
+    assert all(node.pods for name in DAY if (node := switch.fleet().worker(name).node))
+    host = switch.world.estate.hosts["esx-1"]
+    host.software = host.software._replace(build="24957456")
+    ended = switch.switch("day")
+    assert (ended.finished, ended.state.going_back, switch.awake(), switch.broken) == (True, {}, DAY, [])
+
+
 def test_where_a_host_crashed_the_other_proceeds_and_ha_restarts_what_finds_room() -> None:
     crash = begun("host-crash")
     database = crash.world.estate.vms["database"]

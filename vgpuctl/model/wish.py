@@ -25,7 +25,8 @@ class WorkerWish:
 
     With `change`, its devices may be changed; else they must be right.
     `before`: what it carried before, if its devices may be changed. `after`, on the way back: what it was to carry.
-    `cold`: if it is suspended, discard its state and boot it. `sleep`: what its node says while it sleeps.
+    `cold`: if it is suspended, discard its state. `given_up`: the UIDs of pods that may be lost with it. `sleep`: what
+    its node says while it sleeps.
     """
 
     vgpus: tuple[str, ...] | None = None
@@ -35,6 +36,7 @@ class WorkerWish:
     before: tuple[str, ...] | None = None
     after: tuple[str, ...] | None = None
     cold: bool = False
+    given_up: frozenset[str] = frozenset()
     sleep: Sleep | None = None
 
 

@@ -213,10 +213,10 @@ def _rungs(wish: Wish, worker: Worker, former: tuple[str, ...], labels: LabelCha
     # Decision 0003: a worker that is to wake is marked first, even if it slept since before us.
     if mine.awake is not None:
         yield MarkAsleep(name, wish.name, former, mine.sleep)
+    # vSphere: a suspended state may not resume, for example after a host upgrade. Then the VM boots cold.
+    if mine.cold and mine.awake is not False and worker.power is Power.SUSPENDED:
+        yield Discard(name, wish.drain, mine.given_up)
     if mine.awake:
-        # vSphere: a suspended state may not resume, for example after a host upgrade. Then the VM boots cold.
-        if mine.cold and worker.power is Power.SUSPENDED:
-            yield Discard(name)
         yield PowerOn(name, resume=worker.power is Power.SUSPENDED and not mine.cold)
         # Kubernetes: a node may be Ready from before its sleep, so it is uncordoned only once it is truly back.
         yield WaitBack(name)

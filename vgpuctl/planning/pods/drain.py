@@ -100,3 +100,12 @@ def budgets_to_pay(fleet: Fleet, pod: Pod) -> tuple[Budget, ...]:
     if not asks_budgets(pod):
         return ()
     return tuple(budget for budget in fleet.budgets_over(pod) if not budget.lets_go(pod))
+
+
+def lost_with_state(node: Node | None, options: DrainOptions = _PLAIN) -> tuple[Pod, ...]:
+    """Return the pods that are lost if the suspended state of their VM is discarded.
+
+    The options are those of the drain before the sleep: what it left there on purpose does not count.
+    """
+    # Kubernetes: a pod that is ending on a silent node stays listed until its kubelet is back.
+    return tuple(pod for pod in leaving_pods(node, options) if not (pod.terminating or pod.finished))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from vgpuctl.basics.change import changed
 from vgpuctl.model.fleet import Fleet, Node, Power, Worker
 from vgpuctl.model.pods import Pod
 from vgpuctl.model.record import ASLEEP
-from vgpuctl.model.requests import PowerOffVm, PowerOnVm, Request
+from vgpuctl.model.requests import Confirm, PowerOffVm, PowerOnVm, Request
+from vgpuctl.model.timetable import DrainOptions
 from vgpuctl.model.wait import UNDER_WAY, Reason, Wait
+from vgpuctl.planning.pods.drain import lost_with_state
 from vgpuctl.planning.signs import cards_key
 from vgpuctl.planning.steps.step import CHANGE_S, Look, WorkerStep, state_s
 
@@ -37,8 +39,13 @@ LOOKED_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Discard(WorkerStep):
-    """Discard a suspended state that cannot be resumed: what ran in it is lost."""
+    """Discard a suspended state that cannot or must not be resumed: what ran in it is lost.
 
+    `drain`: the options with which the worker was drained. `given_up`: the UIDs of other pods that may be lost.
+    """
+
+    drain: DrainOptions = field(default_factory=DrainOptions)
+    given_up: frozenset[str] = frozenset()
     verb: ClassVar[str] = "discard the suspended state"
     doing: ClassVar[str] = "discarding its suspended state"
     finished: ClassVar[str] = "discarded"
@@ -58,7 +65,14 @@ class Discard(WorkerStep):
         # vSphere: a suspended state may not resume after a host upgrade or on another host.
         # After a drain it holds nothing worth keeping, unless a pod asked to be frozen.
         worker = fleet.worker(self.worker)
-        return (PowerOffVm(worker=worker.name, vm=worker.vm),)
+        return (PowerOffVm(worker=worker.name, vm=worker.vm, first=self._confirm(worker.node)),)
+
+    def _confirm(self, node: Node | None) -> Confirm | None:
+        """Return a last check of the node's pods: none may be lost that was not known when this was decided."""
+        if node is None:
+            return None
+        lost = {pod.uid for pod in lost_with_state(node, self.drain)} - self.given_up
+        return Confirm(node=node.name, expected=frozenset(pod.uid for pod in node.pods if pod.uid not in lost))
 
     def applied(self, worker: Worker) -> Worker:
         return changed(worker, power=Power.OFF)
