@@ -55,6 +55,26 @@ COMMANDS = {
         "vgpuctl.cli.showing.rights:app",
         "Print the rights that vgpuctl needs, for kubectl and govc.",
     ),
+    "override": (
+        "vgpuctl.cli.acting.override:command",
+        "Put another shift in force for a while, whatever the timetable says.",
+    ),
+    "pause": (
+        "vgpuctl.cli.acting.pause:command",
+        "Pause the daemon: it begins nothing until the end of the pause, or until `vgpuctl unpause`.",
+    ),
+    "unpause": (
+        "vgpuctl.cli.acting.pause:unpause",
+        "End a pause: the daemon puts the shift that is due in force again.",
+    ),
+    "maintenance": (
+        "vgpuctl.cli.acting.maintenance:app",
+        "Hold hosts before a patch, with their sleepers really off; give them back afterwards.",
+    ),
+    "unpark": (
+        "vgpuctl.cli.acting.unpark:command",
+        "Try hosts again that the daemon has parked after several failures.",
+    ),
     "daemon": (
         "vgpuctl.cli.acting.daemon:command",
         "Follow the timetables: keep the current shift on the cards until stopped.",

@@ -22,6 +22,7 @@ from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS, LazyReflector
 from vgpuctl.kube.leadership import Leadership
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.ledger import LedgerMap, ReadLedger
+from vgpuctl.kube.order_book import OrderBook
 from vgpuctl.kube.reflector import Reflector
 from vgpuctl.kube.stream import KubernetesStream
 from vgpuctl.kube.whoami import author, whoami
@@ -265,6 +266,9 @@ class Connection:
             journal=Journal(self._client, settings.namespace, lease.identity, author(settings)),
             blind_s=self._settings.blind_s,
         )
+
+    def order_book(self) -> OrderBook:
+        return OrderBook(self._client, self._settings.kubernetes.namespace)
 
     def history(self) -> list[Entry]:
         """Return earlier switches; none if they cannot be read, since no decision depends on them."""

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from vgpuctl.basics.names import Names
 from vgpuctl.model.conduct import Asleep, Conduct, Mode
 from vgpuctl.model.departure import Departure
-from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.fleet import Fleet, Power, Worker
+from vgpuctl.model.orders import Orders
 from vgpuctl.model.profiles import Catalogue, Profile
 from vgpuctl.model.record import Record
 from vgpuctl.model.timetable import DrainOptions, Shift, Timetable
 from vgpuctl.model.wish import Sleep, Wish, WorkerWish
 from vgpuctl.planning.checks.card_room import against_room
+from vgpuctl.planning.coming_starts import next_starts
 from vgpuctl.planning.departures import departures
+from vgpuctl.planning.pods.drain import lost_with_state
 from vgpuctl.planning.scaling import former_workloads, must_be_seen, with_scaled, workload_wishes
 from vgpuctl.planning.steps import equipped
 
 PROVISION = "provision"
+MAINTENANCE = "maintenance"
 BACK_FROM = "back from "
 
 
@@ -32,7 +36,7 @@ def switch_wish(
     """
     must_be_seen(fleet, timetable.shifts[shift])
     mine = timetable.workers(fleet)
-    sleeps = SleepNotes(timetable, shift, now)
+    sleeps = SleepNotes(timetable, shift, fleet.orders, now)
     left = departures(fleet, timetable, shift)
     workloads = workload_wishes(fleet, timetable, timetable.shifts[shift], left)
     # vSphere: only a suspend keeps processes. A shutdown ends them, so then no pod is frozen.
@@ -61,9 +65,9 @@ class SleepNotes:
     The starts of shifts are looked up once, not for each worker.
     """
 
-    def __init__(self, timetable: Timetable, shift: str, now: datetime | None) -> None:
+    def __init__(self, timetable: Timetable, shift: str, orders: Orders, now: datetime | None) -> None:
         self._table, self._shift = timetable, timetable.shifts[shift]
-        starts = {name: timetable.next_start_of(name, now) for name in timetable.shifts} if now else {}
+        starts = next_starts(timetable, orders, now) if now else {}
         self._starts = {name: start for name, start in starts.items() if start is not None}
 
     def of(self, worker: Worker) -> Sleep | None:
@@ -137,6 +141,18 @@ def label_wish(fleet: Fleet, catalogue: Catalogue, *, prune: bool = False) -> Wi
     """Return the wish that makes every node's labels true."""
     workers = {name: WorkerWish(label=True) for name in fleet.workers}
     return Wish(name="label-nodes", catalogue=catalogue, workers=workers, prune=prune)
+
+
+def maintenance_wish(fleet: Fleet, catalogue: Catalogue, hosts: Iterable[str], given_up: frozenset[str]) -> Wish:
+    """Return the wish before a patch of these hosts: suspended workers are really off. Everything else stays as it is.
+
+    `given_up`: the UIDs of pods that may be lost with the suspended states. A worker with another such pod is left out.
+    """
+    # vSphere: a suspended VM may not resume after an upgrade of its host or of its vGPU manager.
+    asleep = [worker for host in hosts for worker in fleet.on_host(host) if worker.power is Power.SUSPENDED]
+    discarded = (w for w in asleep if {pod.uid for pod in lost_with_state(w.node)} <= given_up)
+    workers = {worker.name: WorkerWish(cold=True, given_up=given_up) for worker in discarded}
+    return Wish(name=MAINTENANCE, catalogue=catalogue, workers=workers)
 
 
 def former_wish(wish: Wish) -> Wish:

@@ -12,15 +12,15 @@ from vgpuctl.basics.durations import format_duration
 from vgpuctl.basics.names import fold
 from vgpuctl.basics.phrases import first_names
 from vgpuctl.model.conduct import OnStuck
-from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.plan import Plan, Remark
-from vgpuctl.model.pods import GRACE_S
+from vgpuctl.model.pods import GRACE_S, Freeze
 from vgpuctl.model.wish import Wish
 from vgpuctl.planning.cards.releases import stops
 from vgpuctl.planning.checks.admission import admission_in_doubt
 from vgpuctl.planning.checks.datastore_space import suspends
 from vgpuctl.planning.pods.budgets import dead_ends
-from vgpuctl.planning.pods.drain import grace_s, pods_to_move, within_s
+from vgpuctl.planning.pods.drain import grace_s, lost_with_state, pods_to_move, within_s
 from vgpuctl.planning.pods.freezing import frozen_on, said_of
 from vgpuctl.planning.scaling import missing_workloads
 from vgpuctl.planning.steps import Suspend
@@ -41,11 +41,23 @@ def remarks(fleet: Fleet, wish: Wish) -> tuple[Remark, ...]:
         found += [Remark("", f"Kubernetes shows us no {kind}: {_WITHOUT[kind]}.") for kind in fleet.unseen]
     return (
         *found,
+        *_given_up(fleet, wish),
         *missing_workloads(fleet, wish),
         *_unshielded(leaving),
         *_unmeasured(fleet, wish, leaving),
         *_left_out(fleet),
     )
+
+
+def _given_up(fleet: Fleet, wish: Wish) -> Iterator[Remark]:
+    """Yield the pods that are lost with suspended states that are discarded."""
+    for name, mine in wish.workers.items():
+        worker = fleet.workers.get(name)
+        if worker and mine.given_up and worker.power is Power.SUSPENDED:
+            for pod in lost_with_state(worker.node):
+                frozen = "sleeps with it" if pod.freeze is Freeze.READY else "was on it when it was suspended"
+                text = f"{name}: {pod} {frozen}, and is lost with the suspended state"
+                yield Remark(worker.host, text)
 
 
 def _left_out(fleet: Fleet) -> Iterator[Remark]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vgpuctl.model.fleet import Fleet, Worker
+from vgpuctl.model.orders import Orders, Override
 from vgpuctl.model.profiles import Profile
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.workloads import Workload
+from vgpuctl.planning.coming_starts import next_shift, next_starts, override_in_force
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,8 @@ class Waking:
 class TimetableState:
     """How the fleet stands to one timetable.
 
-    `current`: the shift whose workers are awake; None between shifts. `due`: the shift of the hour.
+    `current`: the shift whose workers are awake; None between shifts. `due`: the shift that an
+    override orders, else the shift of the hour.
     """
 
     timetable: Timetable
@@ -36,6 +39,7 @@ class TimetableState:
     next_shift: str | None
     next_start: datetime | None
     starts: Mapping[str, datetime | None]
+    override: Override | None = None
     workers: tuple[Worker, ...] = ()
 
     def should_be_awake(self, worker: Worker) -> bool:
@@ -76,19 +80,30 @@ def _wakes(shift: Shift, worker: Worker, profile: str) -> bool:
 
 
 def state_of(fleet: Fleet, timetable: Timetable, now: datetime) -> TimetableState:
-    due, following = timetable.shift_at(now), timetable.next_start(now)
+    due, following = _due(timetable, fleet.orders, now), next_shift(timetable, fleet.orders, now)
     workers = timetable.workers(fleet)
     # A hold keeps its worker out of the shift on purpose, so the others say which shift it is.
     saying = [worker for worker in workers if not worker.hold] or workers
     matching = [name for name, shift in timetable.shifts.items() if all(map(shift.as_wanted, saying))]
-    due_name = due[0].name if due else None
+    due_name = due[0] if due else None
     return TimetableState(
         timetable=timetable,
         current=due_name if due_name in matching else next(iter(matching), None),
         due=due_name,
         since=due[1] if due else None,
-        next_shift=following[0].name if following else None,
+        next_shift=following[0] if following else None,
         next_start=following[1] if following else None,
-        starts={name: timetable.next_start_of(name, now) for name in timetable.shifts},
+        starts=next_starts(timetable, fleet.orders, now),
+        override=override_in_force(timetable, fleet.orders, now),
         workers=tuple(workers),
     )
+
+
+def _due(timetable: Timetable, orders: Orders, now: datetime) -> tuple[str, datetime] | None:
+    order = override_in_force(timetable, orders, now)
+    if order is not None:
+        return order.shift, order.since
+    due, last = timetable.shift_at(now), orders.overrides.get(timetable.name)
+    # The end of an override counts as a start.
+    ended = last.until if last and last.until and last.until <= now else None
+    return (due[0].name, max(due[1], ended) if ended else due[1]) if due else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ class RunOptions:
 class CommandSpec:
     """What a command wants: a wish, the way back from it, and its words.
 
-    `order`: the order that it leaves for a daemon, by the person's name.
+    `more`: more keys of its document. `order`: the order that it leaves for a daemon, by the person's name.
     """
 
     wish: MakeWish
@@ -53,6 +53,7 @@ class CommandSpec:
     done_text: Callable[[Preview, Report], str]
     scope: ObservationScope | None = None
     timetable: str = ""
+    more: dict[str, Any] = field(default_factory=dict)
     order: Callable[[str, Fleet], SwitchOrder] | None = None
 
     def including_held(self) -> CommandSpec:
@@ -76,7 +77,7 @@ def _act(options: RunOptions, spec: CommandSpec, connection: Connection) -> Exit
     fleet = connection.fleet()
     preview = look_ahead(fleet, spec.wish(fleet))
     if options.dry_run:
-        return _dry_run(options, spec, _with_history(preview, connection))
+        return dry_run_shown(options, spec, with_earlier(preview, connection))
     if not preview.plan:
         return _nothing(options, spec, preview, connection)
     question = preview.disturbs and not options.yes
@@ -85,16 +86,16 @@ def _act(options: RunOptions, spec: CommandSpec, connection: Connection) -> Exit
 
         out = console(error=options.output is Output.JSON)
         if question or preview.refusals:
-            show_plan(out, _with_history(preview, connection))
+            show_plan(out, with_earlier(preview, connection))
         else:
             show_remarks(out, preview)
     if question and not confirmed("Go on?", yes=options.yes):
         console().print("Nothing was changed.")
         return ExitCode.DONE
-    return _carry_out(options, spec, connection, preview)
+    return carry_out(options, spec, connection, preview)
 
 
-def _with_history(preview: Preview, connection: Connection) -> Preview:
+def with_earlier(preview: Preview, connection: Connection) -> Preview:
     """Add how long the steps took earlier. The history is read only when a plan is shown."""
     from vgpuctl.operations import with_history  # noqa: PLC0415
 
@@ -102,7 +103,7 @@ def _with_history(preview: Preview, connection: Connection) -> Preview:
     return with_history(preview, connection.history())
 
 
-def _dry_run(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCode:
+def dry_run_shown(options: RunOptions, spec: CommandSpec, preview: Preview) -> ExitCode:
     from vgpuctl.cli.acting.plans import plan_document, show_plan  # noqa: PLC0415
 
     if options.output is Output.JSON:
@@ -152,7 +153,7 @@ def _show_order(order: SwitchOrder | None) -> None:
         console().print_text(f"It stays so until {moment(until, now)}. Then the timetable goes on.")
 
 
-def _carry_out(options: RunOptions, spec: CommandSpec, connection: Connection, preview: Preview) -> ExitCode:
+def carry_out(options: RunOptions, spec: CommandSpec, connection: Connection, preview: Preview) -> ExitCode:
     """Carry out the plan. Even if output fails, the work ends in order, and the exit code reports the result."""
     from vgpuctl.cli.acting.progress import screen  # noqa: PLC0415
     from vgpuctl.operations import Operation, exit_code, nothing_more  # noqa: PLC0415
@@ -184,7 +185,7 @@ def _carry_out(options: RunOptions, spec: CommandSpec, connection: Connection, p
 
 def _show_end(options: RunOptions, spec: CommandSpec, preview: Preview, report: Report, code: ExitCode) -> None:
     if options.output is Output.JSON:
-        print_json(report_document(report, preview) | {"exitCode": int(code)})
+        print_json(report_document(report, preview) | {"exitCode": int(code)} | spec.more)
         return
     _show_report(report, code, spec, preview)
     _show_missing(preview)
