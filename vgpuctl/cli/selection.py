@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from vgpuctl.model.errors import UsageError
@@ -65,25 +66,37 @@ def duration_s(text: str, option: str) -> float:
 
 
 def end_of_order(until: str | None, lasting: str | None, now: datetime) -> datetime | None:
-    """Return when an order ends by `--until` or `--for`; None without either. UsageError if that is no coming time."""
-    from vgpuctl.basics.bounded import MOST_SECONDS, UnreadableError  # noqa: PLC0415
+    """Return when an order ends by its options; None without them."""
+    if lasting is not None and until is not None:
+        raise UsageError("--for and --until both say when it ends.", hint="Give one of them.")
+    if lasting is not None:
+        return _after(now, lasting)
+    return _moment(until, now) if until is not None else None
+
+
+def _after(now: datetime, lasting: str) -> datetime:
+    from vgpuctl.basics.bounded import LAST_YEAR  # noqa: PLC0415
+
+    seconds = duration_s(lasting, "--for")
+    if seconds < 1:
+        raise UsageError(f"--for {lasting} would end at once.", hint="For example: --for 2h")
+    try:
+        ends = now + timedelta(seconds=round(seconds))
+    except OverflowError:
+        ends = datetime.max.replace(tzinfo=UTC)
+    if ends.year >= LAST_YEAR:
+        raise UsageError(f"--for {lasting} is longer than vgpuctl can count.", hint="Leave it out for no end.")
+    return ends
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    from vgpuctl.basics.bounded import UnreadableError  # noqa: PLC0415
     from vgpuctl.basics.moments import USUAL, parse_moment  # noqa: PLC0415
 
-    if until and lasting:
-        raise UsageError("--until and --for cannot both be given.")
-    if lasting:
-        from datetime import timedelta  # noqa: PLC0415
-
-        lasting_s = duration_s(lasting, "--for")
-        if not 0 < lasting_s <= MOST_SECONDS:
-            raise UsageError(f"--for {lasting} is not between a second and ten years.")
-        return now + timedelta(seconds=lasting_s)
-    if not until:
-        return None
     try:
-        end = parse_moment(until, now)
+        found = parse_moment(text, now).astimezone(UTC)
     except UnreadableError:
-        raise UsageError(f"--until {until} is not {USUAL}.") from None
-    if end <= now:
-        raise UsageError(f"--until {until} is over already.")
-    return end
+        raise UsageError(f"--until {text} is not a time.", hint=f"Write {USUAL}.") from None
+    if found <= now:
+        raise UsageError(f"--until {text} is over already.", hint=f"It is {now.astimezone():%Y-%m-%d %H:%M} now.")
+    return found

@@ -1,4 +1,4 @@
-"""The orders in force as documents for programs, and the hosts that are parked."""
+"""The orders in force, and the hosts that are parked: as documents for programs."""
 
 from __future__ import annotations
 

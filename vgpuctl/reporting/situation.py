@@ -13,6 +13,8 @@ from typing import NamedTuple
 from vgpuctl.basics.names import natural
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.hosts import Card, Host
+from vgpuctl.model.orders import Maintenance, Pause
+from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.pods import Quota, Rollout
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
@@ -31,6 +33,7 @@ from vgpuctl.reporting.deviations import (
     of_worker,
     of_workload,
 )
+from vgpuctl.reporting.orders import maintenance_in_force, parked
 from vgpuctl.reporting.pending_pods import Waiting, waiting
 from vgpuctl.reporting.timetable_state import TimetableState, Waking, state_of
 
@@ -56,6 +59,7 @@ class Resting(NamedTuple):
 class Situation:
     """The selected hosts, workers, pods and findings, sorted as people count.
 
+    `pause`, `maintenance`: the orders in force; overrides are in `states`. `parked`: hosts that are not tried again.
     `quotas`: None if they cannot be seen. `stale`: the servers that are not heard, and since when.
     """
 
@@ -69,6 +73,9 @@ class Situation:
     waiting: tuple[Waiting, ...]
     resting: tuple[Resting, ...]
     findings: tuple[Deviation, ...]
+    pause: Pause | None = None
+    maintenance: tuple[Maintenance, ...] = ()
+    parked: tuple[Outcome, ...] = ()
     quotas: tuple[Quota, ...] | None = ()
     stale: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -148,6 +155,11 @@ def situate(
         ),
         resting=tuple(Resting(workload, keeper.waking_of(workload)) for workload, keeper in resting),
         findings=tuple(findings),
+        pause=fleet.orders.paused(now),
+        maintenance=tuple(
+            order for order in maintenance_in_force(fleet.orders, now) if selection.everything or order.host in ours
+        ),
+        parked=tuple(each for each in parked(fleet, states) if selection.everything or each.host in ours),
     )
 
 

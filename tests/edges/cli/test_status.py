@@ -39,6 +39,9 @@ from vgpuctl.kube import views as kube_views
 from vgpuctl.model.fleet import Fleet, Power, Stranger, Task
 from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import Host
+from vgpuctl.model.ledger import Entry, Ledger, key_of
+from vgpuctl.model.orders import Maintenance, Override, Pause
+from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.pods import Demand, Pod, Quota
 from vgpuctl.model.record import ASLEEP, HOST, LEAVING, Record
 from vgpuctl.model.selectors import Selector
@@ -87,6 +90,32 @@ def by_day(**more: Any) -> Fleet:
         worker("worker-5", WHOLE, power=Power.SUSPENDED, node=asleep),
         **more,
     )
+
+
+DAY_OVERRIDE = Override(
+    who="anna",
+    since=NOON - timedelta(minutes=48),
+    until=NOON + timedelta(hours=6),
+    reason="demo",
+    timetable="day-night",
+    shift="day",
+)
+PAUSE = Pause(who="bert", since=NOON, until=NOON + timedelta(minutes=12), reason="storage works")
+UNDER_MAINTENANCE = Maintenance(who="anna", since=NOON - timedelta(minutes=8), reason="patch", host="esx-1")
+PARKED = Outcome(
+    timetable="day-night",
+    host="esx-1",
+    shift="day",
+    start=NOON.replace(hour=8, minute=0),
+    tries=3,
+    parked=True,
+    why="worker-1 did not come back in 15 min.",
+    code="VG403",
+)
+
+
+def ordered(some: Fleet, *entries: Entry) -> Fleet:
+    return some.with_ledger(Ledger.of({key_of(entry): entry for entry in entries}))
 
 
 def seen(some: Fleet, *timetables: Timetable, selection: Selection | None = None, now: datetime = NOON) -> Situation:
@@ -383,6 +412,82 @@ def test_a_time_that_no_clock_shows_is_not_told(since: str) -> None:
     assert moment(since, NOON) == ""
 
 
+# Orders of people
+
+
+def head(*entries: Entry, now: datetime = NOON, some: Fleet | None = None) -> list[str]:
+    """The lines above the cards."""
+    return shown(seen(ordered(some or by_day(), *entries), DAY_NIGHT, now=now), 200).partition("\n\n")[0].splitlines()
+
+
+def test_each_order_in_force_has_a_line_with_who_and_until_when() -> None:
+    two = (UNDER_MAINTENANCE, replace(UNDER_MAINTENANCE, host="esx-2"))
+    assert head(DAY_OVERRIDE, PAUSE, *two)[1:] == [
+        "override: day on day-night until 22:48, by anna (demo)",
+        "paused until 17:00, by bert (storage works)",
+        "esx-1 esx-2 under maintenance since 16:40, by anna (patch)",
+    ]
+
+
+def test_orders_that_have_ended_are_not_shown() -> None:
+    ended = replace(DAY_OVERRIDE, until=NOON), replace(PAUSE, until=NOON), replace(UNDER_MAINTENANCE, until=NOON)
+    assert head(*ended) == [
+        "day since 16:48 · next: night at 20:00 (in 3 h 12 min) · timetable day-night",
+    ], "the end of an override counts as a start"
+
+
+def test_an_override_is_what_is_due_and_its_end_is_the_next_start() -> None:
+    assert head(DAY_OVERRIDE)[0] == (
+        "day since 16:00 · override by anna until 22:48 · next: night at 22:48 (in 6 h) · timetable day-night"
+    )
+    state = seen(ordered(by_day(), DAY_OVERRIDE), DAY_NIGHT).states[0]
+    waking = state.waking(by_day().worker("worker-5"))
+    assert waking is not None
+    assert (waking.start, waking.due) == (DAY_OVERRIDE.until, False), "the start at 20:00 does not begin"
+
+
+def test_an_override_that_its_timetables_shift_follows_goes_on_to_the_start_after() -> None:
+    until_nine = replace(DAY_OVERRIDE, shift="night", until=NOON + timedelta(hours=5))
+    (line, _) = head(until_nine)
+    assert "due: night since 16:00 · override by anna until 21:48 · next: day at 08:00 (in 15 h 12 min)" in line
+
+
+def test_an_override_without_an_end_has_no_next_start() -> None:
+    (line, order) = head(replace(DAY_OVERRIDE, until=None))
+    assert line == "day since 16:00 · override by anna · timetable day-night"
+    assert order == "override: day on day-night by anna (demo)"
+
+
+def test_an_override_to_a_shift_that_no_file_has_any_more_does_not_count() -> None:
+    assert head(replace(DAY_OVERRIDE, shift="weekend")) == [
+        "day since 08:00 · next: night at 20:00 (in 3 h 12 min) · timetable day-night"
+    ]
+
+
+def test_a_parked_host_is_shown_with_the_way_out_until_another_start_is_due() -> None:
+    assert head(PARKED)[1:] == [
+        "esx-1 is parked in day after 3 tries: worker-1 did not come back in 15 min (VG403). vgpuctl unpark esx-1"
+    ]
+    assert head(PARKED, now=NOON + timedelta(hours=4))[1:] == []
+    assert head(replace(PARKED, parked=False))[1:] == []
+
+
+def test_a_selection_hides_the_orders_of_other_hosts() -> None:
+    others = (replace(UNDER_MAINTENANCE, host="esx-9"), replace(PARKED, host="esx-9"))
+    some = ordered(by_day(), *others, UNDER_MAINTENANCE)
+    chosen = seen(some, DAY_NIGHT, selection=Selection(Names(("worker-1",))))
+    assert ([each.host for each in chosen.maintenance], chosen.parked) == (["esx-1"], ())
+
+
+def test_a_line_tells_of_an_order_that_comes_and_goes() -> None:
+    before, after = seen(by_day(), DAY_NIGHT), seen(ordered(by_day(), DAY_OVERRIDE, PAUSE, PARKED), DAY_NIGHT)
+    assert list(differences(facts(before), facts(after))) == [
+        "override on day-night: day until 22:48, by anna",
+        "pause until 17:00, by bert",
+    ]
+    assert list(differences(facts(after), facts(before)))[1] == "pause gone: until 17:00, by bert"
+
+
 # The document
 
 
@@ -398,6 +503,7 @@ def everything() -> Situation:
     gateway = workload("gateway", 0, scaled=slept_for)
     waiting = (waits("bert-0", QUARTERS, unplaced="0/1"),)
     some = fleet(one, missing=("worker-9",), waiting=waiting, workloads={gateway.key: gateway})
+    some = ordered(some, DAY_OVERRIDE, PAUSE, UNDER_MAINTENANCE, replace(PARKED, start=DAY_OVERRIDE.since))
     situation = seen(some, DAY_NIGHT).with_quotas([Quota(namespace="training", name="q", used=1, hard=2)])
     return replace(situation, stale={"vCenter": NOON})
 

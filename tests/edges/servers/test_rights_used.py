@@ -93,6 +93,15 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Heard:
         told.estate.fault("POST configmaps", "lose-reply", nth=1)
         told.vgpuctl("switch", "day", "--yes")
         told.vgpuctl("status", "-o", "json")
+        for order in (
+            "override night --for 1h",
+            "pause",
+            "unpause",
+            "maintenance enter --all",
+            "maintenance exit --all",
+        ):
+            told.vgpuctl(*order.split())
+        told.vgpuctl("override", "clear")
         told.vgpuctl("history")
         told.vgpuctl("hold", "worker-1", "--for", "2h")
         told.vgpuctl("unhold", "--all")

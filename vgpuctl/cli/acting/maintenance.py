@@ -11,20 +11,18 @@ import typer
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.acting.act import CommandSpec, RunOptions, carry_out, dry_run_shown, with_earlier
 from vgpuctl.cli.acting.ordering import (
-    ForOption,
     HostsArgument,
     ReasonOption,
-    UntilOption,
     checked_reason,
-    ends_by,
     hosts_meant,
     order_book,
-    order_end,
     this_second,
 )
 from vgpuctl.cli.common import confirmed, connected, console, print_json, read_all_files, showing_errors
 from vgpuctl.cli.lazy import group
-from vgpuctl.cli.options import DebugOption, DryRunOption, Output, OutputOption
+from vgpuctl.cli.options import DebugOption, DryRunOption, ForOption, Output, OutputOption, UntilOption
+from vgpuctl.cli.selection import end_of_order
+from vgpuctl.cli.times import ends_by
 from vgpuctl.model.errors import ExitCode, PassingError, RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def enter(
     with showing_errors(debug=debug):
         now = this_second()
         patterns = _patterns(hosts, every=every)
-        wanted = _Wanted(patterns, now, order_end(now, lasting, until), checked_reason(reason))
+        wanted = _Wanted(patterns, now, end_of_order(until, lasting, now), checked_reason(reason))
         raise typer.Exit(int(_enter(options, wanted)))
 
 

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vgpuctl.cli.common import warn_unverified
-from vgpuctl.cli.selection import duration_s
-from vgpuctl.cli.times import moment
+from vgpuctl.cli.times import ends_by
 from vgpuctl.model.errors import UsageError
 
 if TYPE_CHECKING:
     from vgpuctl.kube.order_book import OrderBook
-    from vgpuctl.model.orders import Order, Orders
+    from vgpuctl.model.orders import Orders
     from vgpuctl.settings import Flags
 
-ForOption = Annotated[
-    str | None, typer.Option("--for", metavar="DURATION", help="It ends after this time.", show_default=False)
-]
-UntilOption = Annotated[
-    str | None,
-    typer.Option(
-        "--until", metavar="TIME", help="It ends then: 18:00, 2026-11-21 08:00 or RFC 3339.", show_default=False
-    ),
-]
 ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why, for all that see it.", show_default=False)]
 HostsArgument = Annotated[
     list[str] | None,
@@ -40,43 +30,6 @@ SOON = "The daemon takes it up within seconds."
 def this_second() -> datetime:
     # An order must not begin later than the clock of the daemon that reads it at once, so fractions are cut off.
     return datetime.now(UTC).replace(microsecond=0)
-
-
-def order_end(now: datetime, lasting: str | None, until: str | None) -> datetime | None:
-    """Return when an order ends by its options; None without them."""
-    if lasting is not None and until is not None:
-        raise UsageError("--for and --until both say when it ends.", hint="Give one of them.")
-    if lasting is not None:
-        return _after(now, lasting)
-    return _moment(until, now) if until is not None else None
-
-
-def _after(now: datetime, lasting: str) -> datetime:
-    from vgpuctl.basics.bounded import LAST_YEAR  # noqa: PLC0415
-
-    seconds = duration_s(lasting, "--for")
-    if seconds < 1:
-        raise UsageError(f"--for {lasting} would end at once.", hint="For example: --for 2h")
-    try:
-        ends = now + timedelta(seconds=round(seconds))
-    except OverflowError:
-        ends = datetime.max.replace(tzinfo=UTC)
-    if ends.year >= LAST_YEAR:
-        raise UsageError(f"--for {lasting} is longer than vgpuctl can count.", hint="Leave it out for no end.")
-    return ends
-
-
-def _moment(text: str, now: datetime) -> datetime:
-    from vgpuctl.basics.bounded import UnreadableError  # noqa: PLC0415
-    from vgpuctl.basics.moments import USUAL, parse_moment  # noqa: PLC0415
-
-    try:
-        found = parse_moment(text, now).astimezone(UTC)
-    except UnreadableError:
-        raise UsageError(f"--until {text} is not a time.", hint=f"Write {USUAL}.") from None
-    if found <= now:
-        raise UsageError(f"--until {text} is over already.", hint=f"It is {now.astimezone():%Y-%m-%d %H:%M} now.")
-    return found
 
 
 def checked_reason(text: str) -> str:
@@ -99,11 +52,6 @@ def when_taken_up(orders: Orders, now: datetime) -> str:
     """Return when the daemon will act on an order: not before the end of a pause."""
     pause = orders.paused(now)
     return f"The daemon takes it up after the pause {ends_by(pause, now)}." if pause else SOON
-
-
-def ends_by(order: Order, now: datetime) -> str:
-    """Return `until 06:00, by anna`, or `by anna` for an order without an end."""
-    return f"until {moment(order.until, now)}, by {order.who}" if order.until else f"by {order.who}"
 
 
 def hosts_meant(patterns: Sequence[str], known: Iterable[str], what: str, listed: str) -> list[str]:

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vgpuctl.basics.moments import moment
 from vgpuctl.cli import completing
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.acting.ordering import (
-    ForOption,
     ReasonOption,
-    UntilOption,
     checked_reason,
-    ends_by,
     order_book,
-    order_end,
     this_second,
     when_taken_up,
 )
 from vgpuctl.cli.common import console, print_json, read_all_files, showing_errors
-from vgpuctl.cli.options import DebugOption, Output, OutputOption, TimetableOption
-from vgpuctl.cli.times import moment
+from vgpuctl.cli.options import DebugOption, ForOption, Output, OutputOption, TimetableOption, UntilOption
+from vgpuctl.cli.selection import end_of_order
+from vgpuctl.cli.times import ends_by
 from vgpuctl.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def command(
     """
     with showing_errors(debug=debug):
         now = this_second()
-        ends, why = order_end(now, lasting, until), checked_reason(reason)
+        ends, why = end_of_order(until, lasting, now), checked_reason(reason)
         if shift == CLEAR and (ends or why):
             raise UsageError("`override clear` takes no --for, --until or --reason.", hint="vgpuctl override clear")
         files, book = read_all_files(flags), order_book(flags)

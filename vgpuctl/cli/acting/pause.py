@@ -8,17 +8,15 @@ import typer
 
 from vgpuctl.cli.access import with_access
 from vgpuctl.cli.acting.ordering import (
-    ForOption,
     ReasonOption,
-    UntilOption,
     checked_reason,
-    ends_by,
     order_book,
-    order_end,
     this_second,
 )
 from vgpuctl.cli.common import console, print_json, showing_errors
-from vgpuctl.cli.options import DebugOption, Output, OutputOption
+from vgpuctl.cli.options import DebugOption, ForOption, Output, OutputOption, UntilOption
+from vgpuctl.cli.selection import end_of_order
+from vgpuctl.cli.times import ends_by
 from vgpuctl.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def command(
         from vgpuctl.model.orders import Pause  # noqa: PLC0415
 
         now = this_second()
-        ends, why = order_end(now, lasting, until), checked_reason(reason)
+        ends, why = end_of_order(until, lasting, now), checked_reason(reason)
         book = order_book(flags)
         pause = Pause(who=book.who(), since=now, until=ends, reason=why, at_once=at_once)
         book.write({PAUSE: pause})

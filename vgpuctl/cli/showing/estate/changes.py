@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.remarks import host_remarks, node_word, power_word
+from vgpuctl.cli.times import ends_by
 from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.situation import JudgedWorker, Situation
 
@@ -18,10 +19,21 @@ Facts = dict[str, dict[str, str]]
 def facts(situation: Situation) -> Facts:
     found: Facts = {name: {"": _hearing(situation, name)} for name in SERVERS}
     found |= {each.timetable.name: {"shift": each.current or "none"} for each in situation.states}
+    found |= _orders(situation)
     found |= {host.name: {"": host_remarks(host) or "well"} for host in situation.hosts}
     found |= {judged.worker.name: _of_worker(situation, judged) for judged in situation.workers}
     found |= {str(each.pod): {"waits for": " or ".join(each.profiles)} for each in situation.waiting}
     return found
+
+
+def _orders(situation: Situation) -> Facts:
+    now = situation.now
+    overrides = {each.timetable.name: each.override for each in situation.states if each.override}
+    found: Facts = {f"override on {name}:": {"": f"{o.shift} {ends_by(o, now)}"} for name, o in overrides.items()}
+    if situation.pause:
+        found["pause"] = {"": ends_by(situation.pause, now)}
+    found |= {f"maintenance of {order.host}": {"": ends_by(order, now)} for order in situation.maintenance}
+    return found | {f"{each.host} parked:": {"": f"{each.shift}, {each.why}"} for each in situation.parked}
 
 
 def _hearing(situation: Situation, server: str) -> str:

@@ -12,6 +12,7 @@ from vgpuctl.model.pods import Quota
 from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.holds import hold_document
+from vgpuctl.reporting.orders import order_document, parked_document
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import JudgedWorker, Resting, Situation
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
@@ -31,6 +32,9 @@ def document(situation: Situation) -> Document:
             for name, since in situation.stale.items()
         ],
         "timetables": [_timetable(state) for state in situation.states],
+        "pause": order_document(situation.pause) if situation.pause else None,
+        "maintenance": [order_document(order) for order in situation.maintenance],
+        "parked": [parked_document(outcome) for outcome in situation.parked],
         "hosts": [_host(situation, host) for host in situation.hosts],
         "workers": [_worker(situation, judged) for judged in situation.workers],
         "missing": list(situation.missing),
@@ -54,7 +58,14 @@ def _timetable(state: TimetableState) -> Document:
         "since": _time(state.since),
         "next": state.next_shift,
         "nextStart": _time(state.next_start),
+        "override": _override(state),
     }
+
+
+def _override(state: TimetableState) -> Document | None:
+    order = state.override
+    # The timetable is the one around it, and not said twice.
+    return {key: value for key, value in order_document(order).items() if key != "timetable"} if order else None
 
 
 def _host(situation: Situation, host: Host) -> Document:

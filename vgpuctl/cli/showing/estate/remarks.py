@@ -120,6 +120,8 @@ def headline(state: TimetableState, situation: Situation) -> tuple[str, str]:
     parts = [f"timetable {state.timetable.name}"]
     if state.next_start and state.next_shift:
         parts.insert(0, f"next: {state.next_shift} at {_start(state.next_start, now)}")
+    if order := state.override:
+        parts.insert(0, f"override by {order.who}{f' until {moment(order.until, now)}' if order.until else ''}")
     if not state.workers:
         parts.append("none of our workers is in it")
     if current == due:

@@ -10,6 +10,7 @@ from rich.text import Text
 from vgpuctl.basics.phrases import count, folded_names
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.layout import Row, cell, columns, header_row, paragraph, unbroken
+from vgpuctl.cli.showing.estate.orders import order_lines
 from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word, note, power_word
 from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.showing.estate.worker_columns import COLUMNS, Column, carried
@@ -46,7 +47,7 @@ def _cut(lines: list[Text], room: int) -> list[Text]:
 
 
 def _body(situation: Situation, width: int, *, wide: bool) -> list[list[Text]]:
-    head = [*stale_lines(situation, width), *head_lines(situation, width)]
+    head = [*stale_lines(situation, width), *head_lines(situation, width), *order_lines(situation, width)]
     room = ENDLESS if wide else width
     return [head, card_lines(situation, room, wide=wide), worker_lines(situation, room, wide=wide)]
 
