@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from vgpuctl.model.orders import Override
 from vgpuctl.model.starts import ONE_DAY, Start, Starts
 from vgpuctl.model.timetable import Timetable
 
@@ -47,6 +48,19 @@ def spans(timetable: Timetable, since: datetime, until: datetime) -> Iterator[Sp
     if current is not None:
         change = starts.next_change(max(current.at, until - timedelta(microseconds=1)))
         yield _span(timetable, current, change.at if change else _season_end(timetable))
+
+
+def with_override(found: Iterable[Span], order: Override, since: datetime, until: datetime) -> list[Span]:
+    """Return the spans between two moments with an override among them. Its end counts as a start."""
+    why = f"override by {order.who}{f': {order.reason}' if order.reason else ''}"
+    pieces = [Span(timetable=order.timetable, shift=order.shift, start=order.since, end=order.until, why=why)]
+    for span in found:
+        if span.start < order.since:
+            pieces.append(replace(span, end=min(span.end or order.since, order.since)))
+        if order.until and (span.end is None or span.end > order.until):
+            pieces.append(replace(span, start=max(span.start, order.until)))
+    seen = (piece for piece in pieces if piece.start < until and (piece.end is None or piece.end > since))
+    return sorted(seen, key=lambda piece: piece.start)
 
 
 def clock_changes(zone: str, since: datetime, until: datetime) -> Iterator[ClockChange]:

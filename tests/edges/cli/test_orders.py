@@ -268,6 +268,29 @@ def test_an_order_begins_at_a_full_second() -> None:
     assert ordering.this_second().microsecond == 0
 
 
+def rows(desk: Desk, *words: str) -> list[tuple[str, str, str | None, str | None]]:
+    items = desk.json("schedule", "next", "--days", "1", "--zone", ZONE, "--from", "2026-11-20T12:00", *words)["items"]
+    return [(each["shift"], each["start"][8:16], each["end"] and each["end"][8:16], each["why"]) for each in items]
+
+
+def test_the_coming_shifts_show_an_override_only_if_the_cluster_is_asked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = type("Clock", (datetime,), {"now": classmethod(lambda _, zone: NOON.astimezone(zone))})
+    monkeypatch.setattr("vgpuctl.cli.showing.schedule.datetime", clock)
+    desk.given(night(who="anna", reason="demo", since=NOON, until=EVENING + timedelta(hours=14)))
+    desk.estate.calls()
+    assert [shift for shift, *_ in rows(desk)] == ["day", "night", "day"]
+    assert desk.estate.calls() == {}
+    assert rows(desk, "--live") == [
+        ("night", "20T12:00", "21T10:00", "override by anna: demo"),
+        ("day", "21T10:00", "21T20:00", None),
+    ]
+    assert desk.estate.calls().get("vcenter", {}) == {}
+    assert "override by anna: demo" in desk.says("schedule", "next", "--live")
+    assert "day-night" in desk.says("schedule", "preview", "--live")
+
+
 def power(desk: Desk, name: str) -> str:
     return desk.estate.within(lambda world: str(world.estate.vms[name].power.value))
 

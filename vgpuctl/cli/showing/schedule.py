@@ -1,8 +1,9 @@
-"""vgpuctl schedule …: what comes when, and whether the timetables make sense. No server is asked."""
+"""vgpuctl schedule …: what comes when, and whether the timetables make sense. Without --live, no server is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vgpuctl.cli.access import with_access
-from vgpuctl.cli.common import console, print_json, read_all_files, showing_errors
+from vgpuctl.cli.common import console, print_json, read_all_files, showing_errors, warn_unverified
 from vgpuctl.cli.lazy import group
 from vgpuctl.cli.options import DebugOption, Output, OutputOption
 from vgpuctl.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from vgpuctl.files import Files
+    from vgpuctl.model.orders import Orders, Override
     from vgpuctl.model.timetable import Timetable
     from vgpuctl.reporting.coming import Span
     from vgpuctl.settings import Flags
@@ -34,6 +36,9 @@ ZoneOption = Annotated[
     str | None, typer.Option(metavar="ZONE", help="Show times in this time zone. Default: the timetable's own.")
 ]
 TimetableOption = Annotated[str | None, typer.Option(metavar="NAME", help="Show only this timetable.")]
+LiveOption = Annotated[
+    bool, typer.Option("--live", help="Also ask Kubernetes for overrides in force. Default: no server is asked.")
+]
 SvgOption = Annotated[
     Path | None, typer.Option("--svg", help="Write the picture to this SVG file, too.", dir_okay=False)
 ]
@@ -47,6 +52,7 @@ def show_next(
     days: DaysOption = 7,
     zone: ZoneOption = None,
     timetable: TimetableOption = None,
+    live: LiveOption = False,
     output: OutputOption = Output.TABLE,
     debug: DebugOption = False,
 ) -> None:
@@ -56,10 +62,13 @@ def show_next(
 
       vgpuctl schedule next
       vgpuctl schedule next --from 2026-12-20 --days 14
+      vgpuctl schedule next --live     with the overrides in force
       vgpuctl schedule next --zone America/New_York -o json
     """
     with showing_errors(debug=debug):
         chosen = _Chosen(read_all_files(flags), since, days, zone, timetable)
+        if live:
+            chosen.orders = _orders(flags)
         if output is Output.JSON:
             print_json(_document(chosen.all_spans()))
         else:
@@ -74,6 +83,7 @@ def preview(
     days: DaysOption = 14,
     zone: ZoneOption = None,
     timetable: TimetableOption = None,
+    live: LiveOption = False,
     svg: SvgOption = None,
     output: OutputOption = Output.TABLE,
     debug: DebugOption = False,
@@ -88,6 +98,8 @@ def preview(
     """
     with showing_errors(debug=debug):
         chosen = _Chosen(read_all_files(flags), since, days, zone, timetable)
+        if live:
+            chosen.orders = _orders(flags)
         if svg is not None:
             _draw(chosen, svg)
         if output is Output.JSON:
@@ -134,6 +146,7 @@ class _Chosen:
 
     def __init__(self, files: Files, since: str | None, days: int, zone: str | None, timetable: str | None) -> None:
         from vgpuctl.basics.nearest import nearest  # noqa: PLC0415
+        from vgpuctl.model.orders import Orders  # noqa: PLC0415
 
         known = files.timetables
         if timetable is not None and timetable not in known:
@@ -143,6 +156,7 @@ class _Chosen:
         self.timetables = [table for name, table in known.items() if timetable in {None, name}]
         self.zone, self.days, self.now = _known_zone(zone), days, datetime.now(UTC)
         self._since = since
+        self.orders = Orders()
 
     def zone_of(self, timetable: Timetable) -> str:
         return self.zone or timetable.timezone
@@ -151,15 +165,26 @@ class _Chosen:
         return _moment(self._since, self.zone_of(timetable)) if self._since else self.now
 
     def spans(self, timetable: Timetable, *, whole_days: bool = False) -> list[Span]:
-        from vgpuctl.reporting.coming import spans  # noqa: PLC0415
+        from vgpuctl.planning.coming_starts import override_in_force  # noqa: PLC0415
+        from vgpuctl.reporting.coming import spans, with_override  # noqa: PLC0415
 
         since = self.since(timetable)
         if whole_days:
             since = _in_zone(since, self.zone_of(timetable)).replace(hour=0, minute=0, second=0, microsecond=0)
-        return list(spans(timetable, since, since + timedelta(days=self.days)))
+        until = since + timedelta(days=self.days)
+        found = list(spans(timetable, since, until))
+        order = override_in_force(timetable, self.orders, self.now)
+        return with_override(found, _here(order, timetable.timezone), since, until) if order else found
 
     def all_spans(self) -> list[Span]:
         return [span for timetable in self.timetables for span in self.spans(timetable)]
+
+
+def _orders(flags: Flags) -> Orders:
+    from vgpuctl.kube.order_book import OrderBook  # noqa: PLC0415
+    from vgpuctl.settings import kubernetes_settings  # noqa: PLC0415
+
+    return OrderBook.open(kubernetes_settings(flags), warn_unverified).read().orders
 
 
 def _known_zone(zone: str | None) -> str | None:
@@ -192,6 +217,11 @@ def _in_zone(moment: datetime, zone: str) -> datetime:
     from zoneinfo import ZoneInfo  # noqa: PLC0415
 
     return moment.astimezone(ZoneInfo(zone))
+
+
+def _here(order: Override, zone: str) -> Override:
+    """Return the order with its times in a zone, as the timetable's own starts are."""
+    return replace(order, since=_in_zone(order.since, zone), until=order.until and _in_zone(order.until, zone))
 
 
 def _document(spans: Sequence[Span]) -> dict[str, Any]:
