@@ -11,6 +11,7 @@ from vgpuctl.model.calendar import Days, StayingDays
 from vgpuctl.model.starts import Start, Starts
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.reporting.profiles_check import Finding, Severity
+from vgpuctl.reporting.timing_check import check_timing
 
 #: How far ahead starts are compared. cronsim itself refuses lines that no date fits, such as 30 February.
 AHEAD = timedelta(days=366)
@@ -28,7 +29,9 @@ def check_timetable(timetable: Timetable, now: datetime) -> Iterator[Finding]:
         last, any_shift = timetable.season.last, next(iter(timetable.shifts.values()))
         yield _warning("is-over", any_shift, f"{timetable.name} has not counted since {last}", hint)
         return
-    reached = {start.shift.name for start in _ahead(timetable, local)}
+    ahead = list(_ahead(timetable, local))
+    yield from check_timing(ahead)
+    reached = {start.shift.name for start in ahead}
     for shift in timetable.shifts.values():
         if shift.name not in reached:
             why = f"{shift.name} never begins within a year from now"

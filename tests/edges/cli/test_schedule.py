@@ -126,6 +126,9 @@ CHECKED = {
     "contradicting-dates": TIMETABLE.partition("shifts:\n  ")[2]
     + "except: [{dates: 2026-05-01..2026-05-03, shift: day}, {dates: 2026-05-03, shift: night}]",
     "is-over": TIMETABLE.partition("shifts:\n  ")[2] + "until: 2026-11-19",
+    "early-too-long": TIMETABLE.partition("shifts:\n  ")[2].replace("small", "small, early: 12h"),
+    "min-run-too-long": TIMETABLE.partition("shifts:\n  ")[2].replace("whole", "whole, min_run: 14h"),
+    "never-skipped": TIMETABLE.partition("shifts:\n  ")[2].replace("whole", "whole, skip_after: 13h"),
 }
 
 
@@ -136,6 +139,29 @@ def test_each_fault_of_a_timetable_is_found(kind: str, tmp_path: Path) -> None:
     assert [finding.kind for finding in check_timetable(read_timetable(path, KNOWN), NOW)] == [kind]
     page = (ROOT / "docs" / "how-to" / "timetables.md").read_text()
     assert f"| `{kind}` |" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("min_run: 13h", []),
+        ("min_run: 14h", ["min_run is 14 h, but night lasts 13 h at most; so it is never begun"]),
+        ("skip_after: 12h", []),
+        ("skip_after: 780m", ["skip_after is 13 h, but night lasts 13 h at most; so no start of it is ever skipped"]),
+        ("early: 11h", []),
+        ("early: auto", []),
+        ("early: 690m", ["night begins 11 h 30 min early, but day before it lasts 11 h 30 min, until Sun 28 Mar 2027"]),
+    ],
+)
+def test_durations_are_compared_with_how_long_shifts_really_last(text: str, told: list[str], tmp_path: Path) -> None:
+    """The night in which the clocks go back lasts 13 hours. One day begins at 08:30."""
+    path = tmp_path / "clocks.yaml"
+    day = '["30 8 28 3 *", "0 8 * 1-2,4-12 *", "0 8 1-27,29-31 3 *"]'
+    shifts = f'night: {{starts: "0 20 * * *", {text}}}\n  day: {{starts: {day}}}'
+    path.write_text(f"version: 1\ntimezone: Europe/Berlin\nshifts:\n  {shifts}\n")
+    assert [
+        finding.what.removesuffix(" 20:00") for finding in check_timetable(read_timetable(path, KNOWN), NOW)
+    ] == told
 
 
 def test_a_leap_day_and_a_busy_shift_are_no_faults(tmp_path: Path) -> None:
