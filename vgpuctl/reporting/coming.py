@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from vgpuctl.model.orders import Override
@@ -14,13 +15,25 @@ from vgpuctl.model.timetable import Timetable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A time in which one shift is in force. `why`: what decides, if it is no cron line."""
+    """A time in which one shift is in force. `why`: what decides, if it is no cron line.
+
+    `early`: how long before `start` its switch begins; `auto`: its history decides, which only the cluster has.
+    """
 
     timetable: str
     shift: str
     start: datetime
     end: datetime | None
     why: str = ""
+    early: timedelta | Literal["auto"] | None = None
+
+    @property
+    def begins(self) -> datetime | None:
+        """Return when the switch begins if nothing holds it back; None if only the history can say."""
+        if self.early == "auto":
+            return None
+        # Local arithmetic would be wrong by an hour where the clocks change.
+        return (self.start.astimezone(UTC) - (self.early or timedelta())).astimezone(self.start.tzinfo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +110,5 @@ def _season_end(timetable: Timetable) -> datetime | None:
 
 def _span(timetable: Timetable, start: Start, end: datetime | None) -> Span:
     why = f"{start.stays} stays in {start.shift.name}" if start.stays else ""
-    return Span(timetable=timetable.name, shift=start.shift.name, start=start.at, end=end, why=why)
+    shift = start.shift
+    return Span(timetable=timetable.name, shift=shift.name, start=start.at, end=end, why=why, early=shift.timing.early)

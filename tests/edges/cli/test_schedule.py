@@ -76,6 +76,22 @@ def test_what_is_in_force_comes_first_in_the_document(folder: Path, capsys: pyte
     ]
 
 
+def test_an_early_begin_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fixed one as a time, also across a change of the clocks. An automatic one depends on the history."""
+    text = without_dates().replace("small}", "small, early: 6.5h}")
+    (folder / "schedules" / "day-night.yaml").write_text(text.replace("whole}", "whole, early: auto}"))
+    assert run("next", "--from", "2025-10-25T21:00", "--days", "1", "-o", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [(item["shift"], item["start"], item["begins"]) for item in document["items"]] == [
+        ("night", "2025-10-25T20:00:00+02:00", None),
+        ("day", "2025-10-26T08:00:00+01:00", "2025-10-26T02:30:00+02:00"),
+        ("night", "2025-10-26T20:00:00+01:00", None),
+    ]
+    assert run("next", "--from", "2025-10-27T09:00", "--days", "1") == 0
+    notes = [line.partition("  begins")[2].strip() for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert notes == ["6 h 30 min early", "early enough to be ready", "6 h 30 min early"]
+
+
 def test_the_days_are_a_picture(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("preview", "--from", "2025-12-23", "--days", "3") == 0
     head, hours, *days = capsys.readouterr().out.splitlines()

@@ -231,6 +231,7 @@ def _document(spans: Sequence[Span]) -> dict[str, Any]:
             "shift": span.shift,
             "start": span.start.isoformat(),
             "end": span.end.isoformat() if span.end else None,
+            "begins": span.begins.isoformat() if span.begins else None,
             "why": span.why or None,
         }
         for span in spans
@@ -242,7 +243,7 @@ def _print_table(chosen: _Chosen) -> None:
     from rich.text import Text  # noqa: PLC0415
 
     from vgpuctl.cli.showing.estate.layout import Row, cell, columns, header_row  # noqa: PLC0415
-    from vgpuctl.cli.showing.week import clock_note, in_words  # noqa: PLC0415
+    from vgpuctl.cli.showing.week import clock_note, early_note, in_words  # noqa: PLC0415
     from vgpuctl.reporting.coming import clock_changes  # noqa: PLC0415
 
     out = console()
@@ -252,7 +253,7 @@ def _print_table(chosen: _Chosen) -> None:
         for span in chosen.spans(timetable):
             start, end = _in_zone(span.start, zone), span.end and _in_zone(span.end, zone)
             changes = [clock_note(change) for change in clock_changes(zone, start, end or start)]
-            notes = [in_words(span, chosen.now), span.why, *changes]
+            notes = [in_words(span, chosen.now), span.why, early_note(span), *changes]
             shown = (timetable.name, span.shift, _day_and_time(start), _day_and_time(end) if end else "")
             rows.append(Row(tuple(map(cell, shown)), Text(" · ".join(filter(None, notes)))))
     for line in columns(header_row("TIMETABLE", "SHIFT", "FROM", "UNTIL"), rows, out.width):

@@ -52,6 +52,12 @@ def clock_note(change: ClockChange) -> str:
     return f"{before:%H:%M}–{after:%H:%M} {what}"
 
 
+def early_note(span: Span) -> str:
+    if span.early == "auto":
+        return "begins early enough to be ready"
+    return f"begins {format_duration(span.early.total_seconds())} early" if span.early else ""
+
+
 def _shift_at(spans: Sequence[Span], moment: datetime) -> str:
     return next((s.shift for s in spans if s.start <= moment and (s.end is None or moment < s.end)), "")
 
