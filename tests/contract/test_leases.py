@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from tests.support.peers.clusters import Cluster
 from tests.support.peers.processes import until
 from vgpuctl.kube.access import KubernetesSettings
@@ -12,6 +14,7 @@ from vgpuctl.kube.leadership import Leadership
 from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, LEADING, acting, leader
 
+RBAC = "rbac.authorization.k8s.io"
 #: A Lease claims whole seconds, and a real server has no other clock.
 DURATION_S = 1.0
 
@@ -36,6 +39,32 @@ def test_a_put_makes_a_deleted_lease_again_unless_it_has_its_uid(cluster: Cluste
     assert made.code == 201, "a version alone is no obstacle"
     assert made.ok()["metadata"]["uid"] != uid
     cluster.http("PUT", leases(cluster, "other"), {"metadata": version}).refused(400, "BadRequest")
+
+
+def test_a_put_that_makes_a_lease_needs_the_right_to_create(cluster: Cluster) -> None:
+    rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "update"]}
+    cluster.create(cluster.path("roles", group=RBAC), {"metadata": {"name": "updater"}, "rules": [rule]})
+    subject = {"kind": "User", "name": "ann", "apiGroup": RBAC}
+    binding = {"metadata": {"name": "updater"}, "roleRef": {"kind": "Role", "name": "updater", "apiGroup": RBAC}}
+    cluster.create(cluster.path("rolebindings", group=RBAC), binding | {"subjects": [subject]})
+    allowed = ("auth", "can-i", "update", "leases", "--as=ann", "-n", cluster.namespace)
+    until(lambda: cluster.kubectl(*allowed).stdout.strip() == "yes", 10, what="the role counts")
+    body = {"metadata": {"name": "made"}, "spec": {"holderIdentity": "ann"}}
+    put = cluster.http("PUT", leases(cluster, "made"), body, **{"Impersonate-User": "ann"})
+    assert 'cannot create resource "leases"' in put.refused(403, "Forbidden")["message"]
+    made = cluster.http("PUT", leases(cluster, "made"), body).ok()
+    cluster.http("PUT", leases(cluster, "made"), made, **{"Impersonate-User": "ann"}).ok()
+
+
+@pytest.mark.parametrize("version", [{}, {"resourceVersion": ""}, {"resourceVersion": "0"}], ids=["none", "empty", "0"])
+def test_an_update_without_the_version_that_it_replaces_is_refused(cluster: Cluster, version: dict[str, str]) -> None:
+    """So no instance can take a Lease blindly."""
+    cluster.create(leases(cluster), {"metadata": {"name": "acting"}})
+    body = {"metadata": {"name": "acting"} | version}
+    refusal = cluster.http("PUT", leases(cluster, "acting"), body).refused(422, "Invalid")
+    assert refusal["message"].endswith("metadata.resourceVersion: Invalid value: 0: must be specified for an update")
+    assert refusal["details"]["causes"][0]["field"] == "metadata.resourceVersion"
+    assert refusal["details"]["kind"] == "leases"
 
 
 def test_a_person_asks_a_daemon_which_hears_it_and_gives_way(cluster: Cluster) -> None:

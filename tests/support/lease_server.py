@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -116,17 +117,23 @@ def stored(version: str, spec: Any) -> Object:
 
 
 class Line:
-    """One instance's connection to the server. It can be cut, and requests can hang on it."""
+    """One instance's connection to the server. It can be cut, and requests can hang on it.
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    `late_s`: how old an answer is when it arrives.
+    """
+
+    def __init__(self, server: Server, late_s: Callable[[], float] = lambda: 0.0) -> None:
+        self._server, self._late_s = server, late_s
         self.error: Exception | None = None
         self.open = threading.Event()
         self.open.set()
 
     def get(self, path: str) -> Object:
         self._pass()
-        return self._server.get(path)
+        try:
+            return self._server.get(path)
+        finally:
+            time.sleep(self._late_s())
 
     def post(self, path: str, body: Object) -> Object:
         self._pass()

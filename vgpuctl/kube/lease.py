@@ -6,29 +6,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from vgpuctl.basics import bounded
 from vgpuctl.basics.uptime import uptime_s
-from vgpuctl.kube.client import Client, NotFoundError, Object
-from vgpuctl.kube.lease_keeper import ATTEMPTS, RETRY_AFTER_S, LeaseKeeper
-from vgpuctl.kube.leases import (
-    ACTING,
-    ASKED_BY,
-    GIVES_WAY,
-    Signs,
-    asked_by,
-    claimed_s,
-    gives_way,
-    holder_of,
-    signs_of,
-)
-from vgpuctl.model.errors import (
-    BusyError,
-    ChangedMeanwhileError,
-    PassingError,
-    StoppedError,
-    VgpuctlError,
-    with_place,
-)
+from vgpuctl.kube.client import Client, Object
+from vgpuctl.kube.lease_asker import LeaseAsker
+from vgpuctl.kube.lease_keeper import RETRY_AFTER_S, LeaseKeeper
+from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, Signs, asked_by, claimed_s, holder_of, signs_of
+from vgpuctl.model.errors import BusyError, StoppedError, VgpuctlError, with_place
 from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
 
 LOOK_EVERY_S = 0.2
@@ -56,8 +39,7 @@ class ActingLease:
     ) -> None:
         self._keeper = LeaseKeeper(client, namespace, ACTING, duration_s)
         self.identity, self._gives_way = self._keeper.identity, gives_way
-        self._ask = bounded.cut(f"{self.identity} ({purpose})" if purpose else self.identity)
-        self._has_asked = False
+        self._asker = LeaseAsker(self._keeper, purpose, may_ask=not gives_way)
         #: What the Lease showed when its turn had come: free, or a holder that was silent for as long as it claimed.
         self._turn: Signs | None = None
         self._say: Say = _say_nothing
@@ -76,7 +58,7 @@ class ActingLease:
             while not retry(lambda: self._become_holder(say, stop), LOOK_EVERY_S, within_s, stop):
                 pass
         except VgpuctlError as error:
-            self._withdraw()
+            self._asker.withdraw()
             if not stop():
                 raise
             # Our own write may have succeeded although its answer was lost.
@@ -106,7 +88,7 @@ class ActingLease:
         found = self._keeper.read()
         if not self._is_ours_to_take(found):
             # One answer may be wrong: a holder that is there again after the wait is alive.
-            if self._turn is not None and not self._can_ask(found):
+            if self._turn is not None and not self._asker.can_ask(found):
                 raise _busy(found)
             self._turn = self._wait_out(found, say, stop)
             return False
@@ -120,36 +102,36 @@ class ActingLease:
     def _is_ours_to_take(self, found: Object | None) -> bool:
         return holder_of(found) in {"", self.identity} or signs_of(found) == self._turn
 
-    def _can_ask(self, found: Object | None) -> bool:
-        # Decision 0023: only people ask. Two daemons would ask each other for ever.
-        return gives_way(found) and not self._gives_way
-
     def _wait_out(self, found: Object | None, say: Say, stop: Stop) -> Signs:
         """Wait until the Lease is free, or until its holder was silent for as long as it claimed.
 
         Return what the Lease shows then. A failed look shows no sign of life; `acquire` looks once more.
         """
-        within_s = claimed_s(found) or self._keeper.duration_s
+        within_s = self._claimed_s(found)
         say(self._wait_in_words(found, within_s))
         since_s, seen = uptime_s(), signs_of(found)
         while uptime_s() - since_s < within_s:
             # Measured before: Ctrl-C while a living holder was waited for took its Lease (decision 0004).
             if stop():
                 raise _stopped()
-            self._ask_for(found)
-            sleep(ASK_EVERY_S if self._can_ask(found) else LOOK_EVERY_S, stop)
+            self._asker.ask(found)
+            sleep(ASK_EVERY_S if self._asker.can_ask(found) else LOOK_EVERY_S, stop)
             found = self._look(found, stop)
             if not holder_of(found):
                 return signs_of(found)
             if signs_of(found) != seen:
-                if not self._can_ask(found):
+                if not self._asker.can_ask(found):
                     raise _busy(found)
-                since_s, seen = uptime_s(), signs_of(found)
+                # The holder may be another daemon now, with another duration.
+                since_s, seen, within_s = uptime_s(), signs_of(found), self._claimed_s(found)
         say(f"{holder_of(found)} shows no sign of life: it ended without releasing the Lease. Going on.")
         return seen
 
+    def _claimed_s(self, found: Object | None) -> float:
+        return claimed_s(found) or self._keeper.duration_s
+
     def _wait_in_words(self, found: Object | None, within_s: float) -> str:
-        if self._can_ask(found):
+        if self._asker.can_ask(found):
             return f"The daemon ({holder_of(found)}) is at work; it gives way at the next safe point."
         holder = f"Another instance ({holder_of(found)}) holds the Lease."
         return f"{holder} Waiting up to {within_s:.0f} s for a sign of life."
@@ -163,25 +145,6 @@ class ActingLease:
                 raise
             sleep(error.after_s, stop)
             return last
-
-    def _ask_for(self, found: Object | None) -> None:
-        """Ask the holder to give way. One ask is enough: whoever wrote it, the holder gives way once."""
-        if found is None or not self._can_ask(found) or asked_by(found):
-            return
-        self._has_asked = True
-        # A renewal was quicker, or the answer was lost: the next look shows whether the ask is there.
-        with suppress(ChangedMeanwhileError, NotFoundError, PassingError):
-            self._keeper.mark(found, {ASKED_BY: self._ask})
-
-    def _withdraw(self) -> None:
-        """Take our ask off. If that fails, it is ignored after a while."""
-        with suppress(VgpuctlError):
-            for _ in range(ATTEMPTS if self._has_asked else 0):
-                found = self._keeper.read()
-                if found is None or asked_by(found) != self._ask:
-                    return
-                with suppress(ChangedMeanwhileError):
-                    self._keeper.mark(found, {ASKED_BY: None})
 
     def _let_pass(self, found: Object | None, stop: Stop) -> Object | None:
         """Leave the Lease to the command that asks for it, and return it if that command has ended without a word."""

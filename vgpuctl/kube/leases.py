@@ -111,7 +111,12 @@ def gives_way(lease: Object | None) -> bool:
 
 def asked_by(lease: Object | None) -> str:
     """Return the command that asks for the Lease, or ""."""
-    return bounded.cut(_annotations(lease).get(ASKED_BY))
+    return in_one_line(_annotations(lease).get(ASKED_BY, ""))
+
+
+def in_one_line(ask: str) -> str:
+    """Return the ask as it is shown and compared. An annotation may hold any text of any program."""
+    return bounded.cut(" ".join(ask.split()))
 
 
 def acting(client: Client, namespace: str) -> str:

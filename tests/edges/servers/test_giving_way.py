@@ -14,7 +14,8 @@ from tests.support.lease_server import Server
 from tests.support.lease_time import LeaseTime
 from vgpuctl.kube import lease as lease_module
 from vgpuctl.kube.lease import ASKER_WITHIN_S, ActingLease
-from vgpuctl.kube.leases import ASKED_BY, GIVES_WAY, lease_body
+from vgpuctl.kube.lease_keeper import LeaseKeeper
+from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, lease_body
 from vgpuctl.model.errors import BusyError, ExitCode, PassingError, StoppedError
 
 WITHIN_S = 10.0
@@ -98,6 +99,34 @@ def test_a_daemon_hears_the_ask_and_the_person_gets_the_lease_after_it() -> None
         until(anna.lease.held)
         assert server.annotations == {}, "neither the ask nor the daemon's promise is left"
     assert server.holder == ""
+
+
+def test_an_ask_is_one_line_of_bounded_length_whatever_it_was_written_as() -> None:
+    server = Server()
+    holder = daemon(server)
+    with waiting(person(server, purpose="anna:\n  switch  night\t" + "!" * 5000)) as anna:
+        until(holder.asked)
+        assert holder.asked().startswith(f"{anna.lease.identity} (anna: switch night !!!")
+        assert len(holder.asked()) == 1024
+        anna.stop()
+        assert ASKED_BY not in server.annotations, "the command knows its own ask"
+    holder.release()
+
+
+def test_a_daemon_that_takes_over_while_a_person_waits_is_asked_as_well() -> None:
+    server = Server()
+    first = daemon(server)
+    with waiting(person(server)) as anna:
+        until(first.asked)
+        with server.locked():
+            first._keeper.over.set()
+            second = LeaseKeeper(server, "vgpuctl", ACTING, 60.0)  # type: ignore[arg-type]
+            second.take(server.lease, {GIVES_WAY: "true", ASKED_BY: None})
+        until(lambda: ASKED_BY in server.annotations)
+        time.sleep(1.5)
+        assert not anna.lease.held(), "it claims a minute, and not the second that the first one claimed"
+        second.release()
+        until(anna.lease.held)
 
 
 def test_an_ask_outlives_renewals_and_the_holder_stays_the_holder() -> None:

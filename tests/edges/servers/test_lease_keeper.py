@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 
 import pytest
 
-from tests.support.lease_server import Server
+from tests.support.lease_server import Line, Server
 from tests.support.lease_time import LeaseTime
 from vgpuctl.basics import uptime
 from vgpuctl.kube import lease
@@ -143,13 +144,13 @@ def test_of_several_that_want_it_at_once_one_at_a_time_holds_it(monkeypatch: pyt
     """Real threads, because the order of their requests is what is tried. No lock of the product joins them."""
     monkeypatch.setattr(lease, "LOOK_EVERY_S", 0.005)
     server, at_once, inside = Server(), threading.Barrier(4), threading.Lock()
-    wrong: list[str] = []
+    chance, wrong = random.Random(1), list[str]()
 
     def compete() -> None:
         for _ in range(30):
             at_once.wait(10)
             # A long duration: no holder dies here, so each change of the holder goes through a release.
-            mine = lease.ActingLease(server, "vgpuctl", 60.0)  # type: ignore[arg-type]
+            mine = lease.ActingLease(Line(server, lambda: chance.uniform(0, 0.004)), "vgpuctl", 60.0)  # type: ignore[arg-type]
             try:
                 mine.acquire(lambda _: None, lambda: False)
             except BusyError:
@@ -157,6 +158,7 @@ def test_of_several_that_want_it_at_once_one_at_a_time_holds_it(monkeypatch: pyt
             if not inside.acquire(blocking=False):
                 wrong.append("two are inside")
                 continue
+            time.sleep(0.002)
             assert mine.held()
             inside.release()
             mine.release()

@@ -127,6 +127,14 @@ def invalid(kind: Kind, name: str, causes: list[tuple[str, str, str]]) -> ApiErr
     return ApiError(422, "Invalid", f'{kind.kind} "{name}" is invalid: {listed}', details)
 
 
+def version_missing(kind: Kind, name: str) -> ApiError:
+    # Measured: kube-apiserver 1.36 names the resource here, and not the kind.
+    field, message = "metadata.resourceVersion", "Invalid value: 0: must be specified for an update"
+    causes = [{"reason": "FieldValueInvalid", "message": message, "field": field}]
+    details = {**_named(kind, name), "causes": causes}
+    return ApiError(422, "Invalid", f'{kind.qualified} "{name}" is invalid: {field}: {message}', details)
+
+
 def bad_patch(patched: str, why: str) -> ApiError:
     """Return the error for a patch whose result no longer decodes as its kind."""
     message = f"Invalid value: {json.dumps(patched)}: {why}"

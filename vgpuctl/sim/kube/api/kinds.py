@@ -21,7 +21,8 @@ class Kind:
 
     `custom`: defined by a CustomResourceDefinition, so it exists only in some clusters. `any_name`: its names may have
     every character that a path segment may have, such as the `:` of `system:discovery`. `made_by_put`: a PUT makes an
-    object that does not exist (Kubernetes: `AllowCreateOnUpdate`).
+    object that does not exist (Kubernetes: `AllowCreateOnUpdate`). `versioned`: an update must have the version that it
+    replaces (Kubernetes: no `AllowUnconditionalUpdate`).
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Kind:
     returns_deleted: bool = False
     any_name: bool = False
     made_by_put: bool = False
+    versioned: bool = False
 
     @property
     def api_version(self) -> str:
@@ -198,7 +200,7 @@ KINDS: tuple[Kind, ...] = (
         subresources=(STATUS,),
         generations=True,
     ),
-    Kind(group="coordination.k8s.io", kind="Lease", plural="leases", made_by_put=True),
+    Kind(group="coordination.k8s.io", kind="Lease", plural="leases", made_by_put=True, versioned=True),
     Kind(
         group="storage.k8s.io",
         kind="VolumeAttachment",

@@ -126,6 +126,8 @@ def _check_patched(kind: Kind, before: Object, item: Object) -> None:
 
 
 def _store(context: ControllerContext, request: Request, kind: Kind, before: Object, item: Object) -> Object:
+    if kind.versioned and item["metadata"].get("resourceVersion") in (None, "", "0"):
+        raise errors.version_missing(kind, name_of(item))
     shapes.check(kind, item, before=before)
     item = shapes.canonical(kind, item, before=before)
     defaults.fill_in(kind.plural, item)
