@@ -61,6 +61,13 @@ def robot(cluster: Cluster) -> Robot:
     return Robot(cluster, dataclasses.replace(cluster, token=token))
 
 
+def test_every_account_may_ask_for_its_own_name(robot: Robot) -> None:
+    """Holds and orders bear it. `whoami` sends no `spec`, and reads no other field."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    answer = robot.own.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+    assert answer["status"]["userInfo"]["username"] == robot.user
+
+
 def test_what_an_account_has_no_right_to_is_refused_before_anything_else(robot: Robot) -> None:
     namespace = robot.admin.namespace
     for method, path, words in FORBIDDEN:

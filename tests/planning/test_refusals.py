@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from tests.support.fleets import (
 from vgpuctl.model.conduct import Asleep, Conduct
 from vgpuctl.model.fleet import Fleet, Mmio, Power, Stranger, Task
 from vgpuctl.model.hold import Hold
+from vgpuctl.model.orders import Maintenance, Orders
 from vgpuctl.model.record import LEAVING, Record
 from vgpuctl.model.refusal import Refusal
 from vgpuctl.model.step_id import StepId
@@ -160,6 +161,32 @@ def test_a_held_worker_that_stays_as_it_is_refuses_nothing_and_may_be_labelled()
     by_day = switch_wish(some, CATALOGUE, timetable(day=("worker-1",), all=("worker-1",)), "day")
     assert {step.id for step in look_ahead(some, by_day).plan} == {StepId("Label", "worker-1")}
     assert refusals(some, by_day) == ()
+
+
+MORNING = datetime(2026, 11, 21, 8, 0).astimezone()
+PATCH = Maintenance(host="esx-a", who="bert", since=MORNING - timedelta(days=1), until=MORNING, reason="new card")
+#: Before its end, and at it.
+IN_FORCE = pytest.mark.parametrize(("seconds_left", "refused"), [(1, True), (0, False)])
+
+
+@IN_FORCE
+def test_a_host_under_maintenance_is_refused_by_name_until_it_ends(seconds_left: int, refused: bool) -> None:
+    some, wish = two_hosts()
+    some = replace(some, orders=Orders(maintenance={"esx-a": PATCH}))
+    now = MORNING - timedelta(seconds=seconds_left)
+    table = timetable(day=tuple(wish.workers), night=())
+    found = refusals(some, wish := switch_wish(some, CATALOGUE, table, "night", now))
+    said = "esx-a is under maintenance by bert until 2026-11-21 08:00 (new card)."
+    assert [(each.code, each.message) for each in found] == [("VG118", said)] * refused
+    assert refusals(some, replace(wish, include_held=True)) == ()
+    assert refusals(some, switch_wish(some, CATALOGUE, table, "day", now)) == (), "nothing of it would move"
+
+
+@IN_FORCE
+def test_provision_refuses_a_host_under_maintenance_too(seconds_left: int, refused: bool) -> None:
+    some = replace(fleet(worker("a-1", HALF, host="esx-a")), orders=Orders(maintenance={"esx-a": PATCH}))
+    how = Provisioning(profile="v100-4q-4GB", now=MORNING - timedelta(seconds=seconds_left))
+    assert [each.code for each in refusals(some, provision_wish(some, CATALOGUE, how))] == ["VG118"] * refused
 
 
 def test_a_hold_whose_end_cannot_be_read_says_so() -> None:

@@ -60,6 +60,6 @@ class Orders:
         """Return the pause in force."""
         return self.pause if self.pause and self.pause.active(now) else None
 
-    def in_maintenance(self, now: datetime) -> frozenset[str]:
-        """Return the hosts under maintenance."""
-        return frozenset(host for host, order in self.maintenance.items() if order.active(now))
+    def maintained(self, now: datetime) -> dict[str, Maintenance]:
+        """Return the orders of maintenance in force, by host."""
+        return {host: order for host, order in self.maintenance.items() if order.active(now)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from vgpuctl.model.conduct import Conduct, Mode
 from vgpuctl.model.departure import Departure
+from vgpuctl.model.orders import Maintenance
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import DrainOptions
 
@@ -59,7 +60,8 @@ class Wish:
     `max_unavailable`: how many workers may be out at once; None: as many as there are.
     `departures`: how each host was when it was last whole.
     `prune`: take our labels off nodes that are no longer workers of ours.
-    `include_held`: move workers that a person holds, too.
+    `maintenance`: by host, what was ordered when the wish was made. `include_held`: move workers that a person holds,
+    and workers of these hosts, too.
     `drain_first`: the UIDs of the pods that the last try failed on. They leave before any other pod of their host.
     """
 
@@ -76,6 +78,7 @@ class Wish:
     conduct: Conduct = field(default_factory=Conduct)
     mode: Mode = Mode.SWAP
     prune: bool = False
+    maintenance: Mapping[str, Maintenance] = field(default_factory=dict)
     include_held: bool = False
     drain_first: frozenset[str] = frozenset()
 

@@ -18,8 +18,7 @@ from vgpuctl.model.orders import Order
 from vgpuctl.model.wish import Wish, WorkerWish
 from vgpuctl.planning.cards.releases import begun, vgpus_wished
 from vgpuctl.planning.checks.card_room import Moves, against_room
-from vgpuctl.planning.planner import awake_before, ladder
-from vgpuctl.planning.steps import Label
+from vgpuctl.planning.planner import would_move
 
 #: Ways to leave workers asleep that are compared for the fewest. Beyond them, workers are added one by one.
 MOST_WAYS = 100
@@ -105,7 +104,7 @@ def _keeping(worker: Worker, now: datetime, order: Order | None) -> Keeping | No
 
 def _part(fleet: Fleet, wish: Wish, host: str, held: Mapping[str, Keeping]) -> HostPart:
     ours = sorted((w for w in fleet.on_host(host) if w.name in wish.workers), key=lambda worker: natural(worker.name))
-    stuck = tuple(worker for worker in ours if worker.name in held and _would_move(fleet, wish, worker))
+    stuck = tuple(worker for worker in ours if worker.name in held and would_move(fleet, wish, worker))
     if not stuck:
         return HostPart(held)
     free = [worker for worker in ours if worker.name not in held]
@@ -114,11 +113,6 @@ def _part(fleet: Fleet, wish: Wish, host: str, held: Mapping[str, Keeping]) -> H
     left = [worker for worker in free if worker not in asleep]
     waits = asleep or any(wish.workers[worker.name].awake and not worker.on for worker in stuck)
     return HostPart(held, stuck, asleep, tuple(_leaving_for_nothing(fleet, wish, host, left)) if waits else ())
-
-
-def _would_move(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
-    steps = ladder(fleet, wish, worker, awake_before(fleet, wish, worker.host))
-    return any(not isinstance(step, Label) for step in steps)
 
 
 def _refused(fleet: Fleet, wish: Wish, host: str, workers: Iterable[Worker]) -> bool:

@@ -175,6 +175,12 @@ def ladder(fleet: Fleet, wish: Wish, worker: Worker, former: tuple[str, ...]) ->
     return LadderMemo().ladder(fleet, wish, worker, former)
 
 
+def would_move(fleet: Fleet, wish: Wish, worker: Worker) -> bool:
+    """True if the wish has a step for this worker. A label alone moves nothing."""
+    steps = ladder(fleet, wish, worker, awake_before(fleet, wish, worker.host))
+    return any(not isinstance(step, Label) for step in steps)
+
+
 def _missing(rungs: Iterable[WorkerStep], worker: Worker) -> list[Step]:
     """Return the rungs without the ones that would find nothing to do."""
     # Decision 0001: each missing rung is imagined as done before the next one is asked, from any starting point.

@@ -32,7 +32,7 @@ def switch_wish(
 ) -> Wish:
     """Return the wish of a shift: its workers awake and labelled, the timetable's others asleep.
 
-    `now`: to say until when they sleep.
+    `now`: to say until when they sleep, and which orders are in force.
     """
     must_be_seen(fleet, timetable.shifts[shift])
     mine = timetable.workers(fleet)
@@ -55,6 +55,7 @@ def switch_wish(
         conduct=timetable.conduct,
         mode=timetable.mode,
         max_unavailable=timetable.max_unavailable.of(len(mine)) if timetable.max_unavailable else None,
+        maintenance=fleet.orders.maintained(now) if now else {},
     )
     return replace(wish, awake_before=_awake_before(fleet, wish))
 
@@ -95,6 +96,7 @@ class Provisioning:
     """How provisioning goes about it.
 
     `profile`: one profile for all selected workers, instead of the profiles in the files.
+    `now`: to say which orders are in force.
     `exchanged`: returns the profiles that a worker carries by turns, if its profile changes with the shift.
     """
 
@@ -103,6 +105,7 @@ class Provisioning:
     drain: DrainOptions = field(default_factory=DrainOptions)
     max_unavailable: int | None = None
     power_off_after_s: float | None = None
+    now: datetime | None = None
     exchanged: Callable[[str], tuple[Profile, ...]] = lambda _: ()
 
 
@@ -126,6 +129,7 @@ def provision_wish(fleet: Fleet, catalogue: Catalogue, how: Provisioning) -> Wis
         drain=how.drain,
         max_unavailable=how.max_unavailable,
         conduct=Conduct(power_off_after_s=how.power_off_after_s),
+        maintenance=fleet.orders.maintained(how.now) if how.now else {},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -159,6 +160,7 @@ class _Request:
             drain=self.drain,
             max_unavailable=workers_out(self.max_unavailable, len(fleet.workers)),
             power_off_after_s=self.power_off_after_s,
+            now=datetime.now(UTC),
             exchanged=files.shift_profiles,
         )
         return provision_wish(fleet, files.catalogue, provisioning)

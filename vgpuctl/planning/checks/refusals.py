@@ -12,6 +12,7 @@ from vgpuctl.planning.checks.admission import against_admission
 from vgpuctl.planning.checks.card_room import against_room
 from vgpuctl.planning.checks.datastore_space import against_space
 from vgpuctl.planning.checks.devices import against_devices, against_types
+from vgpuctl.planning.checks.maintenance import against_maintenance
 from vgpuctl.planning.checks.pods import against_budgets, against_drain, against_scaling
 from vgpuctl.planning.checks.swaps import against_swaps
 from vgpuctl.planning.checks.workers import Case, Obstacle, obstacles
@@ -38,6 +39,7 @@ def _hosts(fleet: Fleet, wish: Wish) -> list[str]:
 
 def _against(fleet: Fleet, wish: Wish, host: str) -> Iterator[Refusal]:
     workers = [w for w in fleet.on_host(host) if w.name in wish.workers]
+    yield from against_maintenance(fleet, wish, host, workers)
     for worker in workers:
         yield from _against_worker(fleet, wish, worker)
         yield from against_devices(wish, worker)
