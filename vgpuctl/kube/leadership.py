@@ -38,6 +38,7 @@ class Leadership:
         self._listeners: list[Callable[[], None]] = []
         self._stopping, self._news = threading.Event(), threading.Event()
         self._known = False
+        self._leader = ""
         #: What the Lease of another daemon last showed, since when, and how long that is waited out.
         self._seen: Signs | None = None
         self._since_s, self._claimed_s = -math.inf, 0.0
@@ -100,9 +101,16 @@ class Leadership:
         found = self._keeper.read()
         left_s = self._left_s(found)
         if left_s > 0:
+            self._name(holder_of(found))
             return min(left_s, self._third_s(LOOK_EVERY_S))
         self._keeper.take(found, {})
         return self._third_s()
+
+    def _name(self, leader: str) -> None:
+        """Say once which daemon leads while this one stands by."""
+        if leader and leader != self._leader:
+            self._leader = leader
+            self._troubles.tell(f"This daemon stands by: {leader} leads.")
 
     def _third_s(self, most_s: float = math.inf) -> float:
         return min(self._keeper.duration_s / 3, most_s)

@@ -65,6 +65,8 @@ def leader_and_standby(clock: LeaseTime) -> tuple[Server, Daemon, Daemon]:
     first, second = Daemon(server, clock), Daemon(server, clock)
     play(clock, 1.0, first, second)
     assert (first.leads, second.leads) == (True, False)
+    assert second.said == [f"This daemon stands by: {first.leadership.identity} leads."]
+    second.said.clear()
     return server, first, second
 
 
@@ -244,7 +246,8 @@ def test_a_stop_releases_the_lease_and_the_next_one_leads(daemons: Callable[[Ser
     assert not first.leads
     assert server.overtakings() == []
     until(lambda: second.changes == [True])
-    assert first.said == second.said == ["This daemon leads."]
+    assert first.said == ["This daemon leads."]
+    assert second.said == [f"This daemon stands by: {first.leadership.identity} leads.", "This daemon leads."]
     second.leadership.stop()
     assert server.holder == ""
 
