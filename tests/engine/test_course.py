@@ -190,14 +190,26 @@ def test_two_switches_share_one_lease() -> None:
         made.append(ports)
         return ports
 
-    lease = SharedLease(make, lambda: leading[0])
-    for _ in range(2):
-        lease.acquire(lambda _: None, lambda: False)
-    assert (len(made), lease.held()) == (1, True)
-    lease.release()
-    assert (ports.released, lease.held()) == (0, True)
+    shared = SharedLease(make, lambda: leading[0])
+    first, second = shared.share(), shared.share()
+    for share in (first, second):
+        share.acquire(lambda _: None, lambda: False)
+    assert (len(made), first.held(), second.held()) == (1, True, True)
+    first.release()
+    assert (ports.released, first.held(), second.held()) == (0, False, True)
     leading[0] = False
-    assert not lease.held(), "without leadership nothing is written"
-    lease.release()
+    assert not second.held(), "without leadership nothing is written"
+    second.release()
     assert ports.released == 1
-    assert not lease.held()
+
+
+def test_a_switch_that_lost_the_lease_does_not_release_the_one_that_another_took_since() -> None:
+    lost, taken = Ports(by_day(), held_at=[]), Ports(by_day(), held_at=[])
+    leases = [lost, taken]
+    shared = SharedLease(lambda: leases.pop(0), lambda: True)
+    first, second = shared.share(), shared.share()
+    first.acquire(lambda _: None, lambda: False)
+    lost.is_lost = True
+    second.acquire(lambda _: None, lambda: False)
+    first.release()
+    assert (lost.released, taken.released, second.held()) == (1, 0, True)

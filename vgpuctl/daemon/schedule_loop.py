@@ -182,7 +182,7 @@ class ScheduleLoop:
         begun = frozenset(fleet.host_of(step.subject) for step in preview.plan)
         running = Running(found, shift, self, held_workers(fleet, fleet.workers, found.now))
         operation = self._hooks.make_operation(
-            world=replace(self._connection.world(), lease=self._lease),
+            world=replace(self._connection.world(), lease=self._lease.share()),
             listener=self._make_listener(),
             timetable=timetable.name,
             course=running.course,

@@ -9,15 +9,24 @@ from vgpuctl.engine.ports import Lease
 
 
 class SharedLease:
-    """Taken with the first switch and released after the last one. Without leadership it counts as not held."""
+    """Taken with the first switch and released after the last one. Each switch has a share of it."""
 
     def __init__(self, make: Callable[[], Lease], leading: Callable[[], bool]) -> None:
-        self._make, self._leading = make, leading
+        self._make, self.leading = make, leading
         self._lease: Lease | None = None
         self._users = 0
         self._lock = threading.Lock()
 
-    def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+    def share(self) -> Lease:
+        """Return one switch's share, not taken yet."""
+        return _Share(self)
+
+    def asked(self) -> str:
+        """Return which person asks to be let pass; "" if none does."""
+        lease = self._lease
+        return lease.asked() if lease is not None else ""
+
+    def take(self, say: Callable[[str], None], stop: Callable[[], bool]) -> Lease:
         # Two switches that begin at once take it once: the second waits for the first here.
         with self._lock:
             if self._lease is None or self._lease.lost():
@@ -25,20 +34,40 @@ class SharedLease:
                 lease.acquire(say, stop)
                 self._lease, self._users = lease, 0
             self._users += 1
+            return self._lease
+
+    def give_back(self, lease: Lease) -> None:
+        with self._lock:
+            if lease is not self._lease:
+                # It was lost, and another switch has taken a new one since.
+                lease.release()
+                return
+            self._users -= 1
+            if not self._users:
+                self._lease = None
+                lease.release()
+
+
+class _Share:
+    """Without leadership, the Lease counts as not held."""
+
+    def __init__(self, shared: SharedLease) -> None:
+        self._shared = shared
+        self._lease: Lease | None = None
+
+    def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+        self._lease = self._shared.take(say, stop)
 
     def held(self) -> bool:
-        return self._leading() and self._lease is not None and self._lease.held()
+        return self._shared.leading() and self._lease is not None and self._lease.held()
 
     def lost(self) -> bool:
         return self._lease is not None and self._lease.lost()
 
     def asked(self) -> str:
-        """Return which person asks to be let pass; "" if none does."""
         return self._lease.asked() if self._lease is not None else ""
 
     def release(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users <= 0 and self._lease is not None:
-                lease, self._lease = self._lease, None
-                lease.release()
+        if self._lease is not None:
+            self._shared.give_back(self._lease)
+            self._lease = None

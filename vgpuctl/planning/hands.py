@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.planning.due import Due
+from vgpuctl.planning.outcomes import outcome_of
+from vgpuctl.planning.verdicts import on_its_way
 
 
 def moved_by_hand(fleet: Fleet, timetable: Timetable, due: Due, hosts: Iterable[str]) -> dict[str, str]:
@@ -16,13 +18,13 @@ def moved_by_hand(fleet: Fleet, timetable: Timetable, due: Due, hosts: Iterable[
     """
     found = {}
     for host in hosts:
-        key = (timetable.name, host)
-        outcome = fleet.outcomes.get(key)
-        # A host on its way is moved by us. Before it has arrived, nobody can say who moved what.
-        if outcome is None or not outcome.arrived or not outcome.is_of(due.shift, due.start) or key in fleet.departures:
+        outcome = outcome_of(fleet, timetable, host, due)
+        mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
+        # A host on its way is moved by us. Before it has arrived, nothing shows who moved what.
+        if outcome is None or not outcome.arrived or on_its_way(fleet, timetable, host, mine):
             continue
-        for worker in fleet.on_host(host):
-            if timetable.keeps(worker.name, worker.profile) and (how := _how(worker, timetable.shifts[due.shift])):
+        for worker in mine:
+            if how := _how(worker, timetable.shifts[due.shift]):
                 found[worker.name] = how
     return found
 

@@ -63,9 +63,10 @@ def verdicts(fleet: Fleet, timetable: Timetable, now_due: Due, now: datetime, fi
 def on_its_way(fleet: Fleet, timetable: Timetable, host: str, workers: list[Worker]) -> bool:
     """True if a switch has begun on this host and has not ended."""
     left = fleet.departures.get((timetable.name, host))
-    if left is None or left.to not in timetable.shifts or whole(workers, timetable):
+    if left is None or whole(workers, timetable):
         return False
-    return not arrived(left, workers, timetable.shifts[left.to])
+    # The files may have lost the shift to which it was on its way.
+    return left.to not in timetable.shifts or not arrived(left, workers, timetable.shifts[left.to])
 
 
 @dataclass(frozen=True, slots=True)
