@@ -120,7 +120,8 @@ def test_a_frozen_pod_is_lost_only_if_a_person_gives_it_up(night: Rehearsal) -> 
     uid = frozen(night, "bert")
     (pod,) = pods_given_up(night.fleet(), ["esx-1"])
     assert (pod.name, pod.uid) == ("bert", uid)
-    assert enter(night).finished
+    left_out = enter(night)
+    assert (left_out.finished, left_out.state.gave_up) == (True, {})
     assert night.fleet().worker("worker-1").power is Power.SUSPENDED
     assert list(in_the_way(night.fleet(), ["esx-1"]))[1:] == [
         "worker-1 is still suspended on esx-1: run the same command again."

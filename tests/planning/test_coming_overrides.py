@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from vgpuctl.model.orders import Override
+from tests.support.fleets import CATALOGUE, WHOLE, fleet, worker
+from vgpuctl.basics.names import Names
+from vgpuctl.model.orders import Orders, Override
 from vgpuctl.model.timetable import Shift, Timetable
+from vgpuctl.planning.wishes import switch_wish
 from vgpuctl.reporting.coming import spans, with_override
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -16,6 +20,28 @@ TABLE = Timetable(
     timezone="UTC",
     shifts={"day": Shift("day", ("0 8 * * *",)), "night": Shift("night", ("0 20 * * *",))},
 )
+
+
+def sleeps_until(override: Override | None) -> str:
+    """Return until when the night's worker sleeps, if the day is put in force at noon."""
+    workers = {"day": Names(("worker-1",)), "night": Names(("worker-5",))}
+    table = replace(TABLE, shifts={name: replace(each, workers=workers[name]) for name, each in TABLE.shifts.items()})
+    orders = Orders(overrides={"day-night": override} if override else {})
+    some = replace(fleet(worker("worker-1"), worker("worker-5", WHOLE, on=False)), orders=orders)
+    sleep = switch_wish(some, CATALOGUE, table, "day", NOON).workers["worker-5"].sleep
+    assert sleep is not None
+    return sleep.until
+
+
+@pytest.mark.parametrize(
+    ("hours_long", "until"),
+    [(None, ""), (2, "2026-11-20T20:00:00Z"), (10, "2026-11-20T22:00:00Z"), (24, "2026-11-21T20:00:00Z")],
+)
+def test_a_node_says_until_when_it_sleeps_by_the_override_in_force(hours_long: int | None, until: str) -> None:
+    assert sleeps_until(None) == "2026-11-20T20:00:00Z"
+    ends = None if hours_long is None else NOON + timedelta(hours=hours_long)
+    order = Override(who="anna", since=NOON, until=ends, timetable="day-night", shift="day")
+    assert sleeps_until(order) == until
 
 
 def hours(shift: str, since: int, until: int | None) -> list[tuple[str, float, float | None]]:
