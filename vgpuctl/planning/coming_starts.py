@@ -1,4 +1,4 @@
-"""Which shift comes next, and when each comes: the timetable's starts, as far as no override is in the way."""
+"""When each shift comes next: the timetable's starts, as far as no override is in the way."""
 
 from __future__ import annotations
 
@@ -15,24 +15,12 @@ def override_in_force(timetable: Timetable, orders: Orders, now: datetime) -> Ov
     return order if order and order.active(now) and order.shift in timetable.shifts else None
 
 
-def next_shift(timetable: Timetable, orders: Orders, now: datetime) -> tuple[str, datetime] | None:
-    """Return the next shift that is due, and when; None if there is none, or none before an override is cleared."""
-    order = override_in_force(timetable, orders, now)
-    if order is not None and order.until is None:
-        return None
-    # Starts inside an override do not begin. Its end counts as a start.
-    at_end = timetable.shift_at(order.until) if order and order.until else None
-    if order and order.until and at_end and at_end[0].name != order.shift:
-        return at_end[0].name, order.until
-    coming = timetable.next_start(order.until if order and order.until else now)
-    return (coming[0].name, coming[1]) if coming else None
-
-
 def next_starts(timetable: Timetable, orders: Orders, now: datetime) -> Mapping[str, datetime | None]:
     """Return when each shift comes next; None for a shift that does not."""
     order = override_in_force(timetable, orders, now)
     if order is None:
         return {name: timetable.next_start_of(name, now) for name in timetable.shifts}
+    # Starts inside an override do not begin. Its end counts as a start.
     if order.until is None:
         return dict.fromkeys(timetable.shifts)
     found = {name: timetable.next_start_of(name, order.until) for name in timetable.shifts}

@@ -52,7 +52,10 @@ def coming(timetable: Timetable, orders: Orders, now: datetime) -> Due | None:
     start = Starts(timetable).next_change(now)
     ends = current.ends if current else start.at if start else None
     following = due(timetable, orders, ends) if ends else None
-    return following if following and (current is None or following.shift != current.shift) else None
+    if ends and following and current and following.shift == current.shift:
+        # The timetable goes on with the shift that an override had put in force, so its own next start comes.
+        return coming(timetable, orders, ends) if current.override else None
+    return following
 
 
 def next_moment(timetable: Timetable, orders: Orders, now: datetime, takes: timedelta = NO_TIME) -> datetime | None:

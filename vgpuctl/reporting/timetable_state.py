@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vgpuctl.model.fleet import Fleet, Worker
-from vgpuctl.model.orders import Orders, Override
+from vgpuctl.model.orders import Override
 from vgpuctl.model.profiles import Profile
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.workloads import Workload
-from vgpuctl.planning.coming_starts import next_shift, next_starts, override_in_force
+from vgpuctl.planning.coming_starts import next_starts
+from vgpuctl.planning.due import coming, due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,30 +81,20 @@ def _wakes(shift: Shift, worker: Worker, profile: str) -> bool:
 
 
 def state_of(fleet: Fleet, timetable: Timetable, now: datetime) -> TimetableState:
-    due, following = _due(timetable, fleet.orders, now), next_shift(timetable, fleet.orders, now)
+    now_due, following = due(timetable, fleet.orders, now), coming(timetable, fleet.orders, now)
     workers = timetable.workers(fleet)
     # A hold keeps its worker out of the shift on purpose, so the others say which shift it is.
     saying = [worker for worker in workers if not worker.hold] or workers
     matching = [name for name, shift in timetable.shifts.items() if all(map(shift.as_wanted, saying))]
-    due_name = due[0] if due else None
+    due_name = now_due.shift if now_due else None
     return TimetableState(
         timetable=timetable,
         current=due_name if due_name in matching else next(iter(matching), None),
         due=due_name,
-        since=due[1] if due else None,
-        next_shift=following[0] if following else None,
-        next_start=following[1] if following else None,
+        since=now_due.start if now_due else None,
+        next_shift=following.shift if following else None,
+        next_start=following.start if following else None,
         starts=next_starts(timetable, fleet.orders, now),
-        override=override_in_force(timetable, fleet.orders, now),
+        override=now_due.override if now_due else None,
         workers=tuple(workers),
     )
-
-
-def _due(timetable: Timetable, orders: Orders, now: datetime) -> tuple[str, datetime] | None:
-    order = override_in_force(timetable, orders, now)
-    if order is not None:
-        return order.shift, order.since
-    due, last = timetable.shift_at(now), orders.overrides.get(timetable.name)
-    # The end of an override counts as a start.
-    ended = last.until if last and last.until and last.until <= now else None
-    return (due[0].name, max(due[1], ended) if ended else due[1]) if due else None
