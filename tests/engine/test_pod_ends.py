@@ -54,6 +54,17 @@ def test_a_budget_refills_this_long_after_each_round() -> None:
     assert ends.found()[0].refill_s == 5.0
 
 
+def test_what_a_budget_allows_at_once_is_what_it_allowed_before_the_first_eviction() -> None:
+    ends = PodEnds()
+    a, b, c = web("a"), web("b"), web("c")
+    ends.look(at(a, two=(b, c), allowed=2), [ONE, TWO], 0.0)
+    going = (replace(b, terminating=True), replace(c, terminating=True))
+    ends.look(at(a, two=going, allowed=0), [ONE, TWO], 1.0)
+    ends.look(at(replace(a, terminating=True), allowed=1), [ONE], 5.0)
+    ends.look(at(), [], 6.0)
+    assert ends.found()[0].refill_s == 4.0
+
+
 def test_without_a_budget_nothing_is_said_of_refills() -> None:
     ends = PodEnds()
     ends.look(at(web("a"), web("b")), [ONE], 0.0)

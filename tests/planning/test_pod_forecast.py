@@ -49,8 +49,17 @@ ONE_POD = with_pods(BY_DAY, worker_1=("a",))
         (seen(past(4.0), past(5.0), past(25.0)), 5.0),
         (seen(past(50.0, grace_s=300.0)), 30.0),
         (seen(past(10.0, grace_s=10.0)), 30.0),
+        (seen(past(10.0, grace_s=10.0), past(11.0, grace_s=11.0), past(20.0, grace_s=60.0)), 20.0),
+        (seen(past(40.0, grace_s=40.0)), 30.0),
     ],
-    ids=["its grace, unknown", "the median", "its grace at most", "its grace, killed before"],
+    ids=[
+        "its grace, unknown",
+        "the median",
+        "its grace at most",
+        "its grace, killed before",
+        "killed too early to say",
+        "killed later",
+    ],
 )
 def test_a_pod_takes_as_long_as_such_pods_took(known: Earlier, takes_s: float) -> None:
     assert times_s(ONE_POD, known, "worker-1") == [takes_s]

@@ -20,17 +20,17 @@ MOST = 200
 @dataclass(slots=True)
 class _Workload:
     """`evicted_s`: the last eviction. `gaps_s`: what came between evictions in all. `allowed`: what its budget allowed
-    at first; 0: no budget covers it."""
+    before the first; None: no budget covers it."""
 
     grace_s: float = 0.0
-    allowed: int = 0
+    allowed: int | None = None
     evictions: int = 0
     evicted_s: float = 0.0
     gaps_s: float = 0.0
     ends_s: list[float] = field(default_factory=list)
 
     def past(self, name: str) -> PastPods:
-        rounds = ceil(self.evictions / self.allowed) - 1 if self.allowed else 0
+        rounds = 0 if self.allowed is None else ceil(self.evictions / max(1, self.allowed)) - 1
         refill_s = self.gaps_s / rounds if rounds else None
         return PastPods(workload=name, end_s=median(self.ends_s), grace_s=self.grace_s, refill_s=refill_s)
 
@@ -77,10 +77,12 @@ class PodEnds:
 
     def _note(self, fleet: Fleet, pod: Pod, name: str, grace_s: float) -> None:
         """Note what is known of a pod only before its eviction."""
-        workload = self._workloads.setdefault(name, _Workload())
+        workload = self._workloads.get(name)
+        if workload is None:
+            # Only the first sight shows what the budget allows at once: the evictions that follow take from it.
+            allowed = min((each.allowed for each in budgets_to_pay(fleet, pod)), default=None)
+            workload = self._workloads[name] = _Workload(allowed=allowed)
         workload.grace_s = max(workload.grace_s, grace_s)
-        if not workload.evictions:
-            workload.allowed = min((each.allowed for each in budgets_to_pay(fleet, pod)), default=0)
 
     def _evicted(self, name: str, began_s: float, at_s: float) -> float:
         workload = self._workloads.setdefault(name, _Workload())

@@ -53,10 +53,12 @@ class PodTimes:
     def _end_s(self, pod: Pod, drain: Drain) -> float:
         """Return how long the pod takes to end: as long as such pods took, and at most its grace."""
         grace = float(grace_s(pod, drain.options))
-        # Kubernetes: a container that does not end by itself is killed once the grace is over.
+        # Kubernetes: a container that does not end by itself is killed once the grace is over. Pods that were killed
+        # earlier than that say only that it takes longer.
         ends = (
-            grace if past.end_s >= KILLED * past.grace_s else min(past.end_s, grace)
+            min(past.end_s, grace)
             for past in self._earlier.pods.get(workload_name(pod), ())
+            if past.end_s < KILLED * past.grace_s or past.grace_s >= grace
         )
         return median([*ends] or [grace])
 
