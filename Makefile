@@ -30,6 +30,7 @@ test-peers: $(VENV)/.tests ## The same tests against the real programs, which ar
 soak: $(VENV)/.tests   ## New examples of every property, and adventures, one a seed: make soak SEEDS=100000 FIRST=1
 	@$(BIN)/pytest -n 2 --dist worksteal -m "hypothesis and not peers" --hypothesis-profile soak --timeout 1800
 	@$(BIN)/python -m tests.support.soak --seeds $(SEEDS) --first $(FIRST)
+	@$(BIN)/python -m tests.support.foretold --first $(FIRST)
 
 bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large estate on the simulators, beside real programs
 	@$(BIN)/python -m tests.bench.startup

@@ -153,6 +153,9 @@ class Rehearsal:
     def at_vcenter(self, call: Called) -> None:
         """A call reaches vCenter."""
 
+    def looked(self, decision: Decision, fleet: Fleet, took_s: float) -> None:
+        """The engine has looked, this long after its beginning."""
+
     def wait(self, seconds: float) -> None:
         self.world.wait(seconds)
 

@@ -46,11 +46,12 @@ class Run:
         self._rehearsal, self._goal, self._number = rehearsal, goal, number
         self._clock = rehearsal.world.clock
         self._state, self._caches = RunState(), Caches()
+        self._began_s = self._clock.now_s
 
     def to_its_end(self, ends: Ends) -> Decision:
-        began_s, writes = self._clock.now_s, 0
+        writes = 0
         while True:
-            took_s = self._clock.now_s - began_s
+            took_s = self._clock.now_s - self._began_s
             if ends.stop_after_s is not None and took_s >= ends.stop_after_s:
                 self._state = replace(self._state, stopping=True)
             decision = self._look()
@@ -70,6 +71,7 @@ class Run:
         moment = Moment(now_s=self._clock.now_s, utc=self._clock.utc().isoformat())
         decision = decide(self._goal, fleet, self._state, moment, self._caches)
         self._state = decision.state
+        self._rehearsal.looked(decision, fleet, self._clock.now_s - self._began_s)
         return decision
 
     def _send(self, send: Send) -> None:
