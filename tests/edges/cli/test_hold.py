@@ -97,7 +97,7 @@ def test_a_host_means_the_workers_on_it_and_all_means_all_that_are_held(standing
     ("words", "told"),
     [
         (("hold", "worker-1", "worker-77"), "No worker or host is called worker-77"),
-        (("hold", "worker-1", "--until", "soon"), "--until soon is not a time such as 18:00"),
+        (("hold", "worker-1", "--until", "soon"), "--until soon is not a time. Hint: Write a time such as 18:00"),
         (("unhold",), "unhold needs the names of workers or hosts, or --all"),
         (("unhold", "worker-1", "--all"), "unhold needs the names of workers or hosts, or --all"),
     ],
