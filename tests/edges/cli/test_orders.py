@@ -346,6 +346,19 @@ def test_a_host_stays_held_if_a_state_cannot_be_discarded_and_the_command_can_be
     assert "really off now." in desk.says("maintenance", "enter", "esx-1")
 
 
+def test_a_held_sleeper_keeps_its_state_unless_the_person_says_otherwise(desk: Desk) -> None:
+    assert desk.vgpuctl("switch", "night", "--yes").code == 0
+    assert desk.vgpuctl("hold", "worker-1").code == 0
+    ran = desk.vgpuctl("maintenance", "enter", "esx-1")
+    assert ran.code == 3
+    assert "VG117" in ran.err
+    assert "The hosts are held all the same, but not all suspended states are discarded." in ran.err
+    assert "Nothing was changed" not in ran.err
+    assert (set(desk.ledger.orders.maintenance), power(desk, "worker-1")) == ({"esx-1"}, "suspended")
+    assert desk.vgpuctl("maintenance", "enter", "esx-1", "--include-held").code == 0
+    assert power(desk, "worker-1") == "poweredOff"
+
+
 def test_an_unknown_host_is_named_with_the_known_ones(desk: Desk) -> None:
     said = desk.refuses("maintenance", "enter", "esx-9")
     assert said == (

@@ -20,7 +20,15 @@ from vgpuctl.cli.acting.ordering import (
 )
 from vgpuctl.cli.common import confirmed, connected, console, print_json, read_all_files, showing_errors
 from vgpuctl.cli.lazy import group
-from vgpuctl.cli.options import DebugOption, DryRunOption, ForOption, Output, OutputOption, UntilOption
+from vgpuctl.cli.options import (
+    DebugOption,
+    DryRunOption,
+    ForOption,
+    IncludeHeldOption,
+    Output,
+    OutputOption,
+    UntilOption,
+)
 from vgpuctl.cli.selection import end_of_order
 from vgpuctl.cli.times import ends_by
 from vgpuctl.model.errors import ExitCode, PassingError, RefusedError, UsageError
@@ -55,6 +63,7 @@ def enter(
     until: UntilOption = None,
     reason: ReasonOption = "",
     dry_run: DryRunOption = False,
+    include_held: IncludeHeldOption = False,
     yes: YesOption = False,
     output: OutputOption = Output.TABLE,
     debug: DebugOption = False,
@@ -73,7 +82,7 @@ def enter(
     with showing_errors(debug=debug):
         now = this_second()
         patterns = _patterns(hosts, every=every)
-        wanted = _Wanted(patterns, now, end_of_order(until, lasting, now), checked_reason(reason))
+        wanted = _Wanted(patterns, now, end_of_order(until, lasting, now), checked_reason(reason), include_held)
         raise typer.Exit(int(_enter(options, wanted)))
 
 
@@ -105,6 +114,7 @@ class _Wanted:
     now: datetime
     ends: datetime | None
     reason: str
+    include_held: bool
 
 
 def _patterns(hosts: list[str] | None, *, every: bool) -> tuple[str, ...]:
@@ -160,13 +170,14 @@ class _Entrance:
     def _spec(self, given_up: frozenset[str]) -> CommandSpec:
         from vgpuctl.planning.wishes import maintenance_wish  # noqa: PLC0415
 
-        return CommandSpec(
+        spec = CommandSpec(
             wish=lambda fleet: maintenance_wish(fleet, self.files.catalogue, self.hosts, given_up),
             # A discarded state cannot be had back, so there is no way back either.
             former=None,
             nothing_to_do=lambda preview: self._end("No worker is suspended there.", preview.fleet),
             done_text=self._done,
         )
+        return spec.including_held() if self.wanted.include_held else spec
 
     def _show(self, preview: Preview) -> None:
         from vgpuctl.cli.acting.plans import show_plan  # noqa: PLC0415
