@@ -11,7 +11,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.hold import Hold
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
-from vgpuctl.planning.due import NO_TIME, Due, due
+from vgpuctl.planning.due import NO_TIME, Due, begun_early, due
 from vgpuctl.planning.hands import moved_by_hand
 from vgpuctl.planning.holds import Blocked, with_holds
 from vgpuctl.planning.outcomes import outcome_of
@@ -41,7 +41,7 @@ class Round:
 
 def look(fleet: Fleet, files: Files, timetable: Timetable, now: datetime, takes: timedelta = NO_TIME) -> Round | None:
     """Return what is due now; None if nothing is. `takes`: how long the coming switch takes."""
-    now_due = due(timetable, fleet.orders, now, takes)
+    now_due = due(timetable, fleet.orders, now, max(takes, begun_early(fleet, timetable, now)))
     if now_due is None:
         return None
     found = verdicts(fleet, timetable, now_due, now, files_sign(files.catalogue, timetable))

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
+from vgpuctl.basics import bounded
+from vgpuctl.basics.bounded import UnreadableError
+from vgpuctl.model.departure import Departure
+from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.orders import Orders, Override
 from vgpuctl.model.starts import Start, Starts
 from vgpuctl.model.timetable import Timetable
 
 NO_TIME = timedelta()
+AUTO: Literal["auto"] = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +52,32 @@ def due(timetable: Timetable, orders: Orders, now: datetime, takes: timedelta = 
     return Due(shift=current.shift.name, start=start, ends=coming.at if coming else None)
 
 
-def coming(timetable: Timetable, orders: Orders, now: datetime) -> Due | None:
+def begun_early(fleet: Fleet, timetable: Timetable, now: datetime) -> timedelta:
+    """Return how long before its start the next shift has been begun, if it begins early by its own history.
+
+    Once it has begun there is less to do, so it would seem to be too early again, and the switch would turn back.
+    """
+    start = Starts(timetable).next_change(now)
+    if start is None or start.shift.timing.early != AUTO or start.at - now > timetable.announce:
+        return NO_TIME
+    outcomes = (each for each in fleet.outcomes.values() if each.timetable == timetable.name)
+    noted = any(each.is_of(start.shift.name, start.at) for each in outcomes)
+    lefts = (each for each in fleet.departures.values() if each.timetable == timetable.name)
+    # A departure of an earlier night, left by a crash, says nothing about this one.
+    leaving = any(each.to == start.shift.name and _since(each, start.at - timetable.announce) for each in lefts)
+    return start.at - now if noted or leaving else NO_TIME
+
+
+def _since(left: Departure, moment: datetime) -> bool:
+    try:
+        return bounded.time(left.since, "since") >= moment
+    except UnreadableError:
+        return False
+
+
+def coming(timetable: Timetable, orders: Orders, now: datetime, takes: timedelta = NO_TIME) -> Due | None:
     """Return the next start: of another shift, or of the one that follows an override. None if nothing comes."""
-    current = due(timetable, orders, now)
+    current = due(timetable, orders, now, takes)
     start = Starts(timetable).next_change(now)
     ends = current.ends if current else start.at if start else None
     following = due(timetable, orders, ends) if ends else None
@@ -76,4 +105,4 @@ def _override(timetable: Timetable, orders: Orders) -> Override | None:
 
 def _early(start: Start, takes: timedelta) -> timedelta:
     early = start.shift.timing.early
-    return takes if early == "auto" else early or NO_TIME
+    return takes if early == AUTO else early or NO_TIME

@@ -12,7 +12,7 @@ from vgpuctl.model.profiles import Profile
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.workloads import Workload
 from vgpuctl.planning.coming_starts import next_starts
-from vgpuctl.planning.due import coming, due
+from vgpuctl.planning.due import begun_early, coming, due
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,9 @@ def _wakes(shift: Shift, worker: Worker, profile: str) -> bool:
 
 
 def state_of(fleet: Fleet, timetable: Timetable, now: datetime) -> TimetableState:
-    now_due, following = due(timetable, fleet.orders, now), coming(timetable, fleet.orders, now)
+    takes = begun_early(fleet, timetable, now)
+    now_due = due(timetable, fleet.orders, now, takes)
+    following = coming(timetable, fleet.orders, now, takes)
     workers = timetable.workers(fleet)
     # A hold keeps its worker out of the shift on purpose, so the others say which shift it is.
     saying = [worker for worker in workers if not worker.hold] or workers
