@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.phrases import folded_names
 from vgpuctl.daemon.rounds import Round
 from vgpuctl.engine.ports import Report
 from vgpuctl.model.errors import ExitCode
@@ -31,8 +32,13 @@ def blocked_texts(blocked: Iterable[Blocked]) -> Iterator[Text]:
 
 
 def refused_texts(name: str, refusals: Iterable[Refusal]) -> Iterator[Text]:
+    """Yield each refusal once, with the hosts that it stops."""
+    hosts: dict[tuple[str, str], list[str]] = {}
     for each in refusals:
-        yield f"{each.host} {each.code} {each.message}", f"{name} is refused: {each.message} {each.hint}"
+        hosts.setdefault((each.message, each.hint), []).append(each.host)
+    for (message, hint), names in hosts.items():
+        where = folded_names(names)
+        yield f"{where} {message}", f"{name} is refused on {where}: {message} {hint}"
 
 
 def said_at_beginning(name: str, found: Round, hosts: Iterable[str]) -> str:
