@@ -26,6 +26,8 @@ from vgpuctl.reporting.timetable_state import state_of
 
 AT_20 = datetime(2026, 11, 18, 20, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+#: The log shows the times of its machine.
+HERE = f"{AT_20.astimezone():%H:%M}"
 KEY = ("day-night", "esx-1")
 
 
@@ -75,7 +77,7 @@ def test_before_its_hour_nothing_is_said_and_then_once() -> None:
     assert told.said == []
     minutes(told, by_day(), 90, 1)
     (said,) = told.said
-    assert said.startswith("Nothing is in the way of night on day-night (20:00). It will take about ")
+    assert said.startswith(f"Nothing is in the way of night on day-night ({HERE}). It will take about ")
     assert told.asked == 1, "the history is read once for each start"
 
 
@@ -89,7 +91,7 @@ def test_what_holds_it_is_said_and_posted_on_the_node_and_so_is_its_end() -> Non
     assert "budget" in told.said[0]
     assert told.notices[0].warning
     assert told.notices[0].subject.name == "worker-1"
-    assert told.said[-1].startswith("Nothing is in the way of night on day-night (20:00) any more.")
+    assert told.said[-1].startswith(f"Nothing is in the way of night on day-night ({HERE}) any more.")
 
 
 def test_what_people_hold_is_not_planned() -> None:
@@ -103,7 +105,9 @@ def test_a_start_inside_an_override_does_not_come_so_the_one_at_its_end_is_told(
     until = AT_20 + 10 * MINUTE
     override = Override(timetable="day-night", shift="day", who="anna", since=AT_20 - 60 * MINUTE, until=until)
     minutes(told, replace(by_day(), orders=Orders(overrides={"day-night": override})), 30, 20)
-    assert told.said[0].startswith("Nothing is in the way of night on day-night (20:10).")
+    assert told.said[0].startswith(
+        f"Nothing is in the way of night on day-night ({AT_20.astimezone() + 10 * MINUTE:%H:%M})."
+    )
 
 
 AUTO = Timing(early="auto")

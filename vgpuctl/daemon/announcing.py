@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
-from zoneinfo import ZoneInfo
 
 from vgpuctl.daemon.rounds import Round, wish_for
 from vgpuctl.files import Files
@@ -60,8 +58,9 @@ class Announcer:
         # What people hold will not move then either, as far as it is known now.
         wish, _ = wish_for(fleet, found, then.shift, hosts)
         preview = with_history(look_ahead(fleet, wish), self._earlier(timetable.name, then.start))
-        there = Coming(timetable=timetable.name, shift=then.shift, start=_local(timetable, then.start), end=then.ends)
-        return outlook(preview, replace(there, end=_local(timetable, then.ends) if then.ends else None))
+        # In this machine's zone, as the log's own times.
+        start, end = then.start.astimezone(), then.ends.astimezone() if then.ends else None
+        return outlook(preview, Coming(timetable=timetable.name, shift=then.shift, start=start, end=end))
 
     def _earlier(self, timetable: str, start: datetime) -> Iterable[Entry]:
         """Return earlier switches. They are read once for each start, not once a minute."""
@@ -70,8 +69,3 @@ class Announcer:
             known = start, self._informed.history()
             self._history[timetable] = known
         return known[1]
-
-
-def _local(timetable: Timetable, moment: datetime) -> datetime:
-    """Return a moment in the timetable's own zone, as people wrote its starts."""
-    return moment.astimezone(ZoneInfo(timetable.timezone))

@@ -35,14 +35,15 @@ def _sentence(fleet: Fleet, timetable: Timetable, due: Due, verdict: Verdict, no
     pause = fleet.orders.pause
     by = order_phrase("paused", pause.who, until, pause.reason) if pause else "paused"
     left = format_duration((verdict.until - now).total_seconds()) if verdict.until else "too little"
+    reason = verdict.what.rstrip(".")
     ends = f"at most until {until}" if until else "until they have ended"
     words = {
         Hindrance.MAINTENANCE: f"{host} is under maintenance{_until(until)}: nothing moves there. "
         f"Then: vgpuctl maintenance exit {host}",
         Hindrance.PAUSED: f"{shift} does not begin on {host}: {by}. Go on with: vgpuctl unpause",
-        Hindrance.PARKED: f"{host} is parked and stays as it is: {verdict.what} It is tried again when that changes, "
+        Hindrance.PARKED: f"{host} is parked and stays as it is: {reason}. It is tried again when that changes, "
         f"at the next start, or after: vgpuctl unpark {host}",
-        Hindrance.RETRY: f"{shift} on {host} is tried again at {until}, or when its reason changes: {verdict.what}",
+        Hindrance.RETRY: f"{shift} on {host} is tried again at {until}, or when its reason changes: {reason}.",
         Hindrance.SKIPPED: f"{shift} is skipped on {host}{_until(until)}: it could not begin in time. The shift before "
         "stays.",
         Hindrance.TOO_SHORT: f"{shift} is not begun on {host}: only {left} of it would remain. The shift before stays.",

@@ -242,8 +242,7 @@ def test_a_parked_host_is_tried_again_once_a_person_says_so(desk: Desk) -> None:
     desk.given(parked("esx-1"), parked("esx-2"), parked("esx-3", start=MORNING - timedelta(days=1)))
     assert "Parked: esx-1 esx-2." in desk.refuses("unpark", "esx-3")
     assert desk.says("unpark", "esx-1").splitlines() == [
-        "esx-1 is no longer parked in day on day-night. It had failed 3 times: worker-1 did not come back in 15 min "
-        "(VG301).",
+        "esx-1 is no longer parked. day on day-night had failed 3 times: worker-1 did not come back in 15 min (VG301).",
         "The daemon takes it up within seconds.",
     ]
     assert {host for _, host in desk.ledger.outcomes} == {"esx-2", "esx-3"}

@@ -466,7 +466,7 @@ def test_an_override_to_a_shift_that_no_file_has_any_more_does_not_count() -> No
 
 def test_a_parked_host_is_shown_with_the_way_out_until_another_start_is_due() -> None:
     assert head(PARKED)[1:] == [
-        "esx-1 is parked in day after 3 tries: worker-1 did not come back in 15 min (VG403). vgpuctl unpark esx-1"
+        "esx-1 is parked: day failed 3 times: worker-1 did not come back in 15 min (VG403). vgpuctl unpark esx-1"
     ]
     assert head(PARKED, now=NOON + timedelta(hours=4))[1:] == []
     assert head(replace(PARKED, parked=False))[1:] == []

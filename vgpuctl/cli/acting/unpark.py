@@ -79,5 +79,5 @@ def _show(freed: Iterable[Outcome], output: Output, soon: str) -> None:
         why = f": {each.why.rstrip('.')}" if each.why else ""
         code = f" ({each.code})" if each.code else ""
         failed = f"had failed {count(each.tries, 'time')}{why}{code}"
-        out.print_text(f"{each.host} is no longer parked in {each.shift} on {each.timetable}. It {failed}.")
+        out.print_text(f"{each.host} is no longer parked. {each.shift} on {each.timetable} {failed}.")
     out.print_text(soon)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from vgpuctl.basics.moments import moment
-from vgpuctl.basics.phrases import folded_names
+from vgpuctl.basics.phrases import count, folded_names
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.layout import paragraph
 from vgpuctl.cli.times import ends_by
@@ -45,8 +45,8 @@ def _parked(situation: Situation) -> Iterator[str]:
         code = f" ({first.code})" if first.code else ""
         why = f": {first.why.rstrip('.')}{code}" if first.why else code
         verb = "are" if len(group) > 1 else "is"
-        tries = f"after {first.tries} {'try' if first.tries == 1 else 'tries'}"
-        yield f"{names} {verb} parked in {first.shift} {tries}{why}. vgpuctl unpark {names}"
+        tries = f"{first.shift} failed {count(first.tries, 'time')}"
+        yield f"{names} {verb} parked: {tries}{why}. vgpuctl unpark {names}"
 
 
 def _why(order: Order) -> str:
