@@ -151,6 +151,8 @@ def test_a_failure_is_noted_as_soon_as_its_host_turns_back_and_only_once() -> No
     more = night.course(state=failed).more
     assert more is not None
     assert set(more.workers) == {"worker-1", "worker-5"}
+    assert night.course(state=failed).record == {}, "it is not taken up yet, so it has not failed again"
+    night.course(state=RunState())
     again = night.course(state=failed).record[outcome_key("day-night", "esx-1")]
     assert isinstance(again, Outcome)
     assert (again.tries, again.again) == (2, night.around.at + timedelta(minutes=10))

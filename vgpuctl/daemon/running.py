@@ -129,7 +129,10 @@ class Running:
 
         It is written as soon as the host turns back: after a crash, the next instance finishes the way back.
         """
-        for host, cause in {**state.gave_up, **state.going_back}.items():
+        failures = {**state.gave_up, **state.going_back}
+        # A host that was taken up again has not failed since.
+        self.tried &= failures.keys()
+        for host, cause in failures.items():
             if host != EVERYWHERE and host not in self.tried and host in self.began.verdicts:
                 self.tried.add(host)
                 # What the way back changes by itself is no reason for another try. The end of the run adds it.
@@ -147,9 +150,7 @@ class Running:
         moving = {host for host in free & state.going_back.keys() if self._is_moving(fleet, host)}
         if not free - moving:
             return None
-        wish, _ = wish_for(fleet, found, self.shift, free - moving)
-        self.tried -= free - moving
-        return wish
+        return wish_for(fleet, found, self.shift, free - moving)[0]
 
     def _is_moving(self, fleet: Fleet, host: str) -> bool:
         timetable = self.began.timetable
