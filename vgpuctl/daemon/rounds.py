@@ -15,7 +15,7 @@ from vgpuctl.planning.due import NO_TIME, Due, begun_early, due
 from vgpuctl.planning.hands import moved_by_hand
 from vgpuctl.planning.holds import Blocked, with_holds
 from vgpuctl.planning.outcomes import outcome_of
-from vgpuctl.planning.signs import files_sign, pods_failed_on
+from vgpuctl.planning.signs import pods_failed_on
 from vgpuctl.planning.verdicts import Verdict, verdicts
 from vgpuctl.planning.wishes import switch_wish
 
@@ -44,7 +44,7 @@ def look(fleet: Fleet, files: Files, timetable: Timetable, now: datetime, takes:
     now_due = due(timetable, fleet.orders, now, max(takes, begun_early(fleet, timetable, now)))
     if now_due is None:
         return None
-    found = verdicts(fleet, timetable, now_due, now, files_sign(files.catalogue, timetable))
+    found = verdicts(fleet, timetable, now_due, now, files.sign(timetable.name))
     hands = moved_by_hand(fleet, timetable, now_due, found)
     return Round(files=files, timetable=timetable, now=now, due=now_due, verdicts=found, hands=hands)
 

@@ -20,7 +20,7 @@ from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import Course
 from vgpuctl.planning.outcomes import after_failure, arrivals, outcome_of
-from vgpuctl.planning.signs import Kind, files_sign, unmoved
+from vgpuctl.planning.signs import Kind, unmoved
 from vgpuctl.planning.verdicts import WAY_BACK_FAILED, Hindrance, on_its_way
 from vgpuctl.reporting.verdicts import turns_round
 
@@ -107,7 +107,7 @@ class Running:
         return code if self.shift == self.began.due.shift else WAY_BACK_FAILED
 
     def _with_files(self, signs: Mapping[str, str]) -> dict[str, str]:
-        return {**signs, Kind.FILES: files_sign(self.began.files.catalogue, self.began.timetable)}
+        return {**signs, Kind.FILES: self.began.files.sign(self.began.timetable.name)}
 
     def _with_outcomes(self, fleet: Fleet) -> Fleet:
         """Return the fleet with outcomes that the ledger does not show yet. Once it did, it decides alone."""
