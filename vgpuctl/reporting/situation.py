@@ -5,7 +5,7 @@ The fleet is judged by files and timetables, and the selected part of it is show
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -36,6 +36,7 @@ from vgpuctl.reporting.deviations import (
 from vgpuctl.reporting.orders import maintenance_in_force, parked
 from vgpuctl.reporting.pending_pods import Waiting, waiting
 from vgpuctl.reporting.timetable_state import TimetableState, Waking, state_of
+from vgpuctl.reporting.verdicts import Hindered, hindered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ class Situation:
     """The selected hosts, workers, pods and findings, sorted as people count.
 
     `pause`, `maintenance`: the orders in force; overrides are in `states`. `parked`: hosts that are not tried again.
+    `hindered`: where the shift that is due waits for something, or was skipped.
     `quotas`: None if they cannot be seen. `stale`: the servers that are not heard, and since when.
     """
 
@@ -76,6 +78,7 @@ class Situation:
     pause: Pause | None = None
     maintenance: tuple[Maintenance, ...] = ()
     parked: tuple[Outcome, ...] = ()
+    hindered: tuple[Hindered, ...] = ()
     quotas: tuple[Quota, ...] | None = ()
     stale: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -159,8 +162,16 @@ def situate(
         maintenance=tuple(
             order for order in maintenance_in_force(fleet.orders, now) if selection.everything or order.host in ours
         ),
+        hindered=tuple(_hindered(fleet, timetables, {host.name for host in hosts}, now)),
         parked=tuple(each for each in parked(fleet, states) if selection.everything or each.host in ours),
     )
+
+
+def _hindered(
+    fleet: Fleet, timetables: Iterable[Timetable], hosts: Container[str], now: datetime
+) -> Iterator[Hindered]:
+    found = (hindered(fleet, timetable, now, hosts) for timetable in timetables)
+    return (each for each in found if each is not None)
 
 
 def _resting(fleet: Fleet, states: Iterable[TimetableState]) -> Iterator[tuple[Workload, TimetableState]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from vgpuctl.basics.durations import format_duration
 from vgpuctl.basics.moments import moment
@@ -11,26 +13,66 @@ from vgpuctl.basics.phrases import folded_names
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.hold import order_phrase
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.planning.due import Due
-from vgpuctl.planning.verdicts import Hindrance, Verdict
+from vgpuctl.planning.due import Due, begun_early, due
+from vgpuctl.planning.verdicts import Hindrance, Verdict, verdicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindered:
+    """A timetable's hosts on which the shift that is due does not begin, and why."""
+
+    timetable: Timetable
+    due: Due
+    verdicts: Mapping[str, Verdict]
+
+
+#: What other lines of a status say: orders of people, and hosts whose switch has failed.
+_SAID_ELSEWHERE = {Hindrance.MAINTENANCE, Hindrance.PAUSED, Hindrance.PARKED}
+
+
+def hindered(fleet: Fleet, timetable: Timetable, now: datetime, hosts: Container[str]) -> Hindered | None:
+    """Return which of these hosts wait for something, or were skipped, although no person has ordered it.
+
+    None if there is none.
+    """
+    now_due = due(timetable, fleet.orders, now, begun_early(fleet, timetable, now))
+    if now_due is None:
+        return None
+    # Whether the files have changed since a failure is known to the daemon alone.
+    found = verdicts(fleet, timetable, now_due, now, "")
+    waiting = {host: v for host, v in found.items() if host in hosts and v.why and v.why not in _SAID_ELSEWHERE}
+    return Hindered(timetable=timetable, due=now_due, verdicts=waiting) if waiting else None
+
+
+def hindrance_documents(found: Hindered) -> Iterator[dict[str, Any]]:
+    for host, verdict in found.verdicts.items():
+        yield {
+            "timetable": found.timetable.name,
+            "host": host,
+            "shift": found.due.shift,
+            "why": verdict.why,
+            "what": verdict.what or None,
+            "until": verdict.until.isoformat(timespec="seconds") if verdict.until else None,
+        }
 
 
 def sentences(
-    fleet: Fleet, timetable: Timetable, due: Due, verdicts: Mapping[str, Verdict], now: datetime
+    fleet: Fleet, timetable: Timetable, now_due: Due, found: Mapping[str, Verdict], now: datetime
 ) -> Iterator[tuple[str, str]]:
     """Yield one sentence for all hosts with the same hindrance, after a key that changes with its meaning."""
     alike: dict[tuple[Hindrance, datetime | None, str], list[str]] = {}
-    for host, verdict in verdicts.items():
+    for host, verdict in found.items():
         if verdict.why is not None:
             alike.setdefault((verdict.why, verdict.until, verdict.what), []).append(host)
     for (why, until, what), hosts in alike.items():
         names = folded_names(hosts)
-        key = f"{timetable.name} {due.start.isoformat()} {why} {names} {until} {what}"
-        yield key, _sentence(fleet, timetable, due, Verdict(host=names, shift="", why=why, until=until, what=what), now)
+        key = f"{timetable.name} {now_due.start.isoformat()} {why} {names} {until} {what}"
+        together = Verdict(host=names, shift="", why=why, until=until, what=what)
+        yield key, _sentence(fleet, timetable, now_due, together, now)
 
 
-def _sentence(fleet: Fleet, timetable: Timetable, due: Due, verdict: Verdict, now: datetime) -> str:
-    shift, host = f"{due.shift} on {timetable.name}", verdict.host
+def _sentence(fleet: Fleet, timetable: Timetable, now_due: Due, verdict: Verdict, now: datetime) -> str:
+    shift, host = f"{now_due.shift} on {timetable.name}", verdict.host
     until = moment(verdict.until, now) if verdict.until else ""
     pause = fleet.orders.pause
     by = order_phrase("paused", pause.who, until, pause.reason) if pause else "paused"

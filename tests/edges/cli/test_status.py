@@ -48,8 +48,11 @@ from vgpuctl.model.selectors import Selector
 from vgpuctl.model.timetable import Shift, Timetable
 from vgpuctl.model.unreadable import Unreadable
 from vgpuctl.model.workloads import Scaled
+from vgpuctl.planning.due import Due
 from vgpuctl.planning.selection import Selection
+from vgpuctl.planning.verdicts import Hindrance, Verdict
 from vgpuctl.reporting.situation import Situation, situate
+from vgpuctl.reporting.verdicts import Hindered
 
 QUARTERS, WHOLES = "v100-4q-4GB", "v100-16q-16GB"
 DAY_NIGHT = Timetable(
@@ -61,6 +64,7 @@ DAY_NIGHT = Timetable(
     },
 )
 NOON = datetime(2026, 11, 18, 16, 48, tzinfo=UTC)
+AT_20 = NOON.replace(hour=20, minute=0)
 
 
 @pytest.fixture(autouse=True)
@@ -472,6 +476,19 @@ def test_a_parked_host_is_shown_with_the_way_out_until_another_start_is_due() ->
     assert head(replace(PARKED, parked=False))[1:] == []
 
 
+def test_why_the_shift_that_is_due_does_not_begin_is_shown() -> None:
+    failed = replace(PARKED, shift="night", start=AT_20, parked=False, tries=1, again=AT_20 + timedelta(minutes=5))
+    (line,) = head(failed, now=AT_20 + timedelta(minutes=1))[1:]
+    assert line == (
+        f"night on day-night on esx-1 is tried again at {AT_20 + timedelta(minutes=5):%H:%M}, or when its reason "
+        "changes: worker-1 did not come back in 15 min."
+    )
+    hindered = document(seen(ordered(by_day(), failed), DAY_NIGHT, now=AT_20 + timedelta(minutes=1)))["hindered"]
+    assert [(each["host"], each["shift"], each["why"]) for each in hindered] == [("esx-1", "night", "retry")]
+    other = seen(ordered(by_day(), failed), DAY_NIGHT, now=AT_20, selection=Selection(Names(("worker-9",))))
+    assert other.hindered == ()
+
+
 def test_a_selection_hides_the_orders_of_other_hosts() -> None:
     others = (replace(UNDER_MAINTENANCE, host="esx-9"), replace(PARKED, host="esx-9"))
     some = ordered(by_day(), *others, UNDER_MAINTENANCE)
@@ -505,7 +522,10 @@ def everything() -> Situation:
     some = fleet(one, missing=("worker-9",), waiting=waiting, workloads={gateway.key: gateway})
     some = ordered(some, DAY_OVERRIDE, PAUSE, UNDER_MAINTENANCE, replace(PARKED, start=DAY_OVERRIDE.since))
     situation = seen(some, DAY_NIGHT).with_quotas([Quota(namespace="training", name="q", used=1, hard=2)])
-    return replace(situation, stale={"vCenter": NOON})
+    waits_for = Verdict(host="esx-2", shift="", why=Hindrance.PODS, until=NOON, what="train/model")
+    due = Due(shift="night", start=NOON)
+    hindered = (Hindered(timetable=DAY_NIGHT, due=due, verdicts={"esx-2": waits_for}),)
+    return replace(situation, stale={"vCenter": NOON}, hindered=hindered)
 
 
 def paths(value: Any, path: str = "") -> Iterator[str]:

@@ -16,6 +16,7 @@ from vgpuctl.reporting.orders import order_document, parked_document
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import JudgedWorker, Resting, Situation
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
+from vgpuctl.reporting.verdicts import hindrance_documents
 
 Document = dict[str, Any]
 
@@ -35,6 +36,7 @@ def document(situation: Situation) -> Document:
         "pause": order_document(situation.pause) if situation.pause else None,
         "maintenance": [order_document(order) for order in situation.maintenance],
         "parked": [parked_document(outcome) for outcome in situation.parked],
+        "hindered": [document for each in situation.hindered for document in hindrance_documents(each)],
         "hosts": [_host(situation, host) for host in situation.hosts],
         "workers": [_worker(situation, judged) for judged in situation.workers],
         "missing": list(situation.missing),

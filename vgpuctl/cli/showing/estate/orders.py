@@ -1,4 +1,4 @@
-"""The orders of people that are in force, and the hosts that are parked: a line each."""
+"""The orders of people that are in force, and the hosts that are parked or wait: a line each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from vgpuctl.cli.times import ends_by
 from vgpuctl.model.orders import Maintenance, Order
 from vgpuctl.model.outcome import Outcome
 from vgpuctl.reporting.situation import Situation
+from vgpuctl.reporting.verdicts import sentences
 
 
 def order_lines(situation: Situation, width: int) -> Iterator[Text]:
-    for text in (*_orders(situation), *_parked(situation)):
+    for text in (*_orders(situation), *_parked(situation), *_hindered(situation)):
         yield from paragraph(one_line(text), width, "yellow")
 
 
@@ -47,6 +48,12 @@ def _parked(situation: Situation) -> Iterator[str]:
         verb = "are" if len(group) > 1 else "is"
         tries = f"{first.shift} failed {count(first.tries, 'time')}"
         yield f"{names} {verb} parked: {tries}{why}. vgpuctl unpark {names}"
+
+
+def _hindered(situation: Situation) -> Iterator[str]:
+    for each in situation.hindered:
+        for _, text in sentences(situation.fleet, each.timetable, each.due, each.verdicts, situation.now):
+            yield text
 
 
 def _why(order: Order) -> str:
