@@ -13,8 +13,11 @@ from vgpuctl.kube.client import Client
 from vgpuctl.vsphere import actions
 
 ASIDE = {"acting-lease", "leading-lease", "journal"}
-#: A POST that changes nothing.
-QUESTION = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+#: POSTs that change nothing.
+QUESTIONS = {
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+}
 WITHIN_S = 10.0
 
 
@@ -29,7 +32,7 @@ def kill_after(nth: str, recorded: str = "") -> None:
             thread = threading.current_thread().name
             if thread == "journal":
                 journal.set()
-            if thread not in ASIDE and QUESTION not in arguments and next(written) >= int(nth):
+            if thread not in ASIDE and QUESTIONS.isdisjoint(arguments[:2]) and next(written) >= int(nth):
                 if recorded:
                     journal.wait(WITHIN_S)
                 os.kill(os.getpid(), signal.SIGKILL)
