@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from vgpuctl.kube import leadership, lease, lease_keeper
+from vgpuctl.kube import leadership, lease, lease_keeper, leases
 
 
 class LeaseTime:
@@ -14,7 +14,7 @@ class LeaseTime:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now_s = 1000.0
-        for module in (lease, lease_keeper, leadership):
+        for module in (lease, lease_keeper, leases, leadership):
             patch.setattr(module, "uptime_s", lambda: self.now_s)
         patch.setattr(lease, "sleep", self._sleep)
 

@@ -24,6 +24,10 @@ STOP_WITHIN_S = 3.0
 Say = Callable[[str], None]
 
 
+def _see_nothing() -> None:
+    """Look at no other Lease until one is set."""
+
+
 class Leadership:
     """One daemon's part in leading. It never raises; what it cannot do it says.
 
@@ -39,6 +43,8 @@ class Leadership:
         self._stopping, self._news = threading.Event(), threading.Event()
         self._known = False
         self._leader = ""
+        #: Looks at what else the leader holds, while this daemon stands by.
+        self.look_beside: Callable[[], None] = _see_nothing
         #: What the Lease of another daemon last showed, since when, and how long that is waited out.
         self._seen: Signs | None = None
         self._since_s, self._claimed_s = -math.inf, 0.0
@@ -102,6 +108,7 @@ class Leadership:
         left_s = self._left_s(found)
         if left_s > 0:
             self._name(holder_of(found))
+            self.look_beside()
             return min(left_s, self._third_s(LOOK_EVERY_S))
         self._keeper.take(found, {})
         return self._third_s()

@@ -10,7 +10,7 @@ from vgpuctl.basics.uptime import uptime_s
 from vgpuctl.kube.client import Client, Object
 from vgpuctl.kube.lease_asker import LeaseAsker
 from vgpuctl.kube.lease_keeper import RETRY_AFTER_S, LeaseKeeper
-from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, Signs, asked_by, claimed_s, holder_of, signs_of
+from vgpuctl.kube.leases import ACTING, ASKED_BY, GIVES_WAY, Sighting, Signs, asked_by, claimed_s, holder_of, signs_of
 from vgpuctl.model.errors import BusyError, StoppedError, VgpuctlError, with_place
 from vgpuctl.wire.retries import RETRY_WITHIN_S, Stop, retry, sleep
 
@@ -40,6 +40,8 @@ class ActingLease:
         self._keeper = LeaseKeeper(client, namespace, ACTING, duration_s)
         self.identity, self._gives_way = self._keeper.identity, gives_way
         self._asker = LeaseAsker(self._keeper, purpose, may_ask=not gives_way)
+        #: Shared with other readers of the Lease: their looks count, too.
+        self.sighting = Sighting()
         #: What the Lease showed when its turn had come: free, or a holder that was silent for as long as it claimed.
         self._turn: Signs | None = None
         self._say: Say = _say_nothing
@@ -66,6 +68,10 @@ class ActingLease:
                 self._keeper.release_on_server()
             raise _stopped() from error
         threading.Thread(target=self._keep, name="acting-lease", daemon=True).start()
+
+    def look(self) -> None:
+        """Look at another holder's Lease, so that its silence counts from its last sign of life on."""
+        self.sighting.since_s(self._keeper.read())
 
     def held(self) -> bool:
         """True if the Lease is certainly ours by our own clock."""
@@ -108,8 +114,9 @@ class ActingLease:
         Return what the Lease shows then. A failed look shows no sign of life; `acquire` looks once more.
         """
         within_s = self._claimed_s(found)
-        say(self._wait_in_words(found, within_s))
-        since_s, seen = uptime_s(), signs_of(found)
+        since_s, seen = self.sighting.since_s(found), signs_of(found)
+        if (left_s := since_s + within_s - uptime_s()) > 0:
+            say(self._wait_in_words(found, left_s))
         while uptime_s() - since_s < within_s:
             # Measured before: Ctrl-C while a living holder was waited for took its Lease (decision 0004).
             if stop():
@@ -123,7 +130,7 @@ class ActingLease:
                 if not self._asker.can_ask(found):
                     raise _busy(found)
                 # The holder may be another daemon now, with another duration.
-                since_s, seen, within_s = uptime_s(), signs_of(found), self._claimed_s(found)
+                since_s, seen, within_s = self.sighting.since_s(found), signs_of(found), self._claimed_s(found)
         say(f"{holder_of(found)} shows no sign of life: it ended without releasing the Lease. Going on.")
         return seen
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from vgpuctl.basics import bounded
 from vgpuctl.basics.bounded import UnreadableError
+from vgpuctl.basics.uptime import uptime_s
 from vgpuctl.kube.client import Client, NotFoundError, Object
 from vgpuctl.model.errors import PassingError
 
@@ -93,6 +94,22 @@ def holder_of(lease: Object | None) -> str:
 def signs_of(lease: Object | None) -> Signs:
     """Return the holder and its renewal mark. They are only compared: any change is a sign of life."""
     return holder_of(lease), _spec(lease).get("renewTime")
+
+
+class Sighting:
+    """What a Lease last showed, and since when by our own clock. All that read one Lease in one process share it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Signs, float] = ("", None), -math.inf
+
+    def since_s(self, lease: Object | None) -> float:
+        """Note what the Lease shows now, and return since when it has shown that."""
+        # Decision 0004: any change is a sign of life. Two looks with the same mark have no renewal between them.
+        signs, since_s = self._last
+        if signs != signs_of(lease):
+            since_s = uptime_s()
+            self._last = signs_of(lease), since_s
+        return since_s
 
 
 def claimed_s(lease: Object | None) -> float:

@@ -21,6 +21,7 @@ from vgpuctl.kube.journal import Journal
 from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS, LazyReflector
 from vgpuctl.kube.leadership import Leadership
 from vgpuctl.kube.lease import ActingLease
+from vgpuctl.kube.leases import Sighting
 from vgpuctl.kube.ledger import LedgerMap, ReadLedger
 from vgpuctl.kube.order_book import OrderBook
 from vgpuctl.kube.reflector import Reflector
@@ -154,6 +155,7 @@ class Connection:
         self._scope = _scope_for(catalogue, scope)
         self._vcenter = VcenterStream(self._session, self._possible_workers, self._scope, self._changed)
         self._types_known = False
+        self._acting_lease_seen = Sighting()
 
     def open(self) -> Connection:
         """Take the first picture of both servers, at the same time unless node labels decide which VMs matter."""
@@ -248,11 +250,17 @@ class Connection:
     def acting_lease(self, *, gives_way: bool = False, purpose: str = "") -> ActingLease:
         """Return the acting Lease, not taken yet. `purpose`: what it is for, for people that are asked to wait."""
         namespace, lease_s = self._settings.kubernetes.namespace, self._settings.lease_s
-        return ActingLease(self._client, namespace, lease_s, gives_way=gives_way, purpose=purpose)
+        lease = ActingLease(self._client, namespace, lease_s, gives_way=gives_way, purpose=purpose)
+        lease.sighting = self._acting_lease_seen
+        return lease
 
     def leadership(self, say: Callable[[str], None]) -> Leadership:
         """Return this instance's part in leading, not started yet."""
-        return Leadership(self._client, self._settings.kubernetes.namespace, self._settings.lease_s, say)
+        leadership = Leadership(self._client, self._settings.kubernetes.namespace, self._settings.lease_s, say)
+        # A leader that dies leaves both Leases. The silence of the acting one counts while this daemon stands by:
+        # otherwise it would be waited out after the leading one, and a switch would rest for twice the duration.
+        leadership.look_beside = self.acting_lease().look
+        return leadership
 
     def world(self, *, purpose: str = "") -> World:
         settings = self._settings.kubernetes

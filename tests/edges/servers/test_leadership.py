@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.lease_server import Line, Server
+from tests.support.lease_server import Line, Server, stored
 from tests.support.lease_time import LeaseTime
 from vgpuctl.kube import leadership as module
 from vgpuctl.kube.client import NotAllowedError
 from vgpuctl.kube.leadership import LOOK_EVERY_S, RIGHTS_AGAIN_S, Leadership
+from vgpuctl.kube.lease import ActingLease
 from vgpuctl.kube.leases import LEADING
 from vgpuctl.model.errors import PassingError
 
@@ -68,6 +69,24 @@ def leader_and_standby(clock: LeaseTime) -> tuple[Server, Daemon, Daemon]:
     assert second.said == [f"This daemon stands by: {first.leadership.identity} leads."]
     second.said.clear()
     return server, first, second
+
+
+def test_a_new_leader_waits_no_second_time_for_the_acting_lease_of_the_one_that_died(clock: LeaseTime) -> None:
+    """A crash in a switch leaves both Leases. Their silence counts at once: both were looked at."""
+    _, _, second = leader_and_standby(clock)
+    acting = Server()
+    acting.lease = stored("1", {"holderIdentity": "first", "leaseDurationSeconds": 15, "renewTime": "then"})
+    watching, taking = (ActingLease(acting, "vgpuctl", DURATION_S, gives_way=True) for _ in range(2))  # type: ignore[arg-type]
+    taking.sighting = watching.sighting
+    second.leadership.look_beside = watching.look
+    died_s = clock.now_s
+    play(clock, DURATION_S + 1.5, second)
+    assert second.leads
+    said: list[str] = []
+    taking.acquire(said.append, lambda: False)
+    assert clock.now_s - died_s <= DURATION_S + 2.0
+    assert said == ["first shows no sign of life: it ended without releasing the Lease. Going on."]
+    taking.release()
 
 
 def test_one_leads_for_years_and_the_other_waits(clock: LeaseTime) -> None:
