@@ -1,0 +1,254 @@
+"""Daemons as processes of their own over an estate in this process, and the servers' own log of what each writes.
+
+The servers run in the test's process, so they can say for each write which process sent it, and which process held the
+Leases at that moment.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.forked import Command, Forked, run
+from vgpuctl.sim.kube.api.api import Api as KubernetesApi
+from vgpuctl.sim.vcenter.wire.api import Api as VcenterApi
+from vgpuctl.sim.world import World
+from vgpuctl.testing import Estate
+
+WITHIN_S = 30.0
+ACTING, LEADING = "vgpuctl", "vgpuctl-daemon"
+NAMESPACE, BUDGETS = "vgpuctl", "poddisruptionbudgets"
+#: vCenter's methods that change a VM.
+MOVES = {"SuspendVM_Task", "PowerOnVM_Task", "PowerOffVM_Task", "ShutdownGuest", "ReconfigVM_Task"}
+#: What is written to workers and workloads. The rest are Leases, questions, and what people read.
+GUARDED = {"nodes", "pods", "deployments", "statefulsets", "jobs"}
+#: The ledger. People write it, too.
+LEDGER = "configmaps/vgpuctl"
+
+
+def named_after_its_process() -> None:
+    """Called in each process before its command: both servers then see which process sends a request."""
+    from vgpuctl.kube import client  # noqa: PLC0415
+    from vgpuctl.vsphere import stub  # noqa: PLC0415
+
+    # Kubernetes: the manager is the part before the slash, so it stays as it is.
+    name = f"vgpuctl/{os.getpid()}"
+    client.AGENT = name
+    before = stub.Stub.__init__
+
+    def init(self: Any, *arguments: Any, **options: Any) -> None:
+        before(self, *arguments, **options)
+        self._customHeaders["User-Agent"] = name
+
+    stub.Stub.__init__ = init  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """A write that a server carried out. `pid`: its sender; `acting`, `leading`: the holders just before it."""
+
+    at_s: float
+    pid: int
+    what: str
+    acting: int
+    leading: int
+
+
+class ServersLog:
+    """What both servers of an estate were sent, from now on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.writes: list[Write] = []
+        self.world: Callable[[], World] | None = None
+        patch.setattr(KubernetesApi, "answer", self._kubernetes(KubernetesApi.answer))
+        patch.setattr(VcenterApi, "answer", self._vcenter(VcenterApi.answer))
+
+    def of(self, pid: int, since_s: float = 0.0) -> list[Write]:
+        return [each for each in self.writes if each.pid == pid and each.at_s >= since_s]
+
+    def count(self, what: str) -> int:
+        return sum(each.what.startswith(what) for each in self.writes)
+
+    def unfenced(self) -> list[Write]:
+        """The writes to workers whose sender did not hold the acting Lease."""
+        return [each for each in self.writes if each.pid != each.acting and not each.what.endswith(LEDGER)]
+
+    def _kubernetes(self, answer: Callable[..., Any]) -> Callable[..., Any]:
+        def logged(api: Any, request: Any, target: Any = None) -> Any:
+            holders = self._holders() if request.method != "GET" else (0, 0)
+            reply = answer(api, request, target)
+            if request.method != "GET" and (GUARDED & set(request.path.split("/")) or request.path.endswith(LEDGER)):
+                self._note(request.agent, f"{request.method} {'/'.join(request.path.split('/')[-3:])}", holders)
+            return reply
+
+        return logged
+
+    def _vcenter(self, answer: Callable[..., Any]) -> Callable[..., Any]:
+        def logged(api: Any, request: Any, caller: Any, effect: Any) -> Any:
+            holders = self._holders()
+            reply = answer(api, request, caller, effect)
+            if request.method in MOVES:
+                self._note(caller.agent, request.method, holders)
+            return reply
+
+        return logged
+
+    def _note(self, agent: str, what: str, holders: tuple[int, int]) -> None:
+        pid = agent.partition("/")[2]
+        if agent.startswith("vgpuctl/") and pid.isdigit():
+            acting, leading = holders
+            self.writes.append(Write(at_s=time.monotonic(), pid=int(pid), what=what, acting=acting, leading=leading))
+
+    def _holders(self) -> tuple[int, int]:
+        if self.world is None:
+            return 0, 0
+        return holder(self.world(), ACTING), holder(self.world(), LEADING)
+
+
+def holder(world: World, name: str) -> int:
+    """The process that holds this Lease by the server; 0 for none."""
+    lease = world.kubernetes.store.get("leases", NAMESPACE, name)
+    found = str((lease or {}).get("spec", {}).get("holderIdentity") or "")
+    return int(found.split("/")[-2]) if found else 0
+
+
+@dataclass
+class Daemon:
+    """A daemon that runs. `log`: the file that has what it says."""
+
+    process: Forked
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def says(self, text: str) -> None:
+        wait_until(lambda: text in self.said(), lambda: f"{text!r} was not said:\n{self.said()}")
+
+    def ends(self, number: int = signal.SIGTERM) -> float:
+        """Send a signal, and return how long the end took."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        self.process.wait(WITHIN_S)
+        return time.monotonic() - began
+
+
+@dataclass
+class Daemons:
+    """Daemons and commands over one estate."""
+
+    estate: Estate
+    log: ServersLog
+    lease_s: int = 15
+    started: list[Daemon] = field(default_factory=list)
+
+    def start(self) -> Daemon:
+        path = self.estate.folder.parent / f"daemon-{len(self.started)}.log"
+        with path.open("w") as out:
+            process = Forked(self._command("daemon"), stdout=out, stderr=subprocess.STDOUT)
+        self.started.append(Daemon(process, path))
+        return self.started[-1]
+
+    def run(self, *words: str) -> tuple[int, str]:
+        code, out, err = run(self._command(*words), WITHIN_S)
+        return code, out + err
+
+    def begin(self, *words: str) -> Forked:
+        """A command that runs while the test goes on."""
+        return Forked(self._command(*words), stderr=subprocess.STDOUT)
+
+    def _command(self, *words: str) -> Command:
+        own = {"VGPUCTL_LEASE_SECONDS": str(self.lease_s), "HOME": str(self.estate.folder), "NO_COLOR": "1"}
+        first = ("tests.support.daemons", "named_after_its_process")
+        return Command(words=words, env={**self.estate.environment(), **own, "COLUMNS": "120"}, first=first)
+
+    def wants(self, shift: str, *, other: str) -> None:
+        """Write a timetable by which this shift began an hour ago, and the other one begins in eleven hours."""
+        now = datetime.now(UTC)
+        began, then = now - timedelta(hours=1), now + timedelta(hours=11)
+        path = self.estate.folder / "schedules" / "day-night.yaml"
+        profiles = {"day": "v100-4q-4GB", "night": "v100-16q-16GB"}
+        starts = {shift: began, other: then}
+        lines = [
+            f'  {name}: {{starts: "{at.minute} {at.hour} * * *", profiles: [{profiles[name]}]}}'
+            for name, at in starts.items()
+        ]
+        path.write_text("\n".join(["version: 1", "timezone: UTC", "shifts:", *lines, ""]))
+
+    def awake(self) -> set[str]:
+        return self.estate.within(awake)
+
+    def comes(self, workers: set[str]) -> None:
+        """Wait until these workers are awake and nothing of a switch is left on any node."""
+        wait_until(
+            lambda: self.estate.within(lambda world: awake(world) == workers and not under_way(world)),
+            lambda: f"{self.awake()}\n" + "\n".join(each.said() for each in self.started),
+        )
+
+    def holds(self, name: str) -> int:
+        return self.estate.within(lambda world: holder(world, name))
+
+    def end(self) -> None:
+        for each in self.started:
+            if each.process.poll() is None:
+                each.process.send_signal(signal.SIGCONT)
+                each.process.kill()
+                each.process.wait(WITHIN_S)
+
+
+def awake(world: World) -> set[str]:
+    return {vm.name for vm in world.estate.vms.values() if vm.power.value == "poweredOn"} - {"infra-1"}
+
+
+def under_way(world: World) -> list[str]:
+    """The nodes that still have the record of a switch, or a cordon although they are awake."""
+    nodes, up = world.kubernetes.store.all("nodes"), awake(world)
+    return [
+        node["metadata"]["name"]
+        for node in nodes
+        if node["metadata"]["name"] in up
+        and (node["spec"].get("unschedulable") or "vgpuctl.io/for" in node["metadata"].get("annotations", {}))
+    ]
+
+
+@contextmanager
+def daemons(folder: Path, patch: pytest.MonkeyPatch, *, lease_s: int = 15, **paces: float) -> Iterator[Daemons]:
+    """An ordinary day, without budgets: each eviction that is sent is then taken, so that it can be counted."""
+    log = ServersLog(patch)
+    with Estate(folder / "estate", "by-day") as estate:
+        estate.durations(**paces) if paces else None
+        log.world = lambda: estate.world
+        found = Daemons(estate, log, lease_s)
+        estate.within(without_budgets)
+        try:
+            yield found
+        finally:
+            found.end()
+
+
+def without_budgets(world: World) -> None:
+    for budget in world.kubernetes.store.all(BUDGETS):
+        world.kubernetes.store.remove(BUDGETS, budget["metadata"]["namespace"], budget["metadata"]["name"])
+
+
+def wait_until(true: Callable[[], bool], otherwise: Callable[[], str] = str, within_s: float = WITHIN_S) -> float:
+    """Wait, and return how long it took."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() < began + within_s, otherwise()
+        time.sleep(0.01)
+    return time.monotonic() - began
