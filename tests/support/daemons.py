@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests.support.forked import Command, Forked, run
+from vgpuctl.sim.inventory import Durations
 from vgpuctl.sim.kube.api.api import Api as KubernetesApi
 from vgpuctl.sim.vcenter.wire.api import Api as VcenterApi
 from vgpuctl.sim.world import World
@@ -171,6 +172,10 @@ class Daemons:
         """A command that runs while the test goes on."""
         return Forked(self._command(*words), stderr=subprocess.STDOUT)
 
+    def departures(self) -> list[str]:
+        """The hosts that are on their way between two shifts, by the ledger."""
+        return self.estate.within(departures)
+
     def _command(self, *words: str) -> Command:
         own = {"VGPUCTL_LEASE_SECONDS": str(self.lease_s), "HOME": str(self.estate.folder), "NO_COLOR": "1"}
         first = ("tests.support.daemons", "named_after_its_process")
@@ -202,16 +207,29 @@ class Daemons:
     def holds(self, name: str) -> int:
         return self.estate.within(lambda world: holder(world, name))
 
+    def begin_again(self) -> None:
+        """Make the estate an ordinary day again, and forget what its servers were sent."""
+        self.end()
+        self.estate.reset()
+        self.estate.within(without_budgets)
+        self.log.writes.clear()
+
     def end(self) -> None:
         for each in self.started:
             if each.process.poll() is None:
                 each.process.send_signal(signal.SIGCONT)
                 each.process.kill()
                 each.process.wait(WITHIN_S)
+        self.started.clear()
 
 
 def awake(world: World) -> set[str]:
     return {vm.name for vm in world.estate.vms.values() if vm.power.value == "poweredOn"} - {"infra-1"}
+
+
+def departures(world: World) -> list[str]:
+    ledger = world.kubernetes.store.get("configmaps", NAMESPACE, "vgpuctl") or {}
+    return [key for key in ledger.get("data") or {} if not key.startswith(".")]
 
 
 def under_way(world: World) -> list[str]:
@@ -229,11 +247,10 @@ def under_way(world: World) -> list[str]:
 def daemons(folder: Path, patch: pytest.MonkeyPatch, *, lease_s: int = 15, **paces: float) -> Iterator[Daemons]:
     """An ordinary day, without budgets: each eviction that is sent is then taken, so that it can be counted."""
     log = ServersLog(patch)
-    with Estate(folder / "estate", "by-day") as estate:
-        estate.durations(**paces) if paces else None
+    with Estate(folder / "estate", "by-day", durations=replace(Durations.instant(), **paces)) as estate:
         log.world = lambda: estate.world
         found = Daemons(estate, log, lease_s)
-        estate.within(without_budgets)
+        found.begin_again()
         try:
             yield found
         finally:
