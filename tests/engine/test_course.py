@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from tests.support.fleets import CATALOGUE, WHOLE, fleet, node, with_node, with_worker, worker
 from tests.support.ports import Ports
@@ -16,6 +19,7 @@ from vgpuctl.engine.ports import Report
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.run_state import RunState
 from vgpuctl.files import Files
+from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.hold import Hold
 from vgpuctl.model.journal import DONE, WENT_BACK, HostReport
@@ -203,6 +207,27 @@ def test_two_switches_share_one_lease() -> None:
     assert not second.held(), "without leadership nothing is written"
     second.release()
     assert ports.released == 1
+
+
+def test_for_whom_it_waits_is_said_once_until_the_lease_is_taken() -> None:
+    class Busy(Ports):
+        def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+            say("anna holds the Lease.")
+            if busy:
+                raise BusyError("anna is at work", hint="wait")
+
+    said, busy = list[str](), [True]
+    shared = SharedLease(lambda: Busy(by_day(), held_at=[]), lambda: True)
+    for _ in range(3):
+        with pytest.raises(BusyError):
+            shared.share().acquire(said.append, lambda: False)
+    assert said == ["anna holds the Lease."]
+    busy.clear()
+    taken = shared.share()
+    taken.acquire(said.append, lambda: False)
+    taken.release()
+    shared.share().acquire(said.append, lambda: False)
+    assert len(said) == 2, "it is news again"
 
 
 def test_a_switch_that_lost_the_lease_does_not_release_the_one_that_another_took_since() -> None:

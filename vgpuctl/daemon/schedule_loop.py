@@ -94,7 +94,7 @@ class ScheduleLoop:
                 for table in self._files.timetables.values()
             ]
             moments += [outcome.again for outcome in fleet.outcomes.values()]
-            moments.append(holds_end(fleet))
+            moments += [holds_end(fleet), *self._troubles.next_tries()]
             return min((moment for moment in moments if moment and moment > now), default=None)
         except Exception as error:
             self._say(f"The start of the next shift is not known: {with_place(error)}")
@@ -209,7 +209,7 @@ class ScheduleLoop:
         """Carry out one switch, and report its end. This may run in a thread."""
         again, timetable = False, found.timetable.name
         try:
-            with self._troubles.reporting(timetable, found.due.ends):
+            with self._troubles.reporting_switch(timetable, found.due.ends):
                 # Decision 0004: the Lease is taken in here, and only for a plan that is not empty.
                 report = operation.carry_out(make_wish, former_wish)
                 for text in said_at_end(name, report):
@@ -220,7 +220,8 @@ class ScheduleLoop:
             self._running.pop(timetable, None)
             if not self._running:
                 self._idle.set()
-            if again:
+            # Once it waits, the alarm must learn until when.
+            if again or self._troubles.waiting(timetable):
                 self._hooks.look_again()
 
     def _say(self, text: str) -> None:

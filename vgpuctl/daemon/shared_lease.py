@@ -16,6 +16,7 @@ class SharedLease:
         self._lease: Lease | None = None
         self._users = 0
         self._lock = threading.Lock()
+        self._said: set[str] = set()
 
     def share(self) -> Lease:
         """Return one switch's share, not taken yet."""
@@ -31,10 +32,17 @@ class SharedLease:
         with self._lock:
             if self._lease is None or self._lease.lost():
                 lease = self._make()
-                lease.acquire(say, stop)
+                lease.acquire(lambda text: self._say_once(text, say), stop)
                 self._lease, self._users = lease, 0
+                self._said.clear()
             self._users += 1
             return self._lease
+
+    def _say_once(self, text: str, say: Callable[[str], None]) -> None:
+        """Say for which holder it waits once, and not at each try while a person is at work."""
+        if text not in self._said:
+            self._said.add(text)
+            say(text)
 
     def give_back(self, lease: Lease) -> None:
         with self._lock:

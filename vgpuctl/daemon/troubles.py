@@ -13,6 +13,8 @@ from vgpuctl.model.errors import BusyError, PassingError, StoppedError, VgpuctlE
 
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(minutes=30)
+#: The pause after a switch that could not begin, because a person is at work or an order came just then.
+SHORT_PAUSE = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +34,47 @@ class Troubles:
     def __init__(self, news: News, say: Callable[[str], None], now: Callable[[], datetime]) -> None:
         self._news, self._say, self._now = news, say, now
         self._back_off: dict[str, BackOff] = {}
+        self._rests: dict[str, datetime] = {}
 
     def waiting(self, timetable: str) -> bool:
-        back_off = self._back_off.get(timetable)
-        return back_off is not None and self._now() < back_off.until
+        back_off, now = self._back_off.get(timetable), self._now()
+        return (back_off is not None and now < back_off.until) or now < self._rests.get(timetable, now)
+
+    def next_tries(self) -> list[datetime]:
+        """Return when timetables that wait are tried again."""
+        return [*(back_off.until for back_off in self._back_off.values()), *self._rests.values()]
 
     def forget(self, timetable: str | None = None) -> None:
         """Forget the errors of a timetable; None: of all."""
         if timetable is None:
             self._back_off.clear()
+            self._rests.clear()
         else:
             self._back_off.pop(timetable, None)
+            self._rests.pop(timetable, None)
 
     @contextmanager
     def reporting(self, timetable: str, next_start: datetime | None = None) -> Iterator[None]:
         """Report any error, and let the next round come. An error that does not pass by itself is waited out."""
-        topic = f"{timetable} error"
+        with self._telling(timetable, f"{timetable} error", next_start):
+            yield
+
+    @contextmanager
+    def reporting_switch(self, timetable: str, next_start: datetime | None) -> Iterator[None]:
+        """Do the same for a switch in a thread. It is tried again soon, since its end is no other reason to look."""
+        # A topic of its own: the rounds go on meanwhile, and a round without an error ends its own topic.
+        with self._telling(timetable, f"{timetable} switch", next_start, rest=SHORT_PAUSE):
+            yield
+
+    @contextmanager
+    def _telling(
+        self, timetable: str, topic: str, next_start: datetime | None, rest: timedelta | None = None
+    ) -> Iterator[None]:
         try:
             yield
         except (BusyError, StoppedError, PassingError) as error:
+            if rest is not None:
+                self._rests[timetable] = self._now() + rest
             self._news.tell(topic, [(error.message, f"{timetable}: {error.message}")])
         except VgpuctlError as error:
             self._wait(timetable, f"{error.message}{f' {error.hint}' if error.hint else ''}", next_start)

@@ -115,8 +115,8 @@ class ActingLease:
         """
         within_s = self._claimed_s(found)
         since_s, seen = self.sighting.since_s(found), signs_of(found)
-        if (left_s := since_s + within_s - uptime_s()) > 0:
-            say(self._wait_in_words(found, left_s))
+        if uptime_s() - since_s < within_s:
+            say(self._wait_in_words(found, within_s))
         while uptime_s() - since_s < within_s:
             # Measured before: Ctrl-C while a living holder was waited for took its Lease (decision 0004).
             if stop():
