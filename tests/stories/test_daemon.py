@@ -21,11 +21,12 @@ from vgpuctl.basics.names import Names
 from vgpuctl.cli.acting.progress import Lines
 from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.daemon.hooks import Hooks
+from vgpuctl.daemon.reports import said_at_start
 from vgpuctl.daemon.schedule_loop import ScheduleLoop
 from vgpuctl.engine.ports import Answer, Lease, LedgerStore, World
 from vgpuctl.engine.runner import Listener
 from vgpuctl.files import Files
-from vgpuctl.model.errors import PassingError
+from vgpuctl.model.errors import BusyError, PassingError
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
@@ -181,6 +182,16 @@ def files(*names: str, label: str = CATALOGUE.label) -> Files:
     return Files(replace(CATALOGUE, label=label), tables)
 
 
+def test_it_says_at_its_start_what_it_keeps_and_what_comes_next() -> None:
+    assert list(said_at_start(files("a"), BY_DAY.astimezone())) == [f"Keeps a. Next: night at {clock(20)}."]
+    assert list(said_at_start(files(), BY_DAY)) == ["There is no timetable: nothing is kept until there is one."]
+
+
+def clock(hour: int) -> str:
+    """This hour of the timetables' zone, as this machine's clocks show it."""
+    return BY_DAY.replace(hour=hour).astimezone().strftime("%H:%M")
+
+
 def test_a_shift_that_stands_is_left_alone() -> None:
     now, listener = [datetime(2026, 11, 18, 9, tzinfo=UTC)], Telling()
     awake = worker("worker-1", node=node("worker-1", labels=LABELLED))
@@ -243,6 +254,30 @@ class Daemons(Ports):
     @property
     def ledger(self) -> LedgerStore:
         return self
+
+
+class AtWork(Daemons):
+    """A person's command holds the Lease. `tried`: how often it was wanted."""
+
+    tried = 0
+
+    def acquire(self, say: Callable[[str], None], stop: Callable[[], bool]) -> None:
+        self.tried += 1
+        raise BusyError("anna is at work", hint="wait")
+
+
+def test_a_switch_that_finds_a_person_at_work_is_tried_again_within_seconds_and_says_so_once() -> None:
+    now, listener = [datetime(2026, 11, 18, 9, tzinfo=UTC)], Telling()
+    world = AtWork(fleet(worker("worker-1", node=node("worker-1"))), held_at=[])
+    keeper, tried = keeper_at(now, world, listener), []
+    for _ in range(6):
+        keeper.keep()
+        tried.append(world.tried)
+        now[0] += timedelta(seconds=1)
+    assert tried == [1, 1, 2, 2, 3, 3]
+    keeper.keep()
+    assert keeper.next_moment() == now[0] + timedelta(seconds=2), "the alarm rings for it"
+    assert listener.said == ["t: anna is at work"]
 
 
 class EachNight(Daemons):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from vgpuctl.basics.durations import format_duration
+from vgpuctl.basics.moments import moment
 from vgpuctl.basics.phrases import folded_names
 from vgpuctl.daemon.rounds import Round
 from vgpuctl.engine.ports import Report
+from vgpuctl.files import Files
 from vgpuctl.model.errors import ExitCode
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.refusal import Refusal
@@ -17,6 +20,15 @@ from vgpuctl.reporting.verdicts import sentences
 
 #: The key of a text, and the text.
 Text = tuple[str, str]
+
+
+def said_at_start(files: Files, now: datetime) -> Iterator[str]:
+    """Yield what the daemon keeps, and what comes next: a daemon with nothing to do would say nothing at all."""
+    if not files.timetables:
+        yield "There is no timetable: nothing is kept until there is one."
+    for name, timetable in files.timetables.items():
+        coming = timetable.next_start(now)
+        yield f"Keeps {name}. Next: {coming[0].name} at {moment(coming[1], now)}." if coming else f"Keeps {name}."
 
 
 def verdict_texts(fleet: Fleet, found: Round) -> Iterator[Text]:

@@ -30,6 +30,7 @@ from vgpuctl.kube.whoami import author, whoami
 from vgpuctl.model.drs import Drs
 from vgpuctl.model.errors import VgpuctlError
 from vgpuctl.model.fleet import Fleet
+from vgpuctl.model.hold import Hold
 from vgpuctl.model.hosts import TypeFacts
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
@@ -305,6 +306,10 @@ class Connection:
     def on_ledger(self, call: Callable[[], None]) -> None:
         """Call `call` (from any thread) after each change of the ledger, once it is followed."""
         self._ledger_listeners.append(call)
+
+    def holds(self) -> dict[str, Hold]:
+        """Return the holds on all nodes, by the node's name. It is cheap: no fleet is built for it."""
+        return {node.name: node.hold for each in self._kubernetes.nodes() if (node := each.node).hold is not None}
 
     def _ledger_changed(self) -> None:
         self._changed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ def _keep(flags: Flags) -> None:
     from vgpuctl.cli.acting.progress import Lines  # noqa: PLC0415
     from vgpuctl.daemon.alarm import Alarm  # noqa: PLC0415
     from vgpuctl.daemon.hooks import Hooks  # noqa: PLC0415
+    from vgpuctl.daemon.reports import said_at_start  # noqa: PLC0415
     from vgpuctl.daemon.schedule_loop import ScheduleLoop  # noqa: PLC0415
     from vgpuctl.engine.listening import MutedOnFailure  # noqa: PLC0415
     from vgpuctl.vsphere.property_filters import ObservationScope  # noqa: PLC0415
@@ -62,7 +64,18 @@ def _keep(flags: Flags) -> None:
         loop = ScheduleLoop(
             watched.current, connection, lambda: Lines(console()), Hooks(leading=leadership.leading, look_again=ring)
         )
-        alarm = Alarm(loop.next_moment, watched.changed, say, rings)
+        held = connection.holds()
+
+        def keep() -> None:
+            nonlocal held
+            held = connection.holds()
+            loop.keep()
+
+        def changed() -> bool:
+            # Holds are on nodes, which change all the time. So holds are compared with those of the last round.
+            return watched.changed() or connection.holds() != held
+
+        alarm = Alarm(loop.next_moment, changed, say, rings)
         leadership.on_change(ring)
         connection.on_ledger(ring)
         connection.follow(ledger=True)
@@ -73,10 +86,12 @@ def _keep(flags: Flags) -> None:
 
         for number in stop_signals():
             signal.signal(number, end)
+        for text in said_at_start(files, datetime.now(UTC)):
+            say(text)
         leadership.start()
         try:
             with output.muting():
-                alarm.run(loop.keep)
+                alarm.run(keep)
                 loop.wait_until_idle()
         finally:
             leadership.stop()
