@@ -36,6 +36,7 @@ bench: $(VENV)/.tests  ## In figures: how fast the program starts, and a large e
 	@$(BIN)/python -m tests.bench.startup
 	@$(BIN)/python -m tests.bench.planning
 	@$(BIN)/python -m tests.bench.critical_path
+	@$(BIN)/python -m tests.bench.daemon
 	@$(BIN)/python -m tests.bench.status
 	@$(BIN)/python -m tests.bench.scale
 

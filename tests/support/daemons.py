@@ -6,13 +6,12 @@ Leases at that moment.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,23 +34,6 @@ MOVES = {"SuspendVM_Task", "PowerOnVM_Task", "PowerOffVM_Task", "ShutdownGuest",
 GUARDED = {"nodes", "pods", "deployments", "statefulsets", "jobs"}
 #: The ledger. People write it, too.
 LEDGER = "configmaps/vgpuctl"
-
-
-def named_after_its_process() -> None:
-    """Called in each process before its command: both servers then see which process sends a request."""
-    from vgpuctl.kube import client  # noqa: PLC0415
-    from vgpuctl.vsphere import stub  # noqa: PLC0415
-
-    # Kubernetes: the manager is the part before the slash, so it stays as it is.
-    name = f"vgpuctl/{os.getpid()}"
-    client.AGENT = name
-    before = stub.Stub.__init__
-
-    def init(self: Any, *arguments: Any, **options: Any) -> None:
-        before(self, *arguments, **options)
-        self._customHeaders["User-Agent"] = name
-
-    stub.Stub.__init__ = init  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +120,11 @@ class Daemon:
         return self.log.read_text()
 
     def says(self, text: str) -> None:
-        wait_until(lambda: text in self.said(), lambda: f"{text!r} was not said:\n{self.said()}")
+        wait_until(lambda: self._alive() and text in self.said(), lambda: f"{text!r} was not said:\n{self.said()}")
+
+    def _alive(self) -> bool:
+        assert self.process.poll() is None, self.said()
+        return True
 
     def ends(self, number: int = signal.SIGTERM) -> float:
         """Send a signal, and return how long the end took."""
@@ -160,39 +146,42 @@ class Daemons:
     def start(self) -> Daemon:
         path = self.estate.folder.parent / f"daemon-{len(self.started)}.log"
         with path.open("w") as out:
-            process = Forked(self._command("daemon"), stdout=out, stderr=subprocess.STDOUT)
+            process = Forked(self.command("daemon"), stdout=out, stderr=subprocess.STDOUT)
         self.started.append(Daemon(process, path))
         return self.started[-1]
 
     def run(self, *words: str) -> tuple[int, str]:
-        code, out, err = run(self._command(*words), WITHIN_S)
+        code, out, err = run(self.command(*words), WITHIN_S)
         return code, out + err
 
     def begin(self, *words: str) -> Forked:
         """A command that runs while the test goes on."""
-        return Forked(self._command(*words), stderr=subprocess.STDOUT)
+        return Forked(self.command(*words), stderr=subprocess.STDOUT)
 
     def departures(self) -> list[str]:
         """The hosts that are on their way between two shifts, by the ledger."""
         return self.estate.within(departures)
 
-    def _command(self, *words: str) -> Command:
+    def command(self, *words: str) -> Command:
         own = {"VGPUCTL_LEASE_SECONDS": str(self.lease_s), "HOME": str(self.estate.folder), "NO_COLOR": "1"}
-        first = ("tests.support.daemons", "named_after_its_process")
-        return Command(words=words, env={**self.estate.environment(), **own, "COLUMNS": "120"}, first=first)
+        named = ("tests.support.named", "named_after_its_process")
+        return Command(words=words, env={**self.estate.environment(), **own, "COLUMNS": "120"}, first=named)
 
     def wants(self, shift: str, *, other: str) -> None:
         """Write a timetable by which this shift began an hour ago, and the other one begins in eleven hours."""
         now = datetime.now(UTC)
-        began, then = now - timedelta(hours=1), now + timedelta(hours=11)
-        path = self.estate.folder / "schedules" / "day-night.yaml"
+        text = self.timetable({shift: now - timedelta(hours=1), other: now + timedelta(hours=11)})
+        (self.estate.folder / "schedules" / "day-night.yaml").write_text(text)
+
+    @staticmethod
+    def timetable(starts: Mapping[str, datetime]) -> str:
+        """Return a timetable of which each shift begins once a day, at this minute."""
         profiles = {"day": "v100-4q-4GB", "night": "v100-16q-16GB"}
-        starts = {shift: began, other: then}
         lines = [
             f'  {name}: {{starts: "{at.minute} {at.hour} * * *", profiles: [{profiles[name]}]}}'
             for name, at in starts.items()
         ]
-        path.write_text("\n".join(["version: 1", "timezone: UTC", "shifts:", *lines, ""]))
+        return "\n".join(["version: 1", "timezone: UTC", "shifts:", *lines, ""])
 
     def awake(self) -> set[str]:
         return self.estate.within(awake)
@@ -247,7 +236,7 @@ def under_way(world: World) -> list[str]:
 def daemons(folder: Path, patch: pytest.MonkeyPatch, *, lease_s: int = 15, **paces: float) -> Iterator[Daemons]:
     """An ordinary day, without budgets: each eviction that is sent is then taken, so that it can be counted."""
     log = ServersLog(patch)
-    with Estate(folder / "estate", "by-day", durations=replace(Durations.instant(), **paces)) as estate:
+    with Estate(folder / "estate", "by-day", durations=paced(paces)) as estate:
         log.world = lambda: estate.world
         found = Daemons(estate, log, lease_s)
         found.begin_again()
@@ -255,6 +244,14 @@ def daemons(folder: Path, patch: pytest.MonkeyPatch, *, lease_s: int = 15, **pac
             yield found
         finally:
             found.end()
+
+
+def paced(paces: Mapping[str, float]) -> Durations:
+    """Nearly no time, but for these."""
+    durations = Durations.instant()
+    for name, seconds in paces.items():
+        setattr(durations, name, seconds)
+    return durations
 
 
 def without_budgets(world: World) -> None:
