@@ -43,7 +43,7 @@ def test_a_leader_that_stood_still_writes_no_more_until_it_leads_again(
         pair.estate.within(unlabelled)
         # A file that is written is a reason to look.
         pair.wants("night", other="day")
-        wait_until(lambda: len(pair.log.of(first.pid)) > before)
+        wait_until(lambda: len(pair.log.of(first.pid)) > before, first.said)
         print(f"taken over in {took_s:.1f} s; ended in {ended_s:.1f} s, and led again {led_s:.1f} s later")
         assert took_s < lease_s + 2 + ROOM_S
         assert ended_s < ROOM_S
