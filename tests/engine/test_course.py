@@ -22,7 +22,7 @@ from vgpuctl.files import Files
 from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.hold import Hold
-from vgpuctl.model.journal import DONE, WENT_BACK, HostReport
+from vgpuctl.model.journal import DONE, FAILED, WENT_BACK, HostReport
 from vgpuctl.model.ledger import outcome_key
 from vgpuctl.model.orders import Orders, Override, Pause
 from vgpuctl.model.outcome import Outcome
@@ -187,6 +187,17 @@ def test_at_the_end_each_host_is_noted() -> None:
         1,
         "VG402",
     )
+
+
+def test_a_host_whose_way_back_failed_too_is_noted_so() -> None:
+    """Found by month 59: its way back was begun once more at once, and that counted as another try."""
+    some = by_day()
+    night = Night(some)
+    night.course(some, RunState().turn_back("esx-1", WHY, []))
+    both = HostReport(host="esx-1", end=FAILED, why="it went back. Going back failed too.", code="VG404")
+    noted: Any = night.running.outcomes(Report(wish="night", hosts=(both,)), some)
+    outcome = noted[outcome_key("day-night", "esx-1")]
+    assert (outcome.tries, outcome.code, outcome.why) == (1, "VG404", both.why)
 
 
 def test_two_switches_share_one_lease() -> None:

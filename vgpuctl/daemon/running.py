@@ -92,8 +92,9 @@ class Running:
                 continue
             before = outcome_of(fleet, table, host.host, due)
             if host.host in self.tried and before is not None:
-                # The way back is over: what it changed by itself is a sign from now on.
-                outcome = replace(before, failed_on=self._with_files(host.failed_on))
+                # The way back is over: what it changed by itself is a sign from now on, and it may have failed, too.
+                signs, code = self._with_files(host.failed_on), self._code(host.code)
+                outcome = replace(before, failed_on=signs, why=host.why, code=code)
             else:
                 failed = replace(host, failed_on=self._with_files(host.failed_on), code=self._code(host.code))
                 outcome = after_failure(fleet, table, due, failed, self.around.now())
