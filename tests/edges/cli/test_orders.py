@@ -277,6 +277,7 @@ def test_the_coming_shifts_show_an_override_only_if_the_cluster_is_asked(
 ) -> None:
     clock = type("Clock", (datetime,), {"now": classmethod(lambda _, zone: NOON.astimezone(zone))})
     monkeypatch.setattr("vgpuctl.cli.showing.schedule.datetime", clock)
+    desk.env["COLUMNS"] = "200"
     desk.given(night(who="anna", reason="demo", since=NOON, until=EVENING + timedelta(hours=14)))
     desk.estate.calls()
     assert [shift for shift, *_ in rows(desk)] == ["day", "night", "day"]
