@@ -17,8 +17,9 @@ from vgpuctl.daemon.running import MORE_EVERY, Running, held_workers
 from vgpuctl.daemon.shared_lease import SharedLease
 from vgpuctl.engine.ports import Report
 from vgpuctl.engine.reactor import Goal
-from vgpuctl.engine.run_state import RunState
+from vgpuctl.engine.run_state import Attempt, RunState
 from vgpuctl.files import Files
+from vgpuctl.model.departure import Departure
 from vgpuctl.model.errors import BusyError
 from vgpuctl.model.fleet import Fleet, Power
 from vgpuctl.model.hold import Hold
@@ -27,7 +28,10 @@ from vgpuctl.model.ledger import outcome_key
 from vgpuctl.model.orders import Orders, Override, Pause
 from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.timetable import Shift, Timetable
+from vgpuctl.model.timing import Timing
 from vgpuctl.operations import Course
+from vgpuctl.planning.outcomes import leftovers
+from vgpuctl.planning.steps import Cordon
 from vgpuctl.reporting.causes import StepRefused
 
 AT_20 = datetime(2026, 11, 18, 20, tzinfo=UTC)
@@ -251,3 +255,23 @@ def test_a_switch_that_lost_the_lease_does_not_release_the_one_that_another_took
     second.acquire(lambda _: None, lambda: False)
     first.release()
     assert (lost.released, taken.released, second.held()) == (1, 0, True)
+
+
+def test_a_host_that_has_not_begun_does_not_begin_once_its_start_is_skipped() -> None:
+    """A server may have been silent since the switch began."""
+    night = Night(by_day())
+    shifts = {**TABLE.shifts, "night": replace(TABLE.shifts["night"], timing=Timing(skip_after=HOUR))}
+    night.running.began = replace(night.running.began, timetable=replace(TABLE, shifts=shifts))
+    night.around.at = AT_20 + HOUR
+    assert night.course().stop == "night on esx-1 does not begin any more: skipped."
+    asked = RunState(attempts={Cordon.of(name): {"": Attempt(sent_s=0)} for name in (*DAY, *NIGHT)})
+    assert night.course(state=asked).stop == ""
+
+
+def test_a_departure_of_a_host_that_is_whole_is_deleted() -> None:
+    some = by_day()
+    left = Departure(timetable="day-night", host="esx-1", origin="night", to="day")
+    known = replace(some, departures={left.key: left})
+    assert leftovers(known, TABLE, ["esx-1", "esx-2"]) == {left.key: None}
+    moving = with_worker(known, "worker-1", power=Power.SUSPENDED)
+    assert leftovers(moving, TABLE, ["esx-1"]) == {}

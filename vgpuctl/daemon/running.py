@@ -76,7 +76,7 @@ class Running:
         )
         if found is None or (found.due.shift, found.due.start) != (self.began.due.shift, self.began.due.start):
             return Course(stop=turns_round(self.shift, found.due if found else None))
-        if why := self._ordered_otherwise(fleet, found, goal):
+        if why := self._ordered_otherwise(fleet, found, goal) or self._too_late(fleet, found, goal, state):
             return Course(stop=why)
         failed = {outcome_key(*each.key): each for each in self._failures(fleet, found, state)}
         self.questions += 1
@@ -124,6 +124,16 @@ class Running:
                 return f"{self.shift} on {host} stops at this point: {verdict.why}."
         held = held_workers(fleet, goal.wish.workers, self.around.now()) - self.held
         return f"{self.shift} is planned anew: {', '.join(sorted(held))} is held now." if held else ""
+
+    def _too_late(self, fleet: Fleet, found: Round, goal: Goal, state: RunState) -> str:
+        """Return why a host may not begin any more that has not begun: a server may have been silent until now."""
+        asked = state.begun()
+        begun = {fleet.host_of(name) for name in asked}
+        for host in sorted({fleet.host_of(name) for name in goal.wish.workers} - begun):
+            verdict = found.verdicts.get(host)
+            if verdict and verdict.why in {Hindrance.SKIPPED, Hindrance.TOO_SHORT, Hindrance.PODS}:
+                return f"{self.shift} on {host} does not begin any more: {verdict.why}."
+        return ""
 
     def _failures(self, fleet: Fleet, found: Round, state: RunState) -> Iterator[Outcome]:
         """Yield the outcome of each host that has failed since the last look.

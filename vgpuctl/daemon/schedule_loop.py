@@ -31,7 +31,7 @@ from vgpuctl.model.wish import Wish
 from vgpuctl.operations import Operation, look_ahead
 from vgpuctl.planning.due import next_moment
 from vgpuctl.planning.holds import holds_end
-from vgpuctl.planning.outcomes import arrivals
+from vgpuctl.planning.outcomes import arrivals, leftovers
 from vgpuctl.planning.wishes import former_wish
 
 #: How long the end waits for the requests in flight.
@@ -167,8 +167,9 @@ class ScheduleLoop:
         for shift in found.shifts():
             if self._begin(fleet, found, shift, found.hosts(shift) - self.taken(timetable.name)):
                 return
-        if arrived := arrivals(fleet, timetable, found.due, found.hosts(found.due.shift)):
-            self._connection.ledger.write(arrived)
+        hosts = found.hosts(found.due.shift)
+        if noted := {**arrivals(fleet, timetable, found.due, hosts), **leftovers(fleet, timetable, hosts)}:
+            self._connection.ledger.write(noted)
 
     def _begin(self, fleet: Fleet, found: Round, shift: str, hosts: frozenset[str]) -> bool:
         """Begin a switch of these hosts. False if there is nothing to do."""

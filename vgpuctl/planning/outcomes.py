@@ -10,6 +10,7 @@ from vgpuctl.model.journal import HostReport
 from vgpuctl.model.ledger import Changes, outcome_key
 from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.timetable import Timetable
+from vgpuctl.planning.departures import whole
 from vgpuctl.planning.due import Due
 
 #: A pause that was doubled so often outlasts every shift.
@@ -37,6 +38,17 @@ def arrivals(fleet: Fleet, timetable: Timetable, due: Due, hosts: Iterable[str])
             arrived = Outcome(timetable=timetable.name, host=host, shift=due.shift, start=due.start, arrived=True)
             changes[outcome_key(*arrived.key)] = arrived
     return changes
+
+
+def leftovers(fleet: Fleet, timetable: Timetable, hosts: Iterable[str]) -> Changes:
+    """Return the departures to delete: a process died after its last step, and the host is whole."""
+    keys = ((timetable.name, host) for host in hosts)
+    return {key: None for key in keys if key in fleet.departures and _whole(fleet, timetable, key[1])}
+
+
+def _whole(fleet: Fleet, timetable: Timetable, host: str) -> bool:
+    mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
+    return bool(mine) and whole(mine, timetable)
 
 
 def after_failure(fleet: Fleet, timetable: Timetable, due: Due, failed: HostReport, now: datetime) -> Outcome:

@@ -32,6 +32,8 @@ STEERS_S = 3.0
 #: After a minute of calm, the daemon has looked at everything once more.
 CALM_S = 75.0
 LOOKS_EVERY_S = 5.0
+#: A moment has whole microseconds, and the clock has not.
+MICROSECOND_S = 1e-6
 #: A switch must end, whatever happens: each drain has a timeout, and each task ends.
 LONGEST_S = 3600.0
 Key = tuple[str, str]
@@ -39,7 +41,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A write of the daemon. `first`: its host was whole until now, in the shift `whole`."""
+    """A write of the daemon. `first`: its host was whole until now, in the shift `whole`.
+
+    With `all_or_nothing`, a host that is whole goes back because another one failed: that begins nothing.
+    """
 
     sender: Sender
     request: Request
@@ -54,7 +59,9 @@ class Write:
 
     @property
     def first(self) -> bool:
-        return bool(self.whole) and self.disturbs
+        runner = self.sender.runner
+        back = runner is not None and self.host in runner.state().going_back
+        return bool(self.whole) and self.disturbs and not back
 
     @property
     def key(self) -> Key:
@@ -171,7 +178,8 @@ class Referee:
 
     def _due_at(self, rules: Rules, now: datetime) -> DueNow:
         at_s = (now - self._month.world.clock.began).total_seconds()
-        said = [said for when_s, said in self._said if when_s <= max(at_s, 0.0)][-1]
+        # What is ordered now counts now.
+        said = [said for when_s, said in self._said if when_s <= max(at_s, 0.0) + MICROSECOND_S][-1]
         return due_now(said, rules, now)
 
     def _was_in(self, key: Key, due: DueNow) -> bool:
@@ -270,7 +278,9 @@ class Referee:
             yield "maintenance"
         if said.pause and any(said.pause.active(moment) for moment in (since, now)):
             yield "paused"
-        if any(each.name in self.moved and self.moved[each.name] >= due.start for each in mine):
+        early = said.rules[table.name].timing[due.shift].early
+        begun = due.start - early if isinstance(early, timedelta) and not due.ordered else due.start
+        if any(each.name in self.moved and self.moved[each.name] >= begun for each in mine):
             yield "moved by hand"
         if self._month.hindered(mine):
             yield "hindered by people"
