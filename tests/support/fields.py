@@ -15,7 +15,6 @@ from tests.support.day import at_work, files_of
 from tests.support.sight import Sight
 from vgpuctl.basics.change import changed
 from vgpuctl.cli.documents import as_json
-from vgpuctl.cli.showing.estate.document import document
 from vgpuctl.kube import views
 from vgpuctl.kube.lazy_reflector import QUOTAS, ROLLOUTS
 from vgpuctl.kube.ledger import LedgerMap, ReadLedger
@@ -31,6 +30,7 @@ from vgpuctl.operations import look_ahead
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.wishes import switch_wish
 from vgpuctl.reporting.situation import situate
+from vgpuctl.reporting.status_document import document
 from vgpuctl.sim.inventory import Durations, Ha, default_inventory
 from vgpuctl.sim.world import World
 

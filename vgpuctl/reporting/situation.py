@@ -49,6 +49,18 @@ class JudgedWorker:
     waking: Waking | None
 
 
+def node_word(judged: JudgedWorker) -> str:
+    """Return a node's state in one word, or two."""
+    worker, node = judged.worker, judged.worker.node
+    if node is None:
+        return "none"
+    if not worker.on:
+        return "asleep" if node.record or judged.awake is False else "down"
+    if not node.ready:
+        return "not ready"
+    return "cordoned" if node.unschedulable else "ready"
+
+
 class Resting(NamedTuple):
     """A workload that we scaled to zero, and when it gets its size back."""
 

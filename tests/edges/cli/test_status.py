@@ -31,7 +31,6 @@ from tests.support.paths import ROOT
 from vgpuctl.basics.moments import moment
 from vgpuctl.basics.names import Names
 from vgpuctl.cli.showing.estate.changes import differences, facts
-from vgpuctl.cli.showing.estate.document import document
 from vgpuctl.cli.showing.estate.tables import fitted, screen
 from vgpuctl.cli.showing.estate.views import View
 from vgpuctl.cli.showing.estate.watching import watch
@@ -52,6 +51,7 @@ from vgpuctl.planning.due import Due
 from vgpuctl.planning.selection import Selection
 from vgpuctl.planning.verdicts import Hindrance, Verdict
 from vgpuctl.reporting.situation import Situation, situate
+from vgpuctl.reporting.status_document import document
 from vgpuctl.reporting.verdicts import Hindered
 
 QUARTERS, WHOLES = "v100-4q-4GB", "v100-16q-16GB"

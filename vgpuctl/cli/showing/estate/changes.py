@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.showing.estate.remarks import host_remarks, node_word, power_word
+from vgpuctl.cli.showing.estate.remarks import host_remarks, power_word
 from vgpuctl.cli.times import ends_by
 from vgpuctl.planning.pods.drain import leaving_pods
-from vgpuctl.reporting.situation import JudgedWorker, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Situation, node_word
 
 SERVERS = ("vCenter", "Kubernetes")
 

@@ -11,11 +11,11 @@ from rich.live import Live
 
 from vgpuctl.cli.safe_console import SafeConsole
 from vgpuctl.cli.showing.estate.changes import Facts, differences, facts
-from vgpuctl.cli.showing.estate.document import Document
 from vgpuctl.cli.showing.estate.tables import ENDLESS, fitted, screen
 from vgpuctl.cli.showing.estate.views import View, lasting
 from vgpuctl.cli.times import clock
 from vgpuctl.reporting.situation import Situation
+from vgpuctl.reporting.status_document import Document
 
 
 def for_people(out: SafeConsole, *, wide: bool, watching: bool) -> View:

@@ -33,17 +33,6 @@ def power_word(worker: Worker) -> str:
     return _DOING.get(task.kind, f"busy ({task.kind})") if task else POWER_WORDS[worker.power]
 
 
-def node_word(judged: JudgedWorker) -> str:
-    worker, node = judged.worker, judged.worker.node
-    if node is None:
-        return "none"
-    if not worker.on:
-        return "asleep" if node.record or judged.awake is False else "down"
-    if not node.ready:
-        return "not ready"
-    return "cordoned" if node.unschedulable else "ready"
-
-
 def note(judged: JudgedWorker, now: datetime, *, brief: bool = False) -> str:
     """Return a worker's remark. `brief`: without times, which differ, so that similar workers can share a line."""
     return ", ".join(filter(None, _notes(judged, now, brief)))

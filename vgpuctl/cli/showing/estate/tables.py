@@ -11,11 +11,11 @@ from vgpuctl.basics.phrases import count, folded_names
 from vgpuctl.cli.sanitize import one_line
 from vgpuctl.cli.showing.estate.layout import Row, cell, columns, header_row, paragraph, unbroken
 from vgpuctl.cli.showing.estate.orders import order_lines
-from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, node_word, note, power_word
+from vgpuctl.cli.showing.estate.remarks import headline, host_remarks, note, power_word
 from vgpuctl.cli.showing.estate.tail import out_of_step, quota_lines, resting_lines, waiting_lines
 from vgpuctl.cli.showing.estate.worker_columns import COLUMNS, Column, carried
 from vgpuctl.model.hosts import Card, Host
-from vgpuctl.reporting.situation import JudgedWorker, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Situation, node_word
 
 BAR = 16
 #: Wide tables, if asked for, are as wide as their contents.

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from vgpuctl.cli.sanitize import one_line
-from vgpuctl.cli.showing.estate.document import Document, document
 from vgpuctl.reporting.situation import Situation
+from vgpuctl.reporting.status_document import Document, document
 
 
 class View(AbstractContextManager["View"]):

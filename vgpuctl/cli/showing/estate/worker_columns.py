@@ -9,9 +9,9 @@ from rich.text import Text
 
 from vgpuctl.basics.phrases import folded_names
 from vgpuctl.cli.showing.estate.layout import cell
-from vgpuctl.cli.showing.estate.remarks import node_word, power_word
+from vgpuctl.cli.showing.estate.remarks import power_word
 from vgpuctl.planning.pods.drain import leaving_pods
-from vgpuctl.reporting.situation import JudgedWorker, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Situation, node_word
 
 _NODE_STYLES = {"ready": "", "asleep": "dim", "cordoned": "yellow", "not ready": "red", "down": "red", "none": "red"}
 

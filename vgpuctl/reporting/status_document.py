@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from vgpuctl.cli.showing.estate.remarks import node_word
 from vgpuctl.model.fleet import Node
 from vgpuctl.model.hosts import Card, Host
 from vgpuctl.model.pods import Quota
@@ -14,7 +13,7 @@ from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.holds import hold_document
 from vgpuctl.reporting.orders import order_document, parked_document
 from vgpuctl.reporting.pending_pods import Waiting
-from vgpuctl.reporting.situation import JudgedWorker, Resting, Situation
+from vgpuctl.reporting.situation import JudgedWorker, Resting, Situation, node_word
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
 from vgpuctl.reporting.verdicts import hindrance_documents
 
