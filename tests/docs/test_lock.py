@@ -16,11 +16,12 @@ from packaging.utils import canonicalize_name
 from tests.support.lock import FILE, PYTHONS, bounds, fits
 from tests.support.locked import RELEASE, needed_by, releases
 from tests.support.paths import ROOT
+from vgpuctl.cli.acting.daemon import SERVING_PACKAGES
 from vgpuctl.cli.simulating.access import SIM_PACKAGES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: What is imported under another name than it is installed by.
-INSTALLED_AS = {"yaml": "pyyaml", "pyVmomi": "pyvmomi", "pyVim": "pyvmomi"}
+INSTALLED_AS = {"yaml": "pyyaml", "pyVmomi": "pyvmomi", "pyVim": "pyvmomi", "prometheus_client": "prometheus-client"}
 
 
 def test_it_holds_releases_and_hashes_and_nothing_else() -> None:
@@ -82,7 +83,9 @@ def test_what_the_program_imports_it_declares_and_the_simulators_in_their_extra(
     files = set((ROOT / "vgpuctl").rglob("*.py"))
     simulators = set((ROOT / "vgpuctl" / "sim").rglob("*.py"))
     testing = set((ROOT / "vgpuctl" / "testing").rglob("*.py"))
-    assert imported(*(files - simulators - testing)) - declared(extras["keyring"]) <= base
+    serving = set((ROOT / "vgpuctl" / "daemon" / "serving").rglob("*.py"))
+    assert imported(*(files - simulators - testing - serving)) - declared(extras["keyring"]) <= base
     assert imported(*testing) <= declared(extras["testing"])
+    assert imported(*serving) - base == declared(extras["daemon"]) == {canonicalize_name(n) for n in SERVING_PACKAGES}
     assert imported(*simulators) - base <= declared(extras["sim"]) == set(SIM_PACKAGES)
     assert not base & declared(extras["sim"])

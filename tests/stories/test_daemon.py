@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,38 @@ def test_it_brings_the_shift_of_the_hour_and_keeps_it(lab: Lab) -> None:
         out, _ = daemon.communicate(timeout=30)
     assert daemon.returncode == 0
     assert "night on day-night begins." in out
+
+
+def test_what_it_serves_is_what_status_says_and_asks_nothing_of_vcenter(day: Lab, tmp_path: Path) -> None:
+    """It is paused, so nothing moves between the two looks."""
+    day.vgpuctl("pause").ok()
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        daemon = day.start("daemon", "--listen", "0", stdout=out, stderr=subprocess.STDOUT)
+    wait_until(lambda: "Listening on http://127.0.0.1:" in log.read_text())
+    port = int(log.read_text().partition("127.0.0.1:")[2].partition(".")[0])
+    assert served(port, "/healthz")[0] == 200
+    wait_until(lambda: served(port, "/readyz") == (200, {"ready": True, "role": "leading", "missing": []}))
+    day.settle()
+    wait_until(lambda: "vgpuctl_leading 1.0" in served(port, "/metrics")[1])
+    day.calls()
+    shown = [served(port, "/status.json") for _ in range(20)]
+    assert [status for status, _ in shown] == [200] * 20
+    assert day.calls().get("vcenter", {}).keys() <= {"WaitForUpdatesEx"}
+    document = shown[-1][1]
+    said = day.json("vgpuctl", "status")
+    assert {**said, "observedAt": "", "quotas": None} == {**document, "observedAt": ""}
+    daemon.send_signal(signal.SIGTERM)
+    assert daemon.wait(10) == 0
+
+
+def served(port: int, path: str) -> tuple[int, Any]:
+    """A reply of the daemon's own server: its status, and its document or text."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    reply = connection.getresponse()
+    body = reply.read().decode()
+    return reply.status, json.loads(body) if body.startswith("{") else body
 
 
 @dataclass

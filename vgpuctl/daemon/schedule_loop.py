@@ -75,6 +75,11 @@ class ScheduleLoop:
         self._idle.set()
         self._ending = False
 
+    @property
+    def files(self) -> Files:
+        """The files in force."""
+        return self._files
+
     def interrupt(self) -> None:
         """End at the next safe point. It may be called from a signal handler."""
         self._ending = True
@@ -183,7 +188,7 @@ class ScheduleLoop:
         begun = frozenset(fleet.host_of(step.subject) for step in preview.plan)
         running = Running(found, shift, self, held_workers(fleet, fleet.workers, found.now))
         operation = self._hooks.make_operation(
-            world=replace(self._connection.world(), lease=self._lease.share()),
+            world=self._hooks.counted(replace(self._connection.world(), lease=self._lease.share())),
             listener=self._make_listener(),
             timetable=timetable.name,
             course=running.course,
@@ -213,6 +218,7 @@ class ScheduleLoop:
             with self._troubles.reporting_switch(timetable, found.due.ends):
                 # Decision 0004: the Lease is taken in here, and only for a plan that is not empty.
                 report = operation.carry_out(make_wish, former_wish)
+                self._hooks.ended(timetable, report)
                 for text in said_at_end(name, report):
                     self._say(text)
                 self._troubles.forget(timetable)

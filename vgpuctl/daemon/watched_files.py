@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from vgpuctl.basics.changing_files import fingerprint_of
 from vgpuctl.files import Files
 from vgpuctl.model.errors import UsageError, VgpuctlError, with_place
 
@@ -28,21 +28,9 @@ def fingerprints(profiles: Path, schedules: Path) -> Callable[[], object]:
 
     def fingerprint() -> object:
         timetables = sorted(schedules.glob("*.yaml")) if schedules.is_dir() else [schedules]
-        return tuple(_fingerprint(path) for path in (profiles, *timetables))
+        return tuple(fingerprint_of(path) for path in (profiles, *timetables))
 
     return fingerprint
-
-
-def _fingerprint(path: Path) -> tuple[object, ...]:
-    """Return what tells a file's contents from others without reading them."""
-    # Kubernetes: kubelet renews a mounted ConfigMap by a new folder behind the link `..data`, so the real path changes,
-    # while name and size may stay. POSIX: ctime changes also where `cp -p` keeps the mtime, and with the file's rights.
-    try:
-        real = os.path.realpath(path)
-        found = os.stat(real)  # noqa: PTH116
-    except OSError as error:
-        return str(path), error.errno
-    return str(path), real, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class WatchedFiles:
@@ -64,6 +52,16 @@ class WatchedFiles:
         self._seen = fingerprint()
         self._files, self._good_at = read(), now()
         self._fault, self._tried_at, self._said_at = "", now(), now()
+
+    @property
+    def good_at(self) -> datetime:
+        """When the files in force were read."""
+        return self._good_at
+
+    @property
+    def broken(self) -> bool:
+        """True if the files on disk cannot be used, and older ones are in force."""
+        return bool(self._fault)
 
     def changed(self) -> bool:
         """True if the files have changed since they were read."""

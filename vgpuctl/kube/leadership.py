@@ -42,6 +42,8 @@ class Leadership:
         self._listeners: list[Callable[[], None]] = []
         self._stopping, self._news = threading.Event(), threading.Event()
         self._known = False
+        #: When the Lease was last read or renewed.
+        self._seen_s = -math.inf
         self._leader = ""
         #: Looks at what else the leader holds, while this daemon stands by.
         self.look_beside: Callable[[], None] = _see_nothing
@@ -57,6 +59,10 @@ class Leadership:
     def leading(self) -> bool:
         """True while this daemon certainly leads by its own clock. Cut off from Kubernetes, it soon does not."""
         return not self._stopping.is_set() and self._keeper.held()
+
+    def standing_by(self) -> bool:
+        """True if this daemon does not lead, and has just seen that it may not: it would take over in time."""
+        return not self.leading() and uptime_s() - self._seen_s < self._keeper.duration_s
 
     def on_change(self, call: Callable[[], None]) -> Callable[[], None]:
         """Call `call` (from another thread) after each change of `leading`, until the returned function is called."""
@@ -85,6 +91,7 @@ class Leadership:
             pause_s = self._stand_by() if self._keeper.over.is_set() else self._renew()
         except BusyError:
             # Another daemon was quicker.
+            self._seen_s = uptime_s()
             return LOOK_EVERY_S
         except VgpuctlError as error:
             self._troubles.say(error)
@@ -93,6 +100,7 @@ class Leadership:
             self._troubles.say(error)
             return LOOK_EVERY_S
         self._troubles.end()
+        self._seen_s = uptime_s()
         return pause_s
 
     def _renew(self) -> float:

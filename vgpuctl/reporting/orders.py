@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -43,15 +43,30 @@ def parked_document(outcome: Outcome) -> Document:
     }
 
 
+def retry_document(outcome: Outcome) -> Document:
+    """Return a host that is tried again, with every key. `again`: when at the latest, if nothing changes before."""
+    return {**parked_document(outcome), "again": _time(outcome.again)}
+
+
 def maintenance_in_force(orders: Orders, now: datetime) -> list[Maintenance]:
     return [order for _, order in sorted(orders.maintenance.items()) if order.active(now)]
 
 
 def parked(fleet: Fleet, states: Iterable[TimetableState]) -> list[Outcome]:
     """Return the hosts that are not tried again. An outcome of an earlier start says nothing any more."""
+    return [each for each in _of_due_shifts(fleet, states) if each.parked]
+
+
+def retried(fleet: Fleet, states: Iterable[TimetableState]) -> list[Outcome]:
+    """Return the hosts on which the switch that is due has failed, and will be tried again."""
+    return [each for each in _of_due_shifts(fleet, states) if each.tries and not each.parked and not each.arrived]
+
+
+def _of_due_shifts(fleet: Fleet, states: Iterable[TimetableState]) -> Iterator[Outcome]:
     due = {state.timetable.name: (state.due, state.since) for state in states}
-    found = (each for each in fleet.outcomes.values() if each.parked)
-    return [each for each in found if (each.shift, each.start) == due.get(each.timetable)]
+    for each in fleet.outcomes.values():
+        if (each.shift, each.start) == due.get(each.timetable):
+            yield each
 
 
 def _time(when: datetime | None) -> str | None:

@@ -33,7 +33,7 @@ from vgpuctl.reporting.deviations import (
     of_worker,
     of_workload,
 )
-from vgpuctl.reporting.orders import maintenance_in_force, parked
+from vgpuctl.reporting.orders import maintenance_in_force, parked, retried
 from vgpuctl.reporting.pending_pods import Waiting, waiting
 from vgpuctl.reporting.timetable_state import TimetableState, Waking, state_of
 from vgpuctl.reporting.verdicts import Hindered, hindered
@@ -74,6 +74,7 @@ class Situation:
 
     `pause`, `maintenance`: the orders in force; overrides are in `states`. `parked`: hosts that are not tried again.
     `hindered`: where the shift that is due waits for something, or was skipped.
+    `retried`: hosts that failed, and are.
     `quotas`: None if they cannot be seen. `stale`: the servers that are not heard, and since when.
     """
 
@@ -91,6 +92,7 @@ class Situation:
     maintenance: tuple[Maintenance, ...] = ()
     parked: tuple[Outcome, ...] = ()
     hindered: tuple[Hindered, ...] = ()
+    retried: tuple[Outcome, ...] = ()
     quotas: tuple[Quota, ...] | None = ()
     stale: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -176,6 +178,7 @@ def situate(
         ),
         hindered=tuple(_hindered(fleet, timetables, {host.name for host in hosts}, now)),
         parked=tuple(each for each in parked(fleet, states) if selection.everything or each.host in ours),
+        retried=tuple(each for each in retried(fleet, states) if selection.everything or each.host in ours),
     )
 
 

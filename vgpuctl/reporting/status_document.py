@@ -11,7 +11,7 @@ from vgpuctl.model.pods import Quota
 from vgpuctl.planning.pods.drain import leaving_pods
 from vgpuctl.reporting.deviations import Deviation
 from vgpuctl.reporting.holds import hold_document
-from vgpuctl.reporting.orders import order_document, parked_document
+from vgpuctl.reporting.orders import order_document, parked_document, retry_document
 from vgpuctl.reporting.pending_pods import Waiting
 from vgpuctl.reporting.situation import JudgedWorker, Resting, Situation, node_word
 from vgpuctl.reporting.timetable_state import TimetableState, Waking
@@ -36,6 +36,7 @@ def document(situation: Situation) -> Document:
         "maintenance": [order_document(order) for order in situation.maintenance],
         "parked": [parked_document(outcome) for outcome in situation.parked],
         "hindered": [document for each in situation.hindered for document in hindrance_documents(each)],
+        "retrying": [retry_document(outcome) for outcome in situation.retried],
         "hosts": [_host(situation, host) for host in situation.hosts],
         "workers": [_worker(situation, judged) for judged in situation.workers],
         "missing": list(situation.missing),

@@ -44,16 +44,16 @@ class Flags:
 
 
 def profiles_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
-    return _path("profiles", "profiles.yaml", _sources(flags, env))
+    return _path("profiles", "profiles.yaml", sources_of(flags, env))
 
 
 def schedules_path(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
-    return _path("schedules", "schedules", _sources(flags, env))
+    return _path("schedules", "schedules", sources_of(flags, env))
 
 
 def existing_schedules(flags: Flags, env: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of timetables. It may be missing, but not if it was named: a typo would end all switching."""
-    sources = _sources(flags, env)
+    sources = sources_of(flags, env)
     setting = first_setting((sources.flags, sources.own, sources.file), "schedules")
     path = schedules_path(flags, env)
     if setting and not path.exists():
@@ -63,7 +63,7 @@ def existing_schedules(flags: Flags, env: Mapping[str, str] = os.environ) -> Pat
 
 def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT) -> Settings:
     """Return all settings. `account`: the folder of a pod's service account."""
-    sources = _sources(flags, env)
+    sources = sources_of(flags, env)
     ours = (sources.flags, sources.own, sources.file)
     return Settings(
         vcenter=replace(vcenter(sources), bounds=_bounds(sources)),
@@ -79,7 +79,7 @@ def kubernetes_settings(
     flags: Flags, env: Mapping[str, str] = os.environ, account: Path = ACCOUNT
 ) -> KubernetesSettings:
     """Return the settings of commands that ask nothing of vCenter."""
-    return _kubernetes(_sources(flags, env), env, account)
+    return _kubernetes(sources_of(flags, env), env, account)
 
 
 def _kubernetes(sources: Sources, env: Mapping[str, str], account: Path) -> KubernetesSettings:
@@ -95,7 +95,8 @@ def _bounds(sources: Sources) -> Bounds:
     )
 
 
-def _sources(flags: Flags, env: Mapping[str, str]) -> Sources:
+def sources_of(flags: Flags, env: Mapping[str, str]) -> Sources:
+    """Return all sources of settings, in order."""
     return Sources(
         flags=flags.as_source(),
         own=environment.own(env),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vgpuctl.settings.values import NAMES, SIZES, TIMES, SettingValue, Source, is_true, variable
+from vgpuctl.settings.values import LISTENING, NAMES, SIZES, TIMES, SettingValue, Source, is_true, variable
 
 Env = Mapping[str, str]
 
@@ -41,7 +41,7 @@ FAMILIES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 def own(env: Env) -> Source:
-    return _read(env, {name: (variable(name),) for name in (*NAMES, *TIMES, *SIZES, PASSWORD)})
+    return _read(env, {name: (variable(name),) for name in (*NAMES, *TIMES, *SIZES, *LISTENING, PASSWORD)})
 
 
 def secrets(env: Env) -> frozenset[str]:

@@ -9,11 +9,20 @@ from typing import Any
 
 from vgpuctl.files.reader import FileReader
 from vgpuctl.model.errors import UsageError
-from vgpuctl.settings.values import NAMES, SIZES, TIMES, SettingValue, Source, variable
+from vgpuctl.settings.values import LISTENING, NAMES, SIZES, TIMES, SettingValue, Source, variable
 
 #: Relative paths start at the file's own folder.
-_PATHS = {"password-file", "ca-file", "kubeconfig", "profiles", "schedules"}
-_SWITCHES = {"insecure", "keyring"}
+_PATHS = {
+    "password-file",
+    "ca-file",
+    "kubeconfig",
+    "profiles",
+    "schedules",
+    "listen-cert",
+    "listen-key",
+    "listen-token",
+}
+_SWITCHES = {"insecure", "keyring", "listen-openly"}
 _SECRETS = {"password", "vcenter-password"}
 
 
@@ -40,12 +49,12 @@ def _default_path(env: Mapping[str, str]) -> Path:
 
 def _read(path: Path) -> Source:
     reader = FileReader(path)
-    document = reader.read_document(["version", *NAMES, *TIMES, *SIZES, *_SECRETS])
+    document = reader.read_document(["version", *NAMES, *TIMES, *SIZES, *LISTENING, *_SECRETS])
     for name in _SECRETS & document.keys():
         reader.add_fault(name, "must not be in this file; write password-file: FILE, or keyring: true")
     settings = {
         name: SettingValue(_value(reader, name, document[name]), f"{name} in {path}")
-        for name in (*NAMES, *TIMES, *SIZES)
+        for name in (*NAMES, *TIMES, *SIZES, *LISTENING)
         if document.get(name) is not None
     }
     reader.raise_faults()

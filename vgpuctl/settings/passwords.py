@@ -12,19 +12,22 @@ MAX_BYTES = 4096
 ROOT = 0
 
 
-def from_file(path: Path) -> str:
-    """Read a password file. The open file itself is checked: links are followed, and it cannot be swapped meanwhile."""
+def from_file(path: Path, what: str = "password") -> str:
+    """Read a file with a password, or with a token (`what`).
+
+    The open file itself is checked: links are followed, and it cannot be swapped meanwhile.
+    """
     try:
         # A pipe must not block us before it is refused.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise UsageError(f"The password file {path} cannot be read: {error.strerror}.") from None
+        raise UsageError(f"The {what} file {path} cannot be read: {error.strerror}.") from None
     try:
         found = os.fstat(descriptor)
         problem = open_to_others(found, os.geteuid())
         if problem:
-            raise UsageError(f"The password file {path} {problem}.", hint=_hint(path, found))
-        return _password(os.read(descriptor, MAX_BYTES + 1), path)
+            raise UsageError(f"The {what} file {path} {problem}.", hint=_hint(path, found))
+        return _password(os.read(descriptor, MAX_BYTES + 1), path, what)
     finally:
         os.close(descriptor)
 
@@ -50,15 +53,15 @@ def _hint(path: Path, file: os.stat_result) -> str | None:
     return f"Run chmod 600 {path}. For a Secret in a pod, set defaultMode: 0400 and an fsGroup."
 
 
-def _password(data: bytes, path: Path) -> str:
+def _password(data: bytes, path: Path, what: str) -> str:
     if len(data) > MAX_BYTES:
-        raise UsageError(f"The password file {path} is larger than {MAX_BYTES} bytes.")
+        raise UsageError(f"The {what} file {path} is larger than {MAX_BYTES} bytes.")
     try:
         text = data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise UsageError(f"The password file {path} is not UTF-8 text.") from None
+        raise UsageError(f"The {what} file {path} is not UTF-8 text.") from None
     if not text or "\n" in text:
-        raise UsageError(f"The password file {path} must contain one line, the password.")
+        raise UsageError(f"The {what} file {path} must contain one line, the {what}.")
     return text
 
 

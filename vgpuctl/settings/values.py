@@ -29,6 +29,8 @@ NAMES = (
 #: Settings without a flag: our variables and the file only.
 TIMES = ("lease-seconds", "connect-seconds", "call-seconds", "blind-seconds")
 SIZES = ("reply-mib",)
+#: Flags of the daemon alone.
+LISTENING = ("listen", "listen-cert", "listen-key", "listen-token", "listen-openly")
 
 #: The words of Go's ParseBool, which govc and Terraform use, and of Ansible.
 _YES, _NO = {"1", "true", "t", "yes", "y", "on"}, {"0", "false", "f", "no", "n", "off"}

@@ -7,14 +7,14 @@ import re
 from tests.support.paths import ROOT
 from vgpuctl.cli.access import ACCESS
 from vgpuctl.settings.environment import FAMILIES
-from vgpuctl.settings.values import NAMES, SIZES, TIMES, variable
+from vgpuctl.settings.values import LISTENING, NAMES, SIZES, TIMES, variable
 
 PAGE = (ROOT / "docs" / "reference" / "settings.md").read_text()
 ROWS = [set(re.findall(r"`([^`]+)`", line)) for line in PAGE.splitlines() if line.startswith("| ")]
 
 
 def test_each_setting_has_its_flag_variable_and_key_in_one_row() -> None:
-    for name in NAMES:
+    for name in (*NAMES, *LISTENING):
         assert any({f"--{name}", variable(name), name} <= row for row in ROWS), name
     for name in (*TIMES, *SIZES):
         assert any({variable(name), name} <= row for row in ROWS), name

@@ -1,0 +1,1 @@
+"""The daemon's HTTP server: health, the status document, metrics. It writes nothing and asks no server."""
