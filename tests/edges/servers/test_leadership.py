@@ -67,6 +67,7 @@ def leader_and_standby(clock: LeaseTime) -> tuple[Server, Daemon, Daemon]:
     play(clock, 1.0, first, second)
     assert (first.leads, second.leads) == (True, False)
     assert second.said == [f"This daemon stands by: {first.leadership.identity} leads."]
+    assert (first.leadership.standing_by(), second.leadership.standing_by()) == (False, True)
     second.said.clear()
     return server, first, second
 
