@@ -196,6 +196,10 @@ def data_count(item: Object, now: datetime) -> int:
     return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
+def pod_selector(policy: Object, now: datetime) -> str:
+    return selector_text(at(policy, "spec.podSelector"))
+
+
 def secret_count(account: Object, now: datetime) -> int:
     return len(account.get("secrets") or ())
 

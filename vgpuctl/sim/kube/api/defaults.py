@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vgpuctl.sim.kube.api import rbac_rules
+from vgpuctl.sim.kube.api import rbac_rules, secrets
 from vgpuctl.sim.kube.api.kinds import STORED
 from vgpuctl.sim.kube.objects import Object
 
@@ -37,6 +37,10 @@ def fill_in(plural: str, item: Object) -> None:
         item["spec"].setdefault("revisionHistoryLimit", 10)
     elif plural in ("rolebindings", "clusterrolebindings"):
         rbac_rules.fill_in_binding(item)
+    elif plural == "secrets":
+        secrets.fill_in(item)
+    elif plural == "networkpolicies":
+        _network_policy(item["spec"])
     elif plural == "namespaces":
         # Kubernetes: each namespace has its name as a label, and a finalizer of its own.
         item["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = item["metadata"]["name"]
@@ -94,6 +98,14 @@ def _deployment(item: Object) -> None:
         spec["strategy"] = strategy
     spec.setdefault("progressDeadlineSeconds", 600)
     spec.setdefault("revisionHistoryLimit", 10)
+
+
+def _network_policy(spec: Object) -> None:
+    # Kubernetes: a policy without types is one for incoming packets, and with rules for outgoing ones also for these.
+    spec.setdefault("policyTypes", ["Ingress", *(["Egress"] if spec.get("egress") else [])])
+    for rule in (*(spec.get("ingress") or ()), *(spec.get("egress") or ())):
+        for port in rule.get("ports") or ():
+            port.setdefault("protocol", "TCP")
 
 
 def _stateful_set(spec: Object) -> None:

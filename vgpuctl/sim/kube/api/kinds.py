@@ -102,6 +102,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(kind="Event", plural="events", short_names=("ev",), fields=_EVENT_FIELDS, has_spec=False),
     Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",), has_spec=False),
+    Kind(kind="Secret", plural="secrets", fields=("type",), has_spec=False),
     Kind(
         kind="ResourceQuota",
         plural="resourcequotas",
@@ -198,6 +199,13 @@ KINDS: tuple[Kind, ...] = (
         plural="poddisruptionbudgets",
         short_names=("pdb",),
         subresources=(STATUS,),
+        generations=True,
+    ),
+    Kind(
+        group="networking.k8s.io",
+        kind="NetworkPolicy",
+        plural="networkpolicies",
+        short_names=("netpol",),
         generations=True,
     ),
     Kind(group="coordination.k8s.io", kind="Lease", plural="leases", made_by_put=True, versioned=True),

@@ -7,6 +7,7 @@ is refused.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -103,6 +104,10 @@ def _bytes(value: Value) -> bytes:
 
 def _text(value: Value, depth: int) -> str:
     return _bytes(value).decode()
+
+
+def _encoded(value: Value, depth: int) -> str:
+    return base64.b64encode(_bytes(value)).decode()
 
 
 def _number(value: Value, depth: int) -> int:
@@ -253,6 +258,7 @@ def _object_of(spec: Fields) -> Fields:
 
 _KINDS: dict[str, Fields] = {
     "ConfigMap": _META | _maps(data=2),
+    "Secret": _META | {2: Field("data", _encoded, map=True)} | _texts(type=3) | _maps(stringData=4),
     "Namespace": _object_of(_lists(finalizers=1)),
     "Deployment": _object_of(_DEPLOYMENT),
     "Job": _object_of(_JOB),

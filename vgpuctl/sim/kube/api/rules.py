@@ -41,6 +41,9 @@ def check_change(kind: Kind, before: Object, after: Object) -> None:
     """Refuse a change that the real server would refuse because of the object's present state."""
     if before.get("roleRef") != after.get("roleRef"):
         raise invalid(kind, after["metadata"]["name"], [changed_reference(after)])
+    # Kubernetes: a Secret's type says what its data must be, and stays.
+    if kind.plural == "secrets" and before.get("type") != after.get("type"):
+        raise invalid(kind, after["metadata"]["name"], [_immutable("type", after.get("type"))])
     if before.get("spec") == after.get("spec"):
         return
     causes = [

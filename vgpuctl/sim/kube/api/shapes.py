@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from vgpuctl.sim.kube.api import events, pod_specs, rbac_rules
+from vgpuctl.sim.kube.api import events, pod_specs, rbac_rules, secrets
 from vgpuctl.sim.kube.api.errors import ApiError, invalid
 from vgpuctl.sim.kube.api.kinds import Kind
 from vgpuctl.sim.kube.api.resource_lists import QUANTITIES, are_quantities, canonical_lists, negative_amounts
@@ -14,7 +14,7 @@ from vgpuctl.sim.kube.api.selectors import selector_test
 from vgpuctl.sim.kube.controllers import int_or_percent
 from vgpuctl.sim.kube.objects import Object, at, from_timestamp, labels_of
 
-TEXTS, INT_OR_PERCENT = "map[string]string", "intstr.IntOrString"
+TEXTS, INT_OR_PERCENT, ENCODED = "map[string]string", "intstr.IntOrString", "map[string][]byte"
 TIME, TIMES = "v1.Time", "map[string]v1.Time"
 #: Kubernetes: an RFC 1123 subdomain, 253 characters at most.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -95,6 +95,7 @@ _JOB_SPEC |= {"activeDeadlineSeconds": int, "podReplacementPolicy": str}
 _ON_CODES = {"!operator": str, "values": [int], "containerName": str}
 _RULE = {"!action": str, "onPodConditions": [{"!type": str, "status": str}], "onExitCodes": _ON_CODES}
 _JOB_SPEC |= {"podFailurePolicy": {"rules": [_RULE]}}
+_NETWORK_RULE = {"ports": [{"port": INT_OR_PERCENT, "endPort": int, "protocol": str}], "from": [{}], "to": [{}]}
 SHAPES: dict[str, Schema] = {
     "nodes": {
         "spec": {"unschedulable": bool, "providerID": str, "taints": [_TAINT]},
@@ -108,6 +109,10 @@ SHAPES: dict[str, Schema] = {
         | _CONDITIONS,
     },
     "configmaps": {"data": TEXTS},
+    "secrets": {"type": str, "data": ENCODED, "stringData": TEXTS},
+    "networkpolicies": {
+        "spec": {"podSelector": _SELECTOR, "policyTypes": [str], "ingress": [_NETWORK_RULE], "egress": [_NETWORK_RULE]}
+    },
     "serviceaccounts": {"automountServiceAccountToken": bool, "secrets": [{}], "imagePullSecrets": [{}]},
     **dict.fromkeys(("roles", "clusterroles"), rbac_rules.ROLE),
     **dict.fromkeys(("rolebindings", "clusterrolebindings"), rbac_rules.BINDING),
@@ -194,6 +199,9 @@ def _check_shape(value: Any, schema: Schema, path: str) -> None:
             _check_shape(item, schema[0], path)
     elif schema == TEXTS:
         _expect(isinstance(value, dict) and all(isinstance(text, str) for text in value.values()), value, path)
+    elif schema == ENCODED:
+        _expect(isinstance(value, dict) and all(isinstance(text, str) for text in value.values()), value, path)
+        _check_encoded(value, path)
     elif schema == QUANTITIES:
         _expect(are_quantities(value), value, path)
     elif schema == TIMES:
@@ -204,6 +212,12 @@ def _check_shape(value: Any, schema: Schema, path: str) -> None:
         _expect(_is_int(value) or isinstance(value, str), value, path)
     else:
         _expect(_is_int(value) if schema is int else isinstance(value, schema), value, path)
+
+
+def _check_encoded(values: dict[str, str], path: str) -> None:
+    if not all(map(secrets.is_encoded, values.values())):
+        # Go: encoding/base64. The position of the fault is left out.
+        raise ApiError(400, "BadRequest", f"{path[1:]}: illegal base64 data")
 
 
 def _is_int(value: Any) -> bool:

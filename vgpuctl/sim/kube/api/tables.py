@@ -127,6 +127,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     **dict.fromkeys(("roles", "clusterroles"), _ROLE),
     **dict.fromkeys(("rolebindings", "clusterrolebindings"), _BINDING),
     "configmaps": (_NAME, Column("Data", cells.data_count), _AGE),
+    "secrets": (_NAME, Column("Type", _text("type", "")), Column("Data", cells.data_count), _AGE),
+    "networkpolicies": (_NAME, Column("Pod-Selector", cells.pod_selector), _AGE),
     "persistentvolumeclaims": (
         _NAME,
         Column("Status", _text("status.phase", "")),
