@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from tests.support.lock import FILE, PYTHONS, bounds, fits
 from tests.support.locked import RELEASE, needed_by, releases
 from tests.support.paths import ROOT
-from vgpuctl.cli.acting.daemon import SERVING_PACKAGES
+from vgpuctl.cli.acting.listening import SERVING_PACKAGES
 from vgpuctl.cli.simulating.access import SIM_PACKAGES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -45,7 +45,7 @@ PODS_SHOWN = 3
 def show_plan(out: SafeConsole, preview: Preview) -> None:
     """Show the plan by host and worker, in the order of the ladder."""
     if preview.plan:
-        out.print_text(_headline(preview), style="bold")
+        out.print_text(headline(preview), style="bold")
     by_host: dict[str, list[str]] = {}
     for worker in dict.fromkeys(step.subject for step in preview.plan):
         by_host.setdefault(place_of(preview.fleet, worker), []).append(worker)
@@ -91,7 +91,8 @@ def show_refusal(out: SafeConsole, refusal: Refusal) -> None:
     out.print_labelled("Hint:", refusal.hint)
 
 
-def _headline(preview: Preview) -> str:
+def headline(preview: Preview) -> str:
+    """Return the plan in one line: what it does to how many, and how long it takes."""
     steps, wish = preview.plan, preview.wish
     changed = {step.worker for step in steps if isinstance(step, Attach)}
     out = {step.worker for step in steps if isinstance(step, ShutDown | Suspend)}
