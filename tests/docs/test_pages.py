@@ -111,6 +111,7 @@ def test_every_command_is_in_the_readme_and_its_help_has_an_example() -> None:
         "maintenance",
         "unpark",
         "daemon",
+        "deploy",
         "demo",
         "sim",
     ):

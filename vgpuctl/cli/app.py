@@ -79,6 +79,10 @@ COMMANDS = {
         "vgpuctl.cli.acting.daemon:command",
         "Follow the timetables: keep the current shift on the cards until stopped.",
     ),
+    "deploy": (
+        "vgpuctl.cli.showing.deploy:command",
+        "Print the manifests that run the daemon in Kubernetes, or a systemd unit.",
+    ),
     "demo": (
         "vgpuctl.cli.simulating.demo:command",
         "Play a day, a night and a morning on a simulated vCenter and Kubernetes.",

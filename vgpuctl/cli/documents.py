@@ -8,6 +8,8 @@ from typing import Any
 
 from vgpuctl.cli.sanitize import RISKY, escaped, without_surrogates
 
+_LINE_FEED = ord("\n")
+
 Document = Mapping[str, Any]
 
 
@@ -25,11 +27,16 @@ def as_yaml(document: Document) -> str:
     import yaml  # noqa: PLC0415
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-        """Writes risky texts in double quotes, where they can be escaped."""
+        """Writes risky texts in double quotes, where they can be escaped, and other texts of several lines as such."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            # An alias is hard to read, and kubectl's patches do not know it.
+            return True
 
     def represent(dumper: Any, text: str) -> Any:
-        risky = not RISKY.isdisjoint(map(ord, text))
-        return dumper.represent_scalar("tag:yaml.org,2002:str", without_surrogates(text), style='"' if risky else None)
+        found = RISKY & set(map(ord, text))
+        style = '"' if found - {_LINE_FEED} else "|" if found else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", without_surrogates(text), style=style)
 
     Dumper.add_representer(str, represent)
     dumped = yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True)

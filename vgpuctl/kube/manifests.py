@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from vgpuctl.kube.rights import Right, Scope
@@ -28,17 +28,22 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """These rights for these subjects. `name`: of the roles and bindings. `namespace`: vgpuctl's own."""
+    """These rights for these subjects. `name`: of the roles and bindings. `namespace`: vgpuctl's own.
+
+    `labels`: those of the namespace.
+    """
 
     name: str
     namespace: str
     rights: tuple[Right, ...]
     subjects: tuple[Subject, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def objects(self) -> Iterator[tuple[Object, list[Right]]]:
         """Yield the objects in the order in which they must be created, each role with the rights of its rules."""
         # Kubernetes: a Role needs its namespace.
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}, []
+        metadata: Object = {"name": self.namespace} | ({"labels": dict(self.labels)} if self.labels else {})
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, []
         for account in self._accounts():
             yield account, []
         for scope in Scope:

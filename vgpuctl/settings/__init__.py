@@ -13,6 +13,7 @@ from vgpuctl.kube.leases import LONGEST_S
 from vgpuctl.model.errors import UsageError
 from vgpuctl.observe.wiring import Settings
 from vgpuctl.settings import environment
+from vgpuctl.settings.deployed import Deployed, deployed
 from vgpuctl.settings.file import settings_file
 from vgpuctl.settings.kubernetes import ACCOUNT, kubernetes
 from vgpuctl.settings.login import Sources, vcenter
@@ -73,6 +74,11 @@ def settings(flags: Flags, env: Mapping[str, str] = os.environ, account: Path = 
         connect_s=read_seconds(first_setting(ours, "connect-seconds"), 10.0),
         blind_s=read_seconds(first_setting(ours, "blind-seconds"), BLIND_S),
     )
+
+
+def deployed_settings(flags: Flags, env: Mapping[str, str] = os.environ) -> Deployed:
+    """Return the settings that a deployed daemon gets."""
+    return deployed(sources_of(flags, env))
 
 
 def kubernetes_settings(

@@ -77,7 +77,18 @@ class Password:
         return cls(source(), origin, source)
 
 
-def vcenter(sources: Sources) -> VcenterSettings:
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Which vCenter, as whom, and what to trust: all of a login but the password. `usable`: the sources it is from."""
+
+    server: Address
+    user: SettingValue
+    trust: Trust
+    usable: list[Source]
+
+
+def without_password(sources: Sources) -> Login:
+    """Return the login without its password, for manifests too: they name the Secret that holds it."""
     all_sources = sources.all()
     chosen = _chosen_vcenter(all_sources)
     usable = _usable_sources(all_sources, chosen)
@@ -87,11 +98,17 @@ def vcenter(sources: Sources) -> VcenterSettings:
         raise UsageError(
             f"No user is given for vCenter {chosen}.", hint=_how_to_set("user") + _unused_passwords(others)
         )
-    password = _password(usable, chosen, user)
+    return Login(chosen, user, _trust(usable, chosen), usable)
+
+
+def vcenter(sources: Sources) -> VcenterSettings:
+    login = without_password(sources)
+    chosen, user = login.server, login.user
+    password = _password(login.usable, chosen, user)
     if password is None:
         raise UsageError(
             f"No password is given for {user.value} at vCenter {chosen}.",
-            hint=_how_to_set(PASSWORD) + _unused_passwords(all_sources),
+            hint=_how_to_set(PASSWORD) + _unused_passwords(sources.all()),
         )
     return VcenterSettings(
         host=chosen.host,
@@ -100,7 +117,7 @@ def vcenter(sources: Sources) -> VcenterSettings:
         user=user.value,
         password=password.value,
         reread=password.reread,
-        trust=_trust(usable, chosen),
+        trust=login.trust,
         login_origin=f"The user, {user.value}, comes from {user.origin}, the password from {password.origin}.",
     )
 

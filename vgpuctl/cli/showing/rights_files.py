@@ -35,14 +35,14 @@ def _rule(right: Right) -> str:
     from vgpuctl.kube.manifests import comment, rule  # noqa: PLC0415
 
     parts = [f"{key}: {_flow(values)}" for key, values in rule(right).items()]
-    return f"{_comment(comment(right))}- {parts[0]}\n" + "".join(f"  {part}\n" for part in parts[1:])
+    return f"{comment_lines(comment(right))}- {parts[0]}\n" + "".join(f"  {part}\n" for part in parts[1:])
 
 
 def _flow(values: list[str]) -> str:
     return "[" + ", ".join(value or '""' for value in values) + "]"
 
 
-def _comment(text: str) -> str:
+def comment_lines(text: str) -> str:
     return "".join(f"# {line}\n" for line in textwrap.wrap(text, WIDTH - 2, break_on_hyphens=False))
 
 
@@ -51,17 +51,19 @@ def govc_commands(user: str, paths: Mapping[Place, str], *, acts: bool, devices:
 
     `acts`: the account may also change workers. `devices`: it may also change their vGPUs.
     """
-    lines = [_comment("What vgpuctl needs in vCenter. Run these commands as an administrator, with your own paths.")]
+    lines = [
+        comment_lines("What vgpuctl needs in vCenter. Run these commands as an administrator, with your own paths.")
+    ]
     if acts:
         needed = [each for each in privileges(Place.WORKERS, devices=devices) if not _is_reading(each)]
-        lines.append(_comment("A role for the workers. vCenter adds System.View and System.Read to each role."))
-        lines += [_comment(_said(each)) for each in needed]
+        lines.append(comment_lines("A role for the workers. vCenter adds System.View and System.Read to each role."))
+        lines += [comment_lines(_said(each)) for each in needed]
         lines.append(" \\\n  ".join([f"govc role.create {WORKER_ROLE}", *(each.name for each in needed)]) + "\n")
     for place, path in paths.items():
         role = WORKER_ROLE if acts and place is Place.WORKERS else READ_ONLY
         read = [each for each in privileges(place) if _is_reading(each)]
-        lines.append("\n" + _comment(f"On {place}, for the objects below it, too."))
-        lines += [_comment(_said(each)) for each in read]
+        lines.append("\n" + comment_lines(f"On {place}, for the objects below it, too."))
+        lines += [comment_lines(_said(each)) for each in read]
         words = ["govc", "permissions.set", "-principal", one_line(user), "-role", role, one_line(path)]
         lines.append(shlex.join(words) + "\n")
     return "".join(lines)
