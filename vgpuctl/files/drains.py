@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 from vgpuctl.basics.names import is_glob, overlap
+from vgpuctl.files.labelled import NAMESPACE
 from vgpuctl.files.reader import FileReader
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.selectors import Selector, parse_selector
@@ -18,8 +18,6 @@ from vgpuctl.model.timetable import DrainOptions
 _KEYS = ("timeout", "grace-period", "force", "delete-emptydir-data", "pod-selector", "skip-wait-for-delete-timeout")
 #: Each glob is compared with every other.
 MOST_NAMESPACES, MOST_GLOBS = 100, 30
-#: Kubernetes: a namespace is a DNS label of at most 63 characters.
-_NAMESPACE = re.compile(r"[a-z0-9*?]([-a-z0-9*?]{0,61}[a-z0-9*?])?")
 
 
 def parse_drain(reader: FileReader, value: Any) -> DrainOptions:
@@ -35,7 +33,7 @@ def _namespaces(reader: FileReader, value: Any, defaults: DrainOptions) -> dict[
     namespaces = reader.read_mapping(value, "drain.namespaces")
     for name, options in reader.first_entries(namespaces.items(), MOST_NAMESPACES, "drain.namespaces"):
         key = f"drain.namespaces.{name}"
-        if not _NAMESPACE.fullmatch(name):
+        if not NAMESPACE.fullmatch(name):
             reader.add_fault(key, "is not the name of a namespace, or a glob such as team-*")
         entry = reader.read_mapping(options, key)
         reader.check_keys(entry, _KEYS, f"{key}.")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from vgpuctl.files.labelled import NAMESPACE, read_labelled
 from vgpuctl.files.reader import FileReader
-from vgpuctl.model.errors import UsageError
 from vgpuctl.model.pods import DO_NOT_DISRUPT, SAFE_TO_EVICT
-from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.timing import HoldWhile, PodSelector
 
 #: Words for the annotations by which people keep Karpenter and cluster-autoscaler away from a pod.
 WORDS = {"do_not_disrupt": DO_NOT_DISRUPT, "not_safe_to_evict": SAFE_TO_EVICT}
 #: Each pod of a leaving worker is compared with each entry.
 MOST_ENTRIES = 100
-#: The same pattern as in the schema.
-_NAMESPACE = re.compile(r"[a-z0-9*?]([-a-z0-9*?]{0,61}[a-z0-9*?])?")
 
 
 def parse_hold_while(reader: FileReader, value: Any) -> HoldWhile:
@@ -37,17 +33,5 @@ def parse_hold_while(reader: FileReader, value: Any) -> HoldWhile:
 
 
 def _pods(reader: FileReader, entry: dict[str, Any], key: str) -> PodSelector | None:
-    """Return the pods that a mapping means. A selector without any label would mean every pod."""
-    reader.check_keys(entry, ("namespace", "selector"), f"{key}.")
-    selector, namespace = entry.get("selector"), entry.get("namespace", "*")
-    if not isinstance(selector, str) or not selector.strip():
-        reader.add_fault(key, "a mapping here needs a selector, such as app=training")
-        return None
-    if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
-        reader.add_fault(f"{key}.namespace", "is not the name of a namespace, or a glob such as team-*")
-        return None
-    try:
-        return PodSelector(selector=parse_selector(selector), namespace=namespace)
-    except UsageError as error:
-        reader.add_fault(f"{key}.selector", error.message)
-        return None
+    found = read_labelled(reader, entry, key, NAMESPACE, "app=training")
+    return PodSelector(namespace=found[0], selector=found[1]) if found else None

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from vgpuctl.files.labelled import read_labelled
 from vgpuctl.files.reader import FileReader
-from vgpuctl.model.errors import UsageError
-from vgpuctl.model.selectors import parse_selector
 from vgpuctl.model.workloads import OWNS_PODS, WorkloadSelector
 
 #: Other words that people write for the kinds.
@@ -51,17 +50,5 @@ def _by_name(reader: FileReader, text: str, key: str) -> WorkloadSelector | None
 
 
 def _by_labels(reader: FileReader, entry: dict[str, Any], key: str) -> WorkloadSelector | None:
-    """Return a selector. A selector without any label would choose every workload."""
-    reader.check_keys(entry, ("selector", "namespace"), f"{key}.")
-    selector, namespace = entry.get("selector"), entry.get("namespace", "*")
-    if not isinstance(selector, str) or not selector.strip():
-        reader.add_fault(key, "a mapping here needs a selector, such as vgpu-shift=day")
-        return None
-    if not isinstance(namespace, str) or not _NAME.fullmatch(namespace):
-        reader.add_fault(f"{key}.namespace", "is not the name of a namespace, or a glob such as team-*")
-        return None
-    try:
-        return WorkloadSelector(namespace=namespace, selector=parse_selector(selector))
-    except UsageError as error:
-        reader.add_fault(f"{key}.selector", error.message)
-        return None
+    found = read_labelled(reader, entry, key, _NAME, "vgpu-shift=day")
+    return WorkloadSelector(namespace=found[0], selector=found[1]) if found else None
