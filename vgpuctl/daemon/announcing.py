@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from vgpuctl.daemon.rounds import Round, wish_for
+from vgpuctl.daemon.rounds import Round, ahead
 from vgpuctl.files import Files
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.operations import look_ahead, with_history
+from vgpuctl.operations import with_history
 from vgpuctl.planning.due import NO_TIME, Due, coming
 from vgpuctl.reporting.notices import outlook_notices
 from vgpuctl.reporting.outlook import Coming, Outlook, news, outlook
@@ -56,8 +56,8 @@ class Announcer:
         found = Round(files=files, timetable=timetable, now=now, due=then, verdicts={}, hands={})
         hosts = {worker.host for worker in timetable.workers(fleet)}
         # What people hold will not move then either, as far as it is known now.
-        wish, _ = wish_for(fleet, found, then.shift, hosts)
-        preview = with_history(look_ahead(fleet, wish), self._earlier(timetable.name, then.start))
+        planned, _ = ahead(fleet, found, then.shift, hosts)
+        preview = with_history(planned, self._earlier(timetable.name, then.start))
         # In this machine's zone, as the log's own times.
         start, end = then.start.astimezone(), then.ends.astimezone() if then.ends else None
         return outlook(preview, Coming(timetable=timetable.name, shift=then.shift, start=start, end=end))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from vgpuctl.daemon.rounds import look, wish_for
+from vgpuctl.daemon.rounds import ahead, look
 from vgpuctl.engine.ports import Report
 from vgpuctl.files import Files
 from vgpuctl.model.errors import ExitCode, PassingError, VgpuctlError
 from vgpuctl.model.fleet import Fleet
-from vgpuctl.operations import MakeFormer, MakeWish, Operation, exit_code, look_ahead
+from vgpuctl.operations import MakeFormer, MakeWish, Operation, exit_code
 
 
 def recording(codes: list[ExitCode]) -> Callable[..., Operation]:
@@ -45,7 +45,7 @@ def _left(fleet: Fleet, files: Files, now: datetime) -> Iterator[ExitCode]:
         if found is None:
             continue
         for shift in found.shifts():
-            preview = look_ahead(fleet, wish_for(fleet, found, shift, found.hosts(shift))[0])
+            preview, _ = ahead(fleet, found, shift, found.hosts(shift))
             if preview.refusals:
                 yield ExitCode.REFUSED
             elif preview.plan:

@@ -11,6 +11,7 @@ from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.hold import Hold
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
+from vgpuctl.operations import Preview, look_ahead
 from vgpuctl.planning.due import NO_TIME, Due, begun_early, due
 from vgpuctl.planning.hands import moved_by_hand
 from vgpuctl.planning.holds import Blocked, with_holds
@@ -61,6 +62,12 @@ def wish_for(fleet: Fleet, found: Round, shift: str, hosts: Iterable[str]) -> tu
     failed_on = (outcome_of(fleet, found.timetable, host, found.due) for host in there)
     first = frozenset(uid for outcome in failed_on if outcome for uid in pods_failed_on(outcome.failed_on))
     return replace(kept, drain_first=first), blocked
+
+
+def ahead(fleet: Fleet, found: Round, shift: str, hosts: Iterable[str]) -> tuple[Preview, tuple[Blocked, ...]]:
+    """Return what would be done to put these hosts in a shift and what refuses it, and what holds forbid."""
+    wish, blocked = wish_for(fleet, found, shift, hosts)
+    return look_ahead(fleet, wish), blocked
 
 
 def _held_by_hand(fleet: Fleet, hands: Mapping[str, str]) -> Fleet:

@@ -13,7 +13,7 @@ from vgpuctl.daemon.announcing import Announcer
 from vgpuctl.daemon.hooks import Hooks
 from vgpuctl.daemon.news import News
 from vgpuctl.daemon.reports import blocked_texts, refused_texts, said_at_beginning, said_at_end, verdict_texts
-from vgpuctl.daemon.rounds import Round, look, wish_for
+from vgpuctl.daemon.rounds import Round, ahead, look, wish_for
 from vgpuctl.daemon.running import Running, held_workers
 from vgpuctl.daemon.shared_lease import SharedLease
 from vgpuctl.daemon.troubles import Troubles
@@ -28,7 +28,7 @@ from vgpuctl.model.notice import Notice
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
 from vgpuctl.model.wish import Wish
-from vgpuctl.operations import Operation, look_ahead
+from vgpuctl.operations import Operation
 from vgpuctl.planning.due import next_moment
 from vgpuctl.planning.holds import holds_end
 from vgpuctl.planning.outcomes import arrivals, leftovers
@@ -179,8 +179,7 @@ class ScheduleLoop:
     def _begin(self, fleet: Fleet, found: Round, shift: str, hosts: frozenset[str]) -> bool:
         """Begin a switch of these hosts. False if there is nothing to do."""
         timetable, name = found.timetable, f"{shift} on {found.timetable.name}"
-        wish, blocked = wish_for(fleet, found, shift, hosts)
-        preview = look_ahead(fleet, wish)
+        preview, blocked = ahead(fleet, found, shift, hosts)
         self._news.tell(f"{name} blocked", blocked_texts(blocked))
         self._news.tell(f"{name} refused", refused_texts(name, preview.refusals))
         if not preview.plan:

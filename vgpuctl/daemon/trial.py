@@ -11,7 +11,7 @@ from typing import Protocol
 from vgpuctl.daemon.announcing import Announcer
 from vgpuctl.daemon.news import News
 from vgpuctl.daemon.reports import blocked_texts, refused_texts, verdict_texts
-from vgpuctl.daemon.rounds import Round, look, wish_for
+from vgpuctl.daemon.rounds import Round, ahead, look
 from vgpuctl.daemon.troubles import Troubles
 from vgpuctl.files import Files
 from vgpuctl.model.errors import PassingError
@@ -20,7 +20,7 @@ from vgpuctl.model.journal import Entry
 from vgpuctl.model.notice import Notice
 from vgpuctl.model.profiles import Catalogue
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.operations import Preview, look_ahead, with_history
+from vgpuctl.operations import Preview, with_history
 from vgpuctl.planning.due import next_moment
 
 
@@ -102,8 +102,7 @@ class Trial:
         self._news.tell(f"{table} verdicts", verdict_texts(fleet, found))
         for shift in found.shifts():
             name = f"{shift} on {table}"
-            wish, blocked = wish_for(fleet, found, shift, found.hosts(shift))
-            preview = look_ahead(fleet, wish)
+            preview, blocked = ahead(fleet, found, shift, found.hosts(shift))
             self._news.tell(f"{name} blocked", blocked_texts(blocked))
             self._news.tell(f"{name} refused", refused_texts(name, preview.refusals))
             if preview.plan:
