@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.support.daemons import wait_until
 from tests.support.fleets import CATALOGUE, LABELLED, QUARTER, fleet, node, worker
 from tests.support.lab import Lab
 from tests.support.ports import Ports
@@ -103,20 +103,23 @@ def test_a_daemon_whose_node_becomes_a_worker_ends(day: Lab) -> None:
     without_5 = "".join(line for line in everyone.splitlines(keepends=True) if "worker-5" not in line)
     profiles.write_text(without_5)
     day.more_env = {"NODE_NAME": "worker-5"}
-    daemon = day.start("daemon", "--dry-run", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    time.sleep(1)
+    log = day.folder / "daemon.log"
+    with log.open("w") as out:
+        daemon = day.start("daemon", "--dry-run", stdout=out, stderr=subprocess.STDOUT)
+    wait_until(lambda: bool(log.read_text()))
+    assert "This daemon runs on worker-5" not in log.read_text()
     profiles.write_text(everyone)
-    out, _ = daemon.communicate(timeout=60)
-    assert daemon.returncode == 2, out
-    assert "This daemon runs on worker-5" in out
+    daemon.wait(60)
+    assert daemon.returncode == 2, log.read_text()
+    assert "This daemon runs on worker-5" in log.read_text()
 
 
 def test_only_the_node_of_a_worker_is_refused() -> None:
     some = fleet(worker("vm-1", QUARTER, node=node("node-1")))
-    refuse_on_worker(some, {"NODE_NAME": "infra-1"})
-    refuse_on_worker(some, {})
+    refuse_on_worker(lambda: some, {"NODE_NAME": "infra-1"})
+    refuse_on_worker(lambda: some, {})
     with pytest.raises(UsageError, match="runs on node-1, which is the worker vm-1"):
-        refuse_on_worker(some, {"NODE_NAME": "node-1"})
+        refuse_on_worker(lambda: some, {"NODE_NAME": "node-1"})
 
 
 @dataclass

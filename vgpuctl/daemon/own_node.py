@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from vgpuctl.model.errors import UsageError
 from vgpuctl.model.fleet import Fleet
@@ -12,10 +12,11 @@ from vgpuctl.model.fleet import Fleet
 VARIABLE = "NODE_NAME"
 
 
-def refuse_on_worker(fleet: Fleet, env: Mapping[str, str] = os.environ) -> None:
+def refuse_on_worker(fleet: Callable[[], Fleet], env: Mapping[str, str] = os.environ) -> None:
     """Raise UsageError if this process runs on a worker. It would suspend itself in the middle of a switch."""
     node = env.get(VARIABLE, "")
-    worker = fleet.with_this_node(node) if node else None
+    # Most daemons run outside, and need no picture for this after each round.
+    worker = fleet().with_this_node(node) if node else None
     if worker is not None:
         raise UsageError(
             f"This daemon runs on {node}, which is the worker {worker.name}: a shift would put it to sleep itself.",

@@ -121,7 +121,7 @@ def _keep(flags: Flags, watched: WatchedFiles, server: DaemonServer | None = Non
 
     # Decision 0018: kubelet would start it again after a refused login, and knows no rule about accounts.
     with connected(flags, files, _scope(files), lasting=True) as connection:
-        refuse_on_worker(connection.fleet())
+        refuse_on_worker(connection.fleet)
         leadership = connection.leadership(_say)
         hooks = Hooks(leading=leadership.leading, look_again=ring)
         hooks = server.counted(hooks) if server else hooks
@@ -148,7 +148,7 @@ def _try(flags: Flags) -> None:
     watched = watched_files(flags, _say)
     files = watched.current()
     with connected(flags, files, _scope(files), lasting=True) as connection:
-        refuse_on_worker(connection.fleet())
+        refuse_on_worker(connection.fleet)
         trial = _trial(watched.current, connection)
         Rounds(connection, watched, SimpleQueue(), trial.keep).run(trial.next_moment, lambda: None)
 
@@ -194,7 +194,7 @@ class Rounds:
         self._work()
         try:
             # After the round, which takes in new files: only now does the picture show whom they name.
-            refuse_on_worker(self._connection.fleet())
+            refuse_on_worker(self._connection.fleet)
         except UsageError as error:
             self._refused.append(error)
             end()
@@ -216,7 +216,7 @@ def _once(flags: Flags, *, dry_run: bool) -> ExitCode:
     files = read_all_files(flags)
     codes: list[ExitCode] = []
     with connected(flags, files, _scope(files)) as connection:
-        refuse_on_worker(connection.fleet())
+        refuse_on_worker(connection.fleet)
         connection.follow(ledger=True)
         if dry_run:
             _trial(lambda: files, connection).keep()
