@@ -12,6 +12,7 @@ from vgpuctl.daemon.rounds import Round, look, wish_for
 from vgpuctl.engine.ports import Report
 from vgpuctl.engine.reactor import Goal
 from vgpuctl.engine.run_state import EVERYWHERE, RunState
+from vgpuctl.model.codes import WAY_BACK_FAILED
 from vgpuctl.model.departure import Key
 from vgpuctl.model.fleet import Fleet
 from vgpuctl.model.journal import DONE, FAILED, NOT_BEGUN, WENT_BACK, HostReport
@@ -19,9 +20,10 @@ from vgpuctl.model.ledger import Changes, Entry, EntryKey, outcome_key
 from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.wish import Wish
 from vgpuctl.operations import Course
+from vgpuctl.planning.departures import on_its_way
 from vgpuctl.planning.outcomes import after_failure, arrivals, outcome_of
 from vgpuctl.planning.signs import Kind, unmoved
-from vgpuctl.planning.verdicts import WAY_BACK_FAILED, Hindrance, on_its_way
+from vgpuctl.planning.verdicts import Hindrance
 from vgpuctl.reporting.verdicts import turns_round
 
 #: How often a running switch looks for hosts that it could take up. Stops are looked for at each question.
@@ -158,15 +160,10 @@ class Running:
         ended = state.going_back.keys() | state.gave_up.keys() | state.held_back.keys()
         under_way = {fleet.host_of(name) for name in goal.wish.workers} - ended
         free = found.hosts(self.shift) - under_way - self.around.taken(self.began.timetable.name)
-        moving = {host for host in free & state.going_back.keys() if self._is_moving(fleet, host)}
+        moving = {host for host in free & state.going_back.keys() if on_its_way(fleet, self.began.timetable, host)}
         if not free - moving:
             return None
         return wish_for(fleet, found, self.shift, free - moving)[0]
-
-    def _is_moving(self, fleet: Fleet, host: str) -> bool:
-        timetable = self.began.timetable
-        mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
-        return on_its_way(fleet, timetable, host, mine)
 
 
 def _failed(host: HostReport) -> bool:

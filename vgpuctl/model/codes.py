@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+#: The code of a host whose way back failed, too. The daemon leaves such a host where it is.
+WAY_BACK_FAILED = "VG404"
+
 
 class Coded:
     """A reason with a code. A released code never changes its meaning.

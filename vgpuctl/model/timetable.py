@@ -133,6 +133,9 @@ class Timetable:
     def workers(self, fleet: Fleet) -> list[Worker]:
         return [worker for worker in fleet.workers.values() if self.keeps(worker.name, worker.profile)]
 
+    def workers_on(self, fleet: Fleet, host: str) -> list[Worker]:
+        return [worker for worker in fleet.on_host(host) if self.keeps(worker.name, worker.profile)]
+
     def profiles_of(self, worker: str) -> tuple[Profile, ...]:
         """Return the profiles that the shifts make this worker carry, if its profile changes with the shift."""
         found = (shift.profile_of(worker) for shift in self.shifts.values())

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from vgpuctl.model.orders import Orders, Override
+from vgpuctl.model.orders import Orders
 from vgpuctl.model.timetable import Timetable
-
-
-def override_in_force(timetable: Timetable, orders: Orders, now: datetime) -> Override | None:
-    """Return the override of this timetable; None if its shift is no longer in the file."""
-    order = orders.overrides.get(timetable.name)
-    return order if order and order.active(now) and order.shift in timetable.shifts else None
+from vgpuctl.planning.due import override_in_force
 
 
 def next_starts(timetable: Timetable, orders: Orders, now: datetime) -> Mapping[str, datetime | None]:

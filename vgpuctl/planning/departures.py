@@ -27,7 +27,7 @@ def departures(fleet: Fleet, timetable: Timetable, shift: str) -> dict[str, Depa
     """
     found: dict[str, Departure] = {}
     for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
-        mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
+        mine = timetable.workers_on(fleet, host)
         left = fleet.departures.get((timetable.name, host))
         if left is not None and not whole(mine, timetable):
             # Decision 0012: until the host is whole again only `to` changes, so a way back leads to where it came from.
@@ -102,13 +102,19 @@ def on_their_way(fleet: Fleet, timetables: Iterable[Timetable]) -> list[Departur
     found = []
     for timetable in timetables:
         for host in dict.fromkeys(worker.host for worker in timetable.workers(fleet)):
-            mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
             left = fleet.departures.get((timetable.name, host))
-            if left is None or left.to not in timetable.shifts or whole(mine, timetable):
-                continue
-            if not arrived(left, mine, timetable.shifts[left.to]):
+            if left is not None and left.to in timetable.shifts and on_its_way(fleet, timetable, host):
                 found.append(left)
     return found
+
+
+def on_its_way(fleet: Fleet, timetable: Timetable, host: str) -> bool:
+    """True if a switch has begun on this host and has not ended."""
+    left, mine = fleet.departures.get((timetable.name, host)), timetable.workers_on(fleet, host)
+    if left is None or whole(mine, timetable):
+        return False
+    # The files may have lost the shift to which it was on its way.
+    return left.to not in timetable.shifts or not arrived(left, mine, timetable.shifts[left.to])
 
 
 def to_record(fleet: Fleet, wish: Wish, plan: Plan, now: str) -> dict[EntryKey, Departure]:

@@ -98,7 +98,14 @@ def next_moment(timetable: Timetable, orders: Orders, now: datetime, takes: time
     return min((moment for moment in moments if moment > now), default=None)
 
 
+def override_in_force(timetable: Timetable, orders: Orders, now: datetime) -> Override | None:
+    """Return the override of this timetable; None if its shift is no longer in the file."""
+    override = _override(timetable, orders)
+    return override if override and override.active(now) else None
+
+
 def _override(timetable: Timetable, orders: Orders) -> Override | None:
+    """Return the override, also one that has ended."""
     override = orders.overrides.get(timetable.name)
     return override if override and override.shift in timetable.shifts else None
 

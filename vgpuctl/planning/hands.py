@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from vgpuctl.model.fleet import Fleet, Power, Worker
 from vgpuctl.model.timetable import Shift, Timetable
+from vgpuctl.planning.departures import on_its_way
 from vgpuctl.planning.due import Due
 from vgpuctl.planning.outcomes import outcome_of
-from vgpuctl.planning.verdicts import on_its_way
 
 
 def moved_by_hand(fleet: Fleet, timetable: Timetable, due: Due, hosts: Iterable[str]) -> dict[str, str]:
@@ -19,11 +19,10 @@ def moved_by_hand(fleet: Fleet, timetable: Timetable, due: Due, hosts: Iterable[
     found = {}
     for host in hosts:
         outcome = outcome_of(fleet, timetable, host, due)
-        mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
         # A host on its way is moved by us. Before it has arrived, nothing shows who moved what.
-        if outcome is None or not outcome.arrived or on_its_way(fleet, timetable, host, mine):
+        if outcome is None or not outcome.arrived or on_its_way(fleet, timetable, host):
             continue
-        for worker in mine:
+        for worker in timetable.workers_on(fleet, host):
             if how := _how(worker, timetable.shifts[due.shift]):
                 found[worker.name] = how
     return found

@@ -11,7 +11,7 @@ from vgpuctl.model.journal import DONE, HostReport
 from vgpuctl.model.ledger import Changes, override_key
 from vgpuctl.model.orders import Orders, Override
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.planning.due import Due, due
+from vgpuctl.planning.due import Due, due, override_in_force
 from vgpuctl.planning.outcomes import arrivals
 
 REASON = "vgpuctl switch"
@@ -36,14 +36,14 @@ class SwitchOrder:
 
 def order_of_switch(timetable: Timetable, shift: str, orders: Orders, who: str, now: datetime) -> SwitchOrder:
     """Return the override until the next start. A switch to the scheduled shift ends an override instead."""
-    key, before = override_key(timetable.name), orders.overrides.get(timetable.name)
-    in_force = before if before is not None and before.active(now) else None
+    key, in_force = override_key(timetable.name), override_in_force(timetable, orders, now)
     if in_force is not None and in_force.shift == shift:
         # The person keeps what somebody ordered already, and for as long.
         return SwitchOrder(timetable=timetable, changes={}, due=_due(in_force), override=in_force)
     scheduled = due(timetable, Orders(), now)
     if scheduled is not None and scheduled.shift == shift:
-        return SwitchOrder(timetable=timetable, changes={key: None} if before is not None else {}, due=scheduled)
+        ended: Changes = {key: None} if timetable.name in orders.overrides else {}
+        return SwitchOrder(timetable=timetable, changes=ended, due=scheduled)
     coming = timetable.next_start(now)
     until = coming[1] if coming else None
     override = Override(timetable=timetable.name, shift=shift, who=who, since=now, until=until, reason=REASON)

@@ -25,7 +25,7 @@ def outcome_of(fleet: Fleet, timetable: Timetable, host: str, due: Due) -> Outco
 
 def in_shift(fleet: Fleet, timetable: Timetable, shift: str, host: str) -> bool:
     """True if all of the timetable's workers on this host are as the shift wants them."""
-    mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
+    mine = timetable.workers_on(fleet, host)
     return bool(mine) and all(map(timetable.shifts[shift].as_wanted, mine))
 
 
@@ -47,7 +47,7 @@ def leftovers(fleet: Fleet, timetable: Timetable, hosts: Iterable[str]) -> Chang
 
 
 def _whole(fleet: Fleet, timetable: Timetable, host: str) -> bool:
-    mine = [worker for worker in fleet.on_host(host) if timetable.keeps(worker.name, worker.profile)]
+    mine = timetable.workers_on(fleet, host)
     return bool(mine) and whole(mine, timetable)
 
 

@@ -1,4 +1,4 @@
-"""What may happen on each host now: the order of precedence of docs/how-to/orders.md, as one function.
+"""What may happen on each host now: the order of precedence of docs/how-to/daemon.md, as one function.
 
 A verdict is found anew at each look, from the fleet and the ledger alone. So a restart, another instance or a person
 with kubectl changes nothing about it.
@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from vgpuctl.model.codes import WAY_BACK_FAILED
 from vgpuctl.model.fleet import Fleet, Worker
 from vgpuctl.model.outcome import Outcome
 from vgpuctl.model.timetable import Timetable
-from vgpuctl.planning.departures import arrived, whole
+from vgpuctl.planning.departures import on_its_way
 from vgpuctl.planning.due import Due
 from vgpuctl.planning.outcomes import in_shift, outcome_of
 from vgpuctl.planning.pods.holding import holding
 from vgpuctl.planning.signs import changed_since
-
-#: The code of a host whose way back failed, too: it stays where it is (reporting/causes.py).
-WAY_BACK_FAILED = "VG404"
 
 
 class Hindrance(StrEnum):
@@ -60,15 +58,6 @@ def verdicts(fleet: Fleet, timetable: Timetable, now_due: Due, now: datetime, fi
     return {host: _Judge(fleet, timetable, now_due, now, files).verdict(host, mine) for host, mine in hosts.items()}
 
 
-def on_its_way(fleet: Fleet, timetable: Timetable, host: str, workers: list[Worker]) -> bool:
-    """True if a switch has begun on this host and has not ended."""
-    left = fleet.departures.get((timetable.name, host))
-    if left is None or whole(workers, timetable):
-        return False
-    # The files may have lost the shift to which it was on its way.
-    return left.to not in timetable.shifts or not arrived(left, workers, timetable.shifts[left.to])
-
-
 @dataclass(frozen=True, slots=True)
 class _Judge:
     fleet: Fleet
@@ -78,7 +67,7 @@ class _Judge:
     files: str
 
     def verdict(self, host: str, workers: list[Worker]) -> Verdict:
-        shift, moving = self.due.shift, on_its_way(self.fleet, self.timetable, host, workers)
+        shift, moving = self.due.shift, on_its_way(self.fleet, self.timetable, host)
         outcome = outcome_of(self.fleet, self.timetable, host, self.due)
         changes = changed_since(self.fleet, outcome.failed_on, self.files) if outcome else ()
         if (order := self.fleet.orders.maintenance.get(host)) and order.active(self.now):

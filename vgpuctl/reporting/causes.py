@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vgpuctl.basics.names import fold
-from vgpuctl.model.codes import Coded
+from vgpuctl.model.codes import WAY_BACK_FAILED, Coded
 from vgpuctl.model.wait import Wait
 from vgpuctl.reporting.waits import sentence
 
@@ -77,7 +77,7 @@ class OtherHost(Cause):
 class WayBackFailed(Cause):
     """`first`: why the host went back at all."""
 
-    code = "VG404"
+    code = WAY_BACK_FAILED
     title = "A host went back after a failure, and going back failed too."
     way_out = "Mend both reasons. Then choose a shift: running its command again takes the host there."
 

@@ -165,7 +165,7 @@ class _Chosen:
         return _moment(self._since, self.zone_of(timetable)) if self._since else self.now
 
     def spans(self, timetable: Timetable, *, whole_days: bool = False) -> list[Span]:
-        from vgpuctl.planning.coming_starts import override_in_force  # noqa: PLC0415
+        from vgpuctl.planning.due import override_in_force  # noqa: PLC0415
         from vgpuctl.reporting.coming import spans, with_override  # noqa: PLC0415
 
         since = self.since(timetable)
